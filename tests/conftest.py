@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -20,7 +21,8 @@ settings.register_profile(
 settings.register_profile("explore", max_examples=1000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
-__all__ = ["kraft_cluster", "spark", "spark_handle"]
+__all__ = ["REAL", "kraft_cluster", "spark", "spark_handle"]
+REAL = ("kafka", "zookeeper", "spark", "hosts", "explorer", "bench", "long")  # markers of what starts more than Python
 
 
 @pytest.fixture(autouse=True)
@@ -31,6 +33,18 @@ def _umask_is_left_as_it_was() -> Iterator[None]:
     yield
     after = os.umask(before)
     assert after == before, f"the test left umask {after:03o} (it was {before:03o}): use tests.cli.commands.kept_umask"
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Hands what a process of several picked to the one that prints."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["picked"] = PICKED
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Takes it; one that died has said nothing."""
+    PICKED.extend(line for line in getattr(node, "workeroutput", {}).get("picked", ()) if line not in PICKED)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -75,8 +75,14 @@ def cache_folder() -> Path:
     """Where numba keeps what it compiled of these sources.
 
     Numba notices a change of the module that it compiled, of its own version and of the processor; not one of the
-    modules that this one imports.  So the folder's name changes with all sources.  Raises PackageNotFoundError.
+    modules that this one imports.  So the folder's name changes with all sources.
+
+    Raises:
+        PackageNotFoundError: numba is not installed.
+        OSError: this package lies in an archive, as on Spark's executors: its sources are not seen.
     """
+    if not Path(__file__).is_file():
+        raise OSError("the package lies in an archive")
     base = os.environ.get("NUMBA_CACHE_DIR")
     return (Path(base) if base else cache_directory() / "kernels") / _sources()
 

@@ -77,7 +77,6 @@ def _loading(bits: Any, *, swapped: bool) -> Any:
 
 
 def _byte(_context: Any, array: Any, _at: Any) -> Any:
-    """One byte."""
     return types.uint8(array, types.int64), _loading(8, swapped=False)
 
 

@@ -57,7 +57,6 @@ def mix_all(a: Any, b: Any, values: Any, first: Any, count: Any) -> Any:
 
 @helper
 def finish(a: Any, b: Any) -> Any:
-    """The hash."""
     a ^= a >> U33
     a *= LAST_A
     b ^= b >> U31

@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 from numba import types
 
-from migrate.accelerated.compiled import BYTES, LONG, OUT_BYTES, OUT_INTS, OUT_LONGS, helper, kernel
+from migrate.accelerated.compiled import BYTES, LONG, OUT_BYTES, OUT_INTS, OUT_LONGS, helper, i32, kernel
 from migrate.accelerated.fingerprints import ASSIGNMENT, IDENTITY, STATE, finish, mix, mix_all, start
 from migrate.accelerated.metadata_columns import (
     ADDING,
@@ -52,7 +52,7 @@ from migrate.accelerated.metadata_columns import (
     Columns,
 )
 
-REFERENCE = "migrate.kraft.replay.apply_data"
+REFERENCE = "migrate.kraft.image.snapshot_state"
 NOT_PLAIN: Final = -1
 
 TOPIC_RECORD, PARTITION_RECORD, CONFIG_RECORD, NO_OP_RECORD = 2, 3, 4, 20
@@ -75,14 +75,6 @@ COLUMNS: Final = types.NamedTuple(
     ),
     Columns,
 )
-
-
-@helper
-def _i32(raw: Array, at: int) -> Any:
-    """Big-endian."""
-    return np.int32(
-        (np.int32(raw[at]) << 24) | (np.int32(raw[at + 1]) << 16) | (np.int32(raw[at + 2]) << 8) | np.int32(raw[at + 3])
-    )
 
 
 @helper
@@ -115,7 +107,7 @@ def _numbers(raw: Array, at: int, end: int, members: Array, spare: int) -> Any:
     if at < 0 or length == 0 or at + 4 * (length - 1) > end or spare + length - 1 > len(members):
         return np.int64(0), np.int64(NOT_PLAIN)
     for index in range(length - 1):
-        members[spare + index] = _i32(raw, at)
+        members[spare + index] = i32(raw, at)
         at += 4
     return length - 1, at
 
@@ -126,7 +118,7 @@ def _partition(raw: Array, at: int, end: int, row: Array, members: Array, spare:
     version = raw[at - 1]
     if at + 20 > end:
         return NOT_PLAIN
-    row[PARTITION] = _i32(raw, at)
+    row[PARTITION] = i32(raw, at)
     row[FIRST] = spare
     at += 20
     first = spare
@@ -138,9 +130,9 @@ def _partition(raw: Array, at: int, end: int, row: Array, members: Array, spare:
         spare += count
     if at + 12 > end:
         return NOT_PLAIN
-    row[LEADER] = _i32(raw, at)
-    row[LEADER_EPOCH] = _i32(raw, at + 4)
-    row[PARTITION_EPOCH] = _i32(raw, at + 8)
+    row[LEADER] = i32(raw, at)
+    row[LEADER_EPOCH] = i32(raw, at + 4)
+    row[PARTITION_EPOCH] = i32(raw, at + 8)
     at += 12
     row[DIRECTORIES] = UNTOLD
     if version:

@@ -41,19 +41,17 @@ from migrate.accelerated.znode_columns import (
     Columns,
 )
 from migrate.errors import ZookeeperFileDamaged
+from migrate.model.columns import unswept
 from migrate.model.secrets import Digester
-from migrate.model.unswept import unswept
 from migrate.model.views import ZookeeperView
 from migrate.zookeeper import layout
-from migrate.zookeeper.offline.files import Loaded, find_files, load
+from migrate.zookeeper.layout import Absent
+from migrate.zookeeper.offline.files import Loaded, OfflineTree, ZookeeperFiles, find_files, load
 from migrate.zookeeper.offline.jute import JuteReader
-from migrate.zookeeper.offline.nodes import add_nodes
-from migrate.zookeeper.offline.reader import OfflineTree, ZookeeperFiles
 from migrate.zookeeper.offline.snapshot import Nodes
-from migrate.zookeeper.offline.tree import OWN, Acl
+from migrate.zookeeper.offline.tree import OWN, Acl, add_nodes
 from migrate.zookeeper.password_encoder import EncoderSecrets
 from migrate.zookeeper.read import view_of
-from migrate.zookeeper.znode import Absent
 
 LOG: Final = logging.getLogger("migrate.zookeeper")
 LEAST: Final = 32 << 20  # bytes of a snapshot; smaller ones are read before a kernel is loaded
@@ -113,7 +111,6 @@ class PackedFiles(OfflineTree):
         self.nodes = tree.nodes
 
     def view(self, digester: Digester, secrets: EncoderSecrets | None = None) -> ZookeeperView:
-        """As `OfflineTree.view`."""
         return self._view(digester, secrets, self.plain)
 
     def head(self, digester: Digester, secrets: EncoderSecrets | None = None) -> ZookeeperView:
@@ -141,7 +138,7 @@ class _Rest(OfflineTree):
 
 
 def open_files(files: ZookeeperFiles) -> OfflineTree:
-    """As `migrate.zookeeper.offline.reader.open_files`; large snapshots of plain topics are read in columns."""
+    """As `migrate.zookeeper.offline.files.open_files`; large snapshots of plain topics are read in columns."""
     loaded = load(find_files(files.folders), partial(read_packed, chroot=files.chroot))
     tree = loaded.tree
     return PackedFiles(loaded, files, tree) if isinstance(tree, PackedTree) else OfflineTree(loaded, files)

@@ -41,8 +41,7 @@ from migrate.accelerated.znode_columns import (
 )
 from migrate.zookeeper import decode
 from migrate.zookeeper.offline.jute import JuteReader, damaged
-from migrate.zookeeper.offline.nodes import node_of
-from migrate.zookeeper.offline.tree import STAT, WRAP, Acl, Node, Tree, content_of
+from migrate.zookeeper.offline.tree import STAT, WRAP, Acl, Node, Tree, content_of, node_of
 
 GLANCE: Final = 4096  # bytes in which a partition's two znodes lie, as a rule
 AT_ONCE: Final = 4 << 20  # bytes of topics whose digests are summed by one call
@@ -68,7 +67,6 @@ class Place:
         return bytes(found)
 
     def chunks(self, begin: int, end: int) -> Iterator[bytes]:
-        """The same, in pieces."""
         while begin < end and (some := self.read(begin, min(end, begin + CHUNK))):
             yield some
             begin += len(some)
@@ -123,7 +121,6 @@ class PackedNodes(dict[str, Node]):
         return node
 
     def _original(self, path: str) -> Node | None:
-        """As it stands in the file."""
         place = self._found(path)
         if place is None:
             return None
@@ -163,13 +160,11 @@ class PackedNodes(dict[str, Node]):
         del self.index[self.names[topic]]
 
     def open_all(self) -> None:
-        """Read all that is packed."""
         for topic in list(self.index.values()):
             self.open_topic(topic)
 
     # -- a dictionary ------------------------------------------------------------------------------------------------
     def get(self, path: str, default: Any = None) -> Any:
-        """The znode, or what stands for none."""
         node = super().get(path)
         if node is None:
             node = self._open(path)
@@ -191,7 +186,6 @@ class PackedNodes(dict[str, Node]):
         super().__setitem__(path, node)
 
     def pop(self, path: str, default: Any = None) -> Any:
-        """Take a znode out."""
         node = self.get(path)
         if node is None:
             return default
@@ -206,7 +200,6 @@ class PackedNodes(dict[str, Node]):
                 self.changed.add(topic)
 
     def own(self) -> Iterator[str]:
-        """The paths of what is not packed."""
         return super().__iter__()
 
     def __len__(self) -> int:
@@ -223,21 +216,17 @@ class PackedNodes(dict[str, Node]):
                 yield from (f"{path}/partitions/{partition}", f"{path}/partitions/{partition}/state")
 
     def keys(self) -> Any:
-        """All paths."""
         return list(self)
 
     def values(self) -> Any:
-        """All znodes."""
         self.open_all()
         return super().values()
 
     def items(self) -> Any:
-        """All of both."""
         self.open_all()
         return super().items()
 
     def own_items(self) -> Iterable[tuple[str, Node]]:
-        """What is not packed."""
         return super().items()
 
 

@@ -1,7 +1,7 @@
 """Batches of a metadata snapshot, or log, in columns: the kernel for what is plain, the reference for other records.
 
 A batch is applied whole in the reference's order: topics, their partitions, and between them what the kernel listed.
-The reference is `migrate.kraft.replay.apply_data`, of a log `migrate.kraft.replay.Replayer`.
+The reference is `migrate.kraft.image.snapshot_state`, of a log `migrate.kraft.image.Image`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 from migrate.accelerated import metadata_columns as kernels
 from migrate.accelerated.choice import kernels as kernel_code
-from migrate.kraft.state import PartitionRow
+from migrate.kraft.rules import PartitionRow
 from migrate.model.ids import MIGRATING
 from migrate.protocol.batches import Batch
 from migrate.protocol.primitives import uuid_text

@@ -53,16 +53,13 @@ class PlainTopics:
 
     @property
     def partitions(self) -> int:
-        """Of all topics."""
         return int(self.count.sum())
 
     def id_texts(self) -> list[str]:
-        """Each topic's id as Kafka spells it."""
         raw = self.ids.tobytes()
         return [base64.urlsafe_b64encode(raw[at : at + 16])[:22].decode() for at in range(0, len(raw), 16)]
 
     def fingerprints(self) -> Iterator[tuple[str, Fingerprint]]:
-        """(name, fingerprint) of each topic."""
         return zip(self.names, map(Fingerprint._make, self.lanes.tolist()), strict=True)
 
     def highest_writer(self) -> int:
@@ -71,7 +68,6 @@ class PlainTopics:
         return int(self.writer[rows].max(initial=-1))
 
     def _rows(self, topics: range | list[int]) -> Array:
-        """The rows of these topics, in their order."""
         which = np.asarray(topics, np.int64)
         counts = self.count[which]
         starts = np.repeat(self.first[which] - np.concatenate(([0], np.cumsum(counts)[:-1])), counts)
@@ -151,7 +147,6 @@ class PlainTopics:
         return merged
 
     def _lists(self, runs: Array) -> list[list[int]]:
-        """The lists at these (start, length)."""
         found: list[list[int]] = [NONE] * len(runs)
         for length in np.unique(runs[:, 1]).tolist():
             if length:

@@ -23,14 +23,11 @@ from migrate.accelerated.choice import ready
 from migrate.accelerated.plain_batches import Array, OtherRecord, PlainBatch, PlainBatches, in_order, topic_values
 from migrate.errors import MigrateError, ReplayError
 from migrate.kraft.files import ONE_DIRECTORY, MetadataFiles, Segment, Snapshot, read_batches, read_batches_at
-from migrate.kraft.image import entity_columns
-from migrate.kraft.replay import apply_control, check_broker_epoch, data_batches, decoded, in_sequence
-from migrate.kraft.rules import apply_record, drop_topic_settings
-from migrate.kraft.state import State, partition_columns
-from migrate.model.columns import EntityColumns
+from migrate.kraft.image import apply_control, check_broker_epoch, data_batches, decoded, entity_columns, in_sequence
+from migrate.kraft.rules import State, apply_record, drop_topic_settings, partition_columns
+from migrate.model.columns import EntityColumns, unswept
 from migrate.model.fingerprints import NOTHING, Fingerprint, topic_fingerprints
 from migrate.model.secrets import Digester
-from migrate.model.unswept import unswept
 from migrate.model.views import KraftView
 from migrate.protocol import records
 from migrate.protocol.batches import Batch
@@ -120,12 +117,10 @@ class Scan:
     epoch: int
 
     def fingerprints(self) -> dict[str, Fingerprint]:
-        """By topic name, of each topic that has partitions."""
         lanes, counts, names = self.lanes.tolist(), self.counts.tolist(), self.topics.names
         return {names[number]: Fingerprint(*lanes[number]) for number in self.topics.alive() if counts[number]}
 
     def partitions(self) -> dict[str, int]:
-        """How many there are, by topic name."""
         counts = self.counts.tolist()
         return {self.topics.names[number]: counts[number] for number in self.topics.alive()}
 
@@ -258,7 +253,6 @@ class _Scanner:
             apply_record(self.state, table, values, where, self.digester)
 
     def _number(self, topic: bytes) -> int:
-        """The number of the topic with that id."""
         for number in range(len(self.numbers), len(self.topics.ids)):
             self.numbers[self.topics.ids[number]] = number
         if topic not in self.numbers:
@@ -304,7 +298,6 @@ class _Selection:
         self.at_hand = b""
 
     def read(self) -> State:
-        """These topics."""
         decoder, first, ids = PlainBatches(), self.found.topics.first, self.found.topics.ids
         with unswept():
             for at, batch in self._batches():
@@ -426,7 +419,6 @@ def _size(source: Source) -> int:
 
 
 def _entities(found: Scan) -> EntityColumns:
-    """Of the whole image."""
     rows, listed = entity_columns(found.state), found.topics
     for number in listed.alive():
         where = found.source.place(listed.offsets[number])

@@ -124,14 +124,12 @@ def part_of_state(partition: Any, row: Any, rows: Any, members: Any, spare: Any)
 
 @helper
 def part_of_id(high: Any, low: Any) -> Any:
-    """The part of a topic's id."""
     a, b = mix(*start(IDENTITY), high)
     return finish(*mix(a, b, low))
 
 
 @helper
 def fingerprint(topic: Any, spare: Any, columns: Any) -> Any:
-    """A topic's fingerprint into its lanes."""
     topics, rows, members = columns.topics, columns.rows, columns.members
     a, b = part_of_id(topics[topic, HIGH], topics[topic, LOW])
     first = topics[topic, FIRST]

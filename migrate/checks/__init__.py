@@ -6,34 +6,27 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from migrate.checks import (  # noqa: F401 - importing an area registers its checks
-    authorizers,
     availability,
     config,
-    config_words,
+    config_sources,
     directories,
-    launch,
     logins,
-    malformed,
     migration,
     parity,
-    ports,
     quorum,
     releases,
     replicas,
-    rollback,
     security,
     units,
-    versions,
     zookeeper,
     zookeeper_access,
 )
 from migrate.checks.phase import phase_of
 from migrate.checks.registry import CHECKS, NEVER, run_all
-from migrate.checks.remembered import remembering
-from migrate.model.alike import one_per_kind
-from migrate.model.findings import CodeDoc, Finding, Severity, blocks
+from migrate.checks.sight import remembering
+from migrate.model.columns import unswept
+from migrate.model.findings import CodeDoc, Finding, Severity, blocks, one_per_kind
 from migrate.model.stage import Stage
-from migrate.model.unswept import unswept
 from migrate.model.world import World
 
 __all__ = ["CODES", "COMES_AND_GOES", "NEVER", "asked", "blocking", "lasting", "run", "told"]

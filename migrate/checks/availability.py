@@ -10,7 +10,6 @@ from migrate.checks.zookeeper import sample
 from migrate.model import availability
 from migrate.model.availability import Suffering
 from migrate.model.broker_modes import Mode, positions
-from migrate.model.findings import CodeDoc
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
@@ -32,45 +31,41 @@ def _unjudged(found: Suffering) -> Iterator[Blind]:
 
 
 @check(
-    CodeDoc(
-        "I-HLT-01",
-        "topics that are unavailable while one of their brokers restarts",
-        "Each broker restarts twice. What has one replica is gone for that time; what has as many replicas as its"
-        " min.insync.replicas takes no records with acks=all.",
-        "Replication factor 1, or equal to min.insync.replicas.",
-        "Raise the replication factor, or tell the owners when the restarts are.",
-        "min.insync.replicas",
-    ),
-    sees=zookeeper,
-)
+    "I-HLT-01",
+    "topics that are unavailable while one of their brokers restarts",
+    "Each broker restarts twice. What has one replica is gone for that time; what has as many replicas as its "
+    "min.insync.replicas takes no records with acks=all.",
+    "Replication factor 1, or equal to min.insync.replicas.",
+    "Raise the replication factor, or tell the owners when the restarts are.",
+    "min.insync.replicas",
+).sees(zookeeper)
 def unavailable_in_restarts(view: ZookeeperView, world: World) -> Result:
     """Those that the playbook accepts, and all of them where there is no playbook."""
     found, playbook = suffering(view, world), world.playbook
     yield from _unjudged(found)
-    refused = (
-        () if isinstance(playbook, Unknown) else availability.not_accepted(found.topics, playbook.accept_unavailable)
-    )
-    names = sorted(found.topics.keys() - set(refused))
+    names, said = sorted(found.topics), ""
+    if not isinstance(playbook, Unknown):
+        refused, said = (
+            availability.not_accepted(found.topics, playbook.accept_unavailable),
+            ", accepted by the playbook",
+        )
+        names = sorted(found.topics.keys() - set(refused))
     if names:
-        said = "" if isinstance(playbook, Unknown) else ", accepted by the playbook"
         yield Hit(plural(len(names), "topic"), f"unavailable while a broker restarts{said}: {sample(names)}")
 
 
 @check(
-    CodeDoc(
-        "B-HLT-02",
-        "a topic becomes unavailable and nobody accepted it",
-        "No partition goes below min.insync.replicas by our hand unless its topic is accepted by name.",
-        "Replication factor 1, or equal to min.insync.replicas, and no pattern of the playbook matches the topic.",
-        "Raise the replication factor, or name the topic in policy.availability.accept_unavailable.",
-        "min.insync.replicas",
-    ),
-    sees=zookeeper,
-    blocks_from=Stage.MIGRATION_MODE,
-)
+    "B-HLT-02",
+    "a topic becomes unavailable and nobody accepted it",
+    "No partition goes below min.insync.replicas by our hand unless its topic is accepted by name.",
+    "Replication factor 1, or equal to min.insync.replicas, and no pattern of the playbook matches the topic.",
+    "Raise the replication factor, or name the topic in policy.availability.accept_unavailable.",
+    "min.insync.replicas",
+).sees(zookeeper, blocks_from=Stage.MIGRATION_MODE)
 def unavailable_unaccepted(view: ZookeeperView, world: World) -> Result:
     """Without a playbook there is nothing to accept by: see I-HLT-01."""
-    if isinstance(world.playbook, Unknown) or not _restarts_ahead(world):
+    # one broker that is not known to be in KRaft mode still has to be rolled
+    if isinstance(world.playbook, Unknown) or all(one.settled(Mode.KRAFT) for one in positions(world)):
         return
     found = suffering(view, world)
     yield from _unjudged(found)
@@ -78,31 +73,21 @@ def unavailable_unaccepted(view: ZookeeperView, world: World) -> Result:
         yield Hit(f"topic {topic}", f"{found.topics[topic]}: unavailable while one of its brokers restarts")
 
 
-def _restarts_ahead(world: World) -> bool:
-    """Is there a broker left to roll?  One that is not known to be in KRaft mode is."""
-    return not all(one.settled(Mode.KRAFT) for one in positions(world))
-
-
 @check(
-    CodeDoc(
-        "W-HLT-03",
-        "partitions are not whole",
-        "Restarting a broker while another replica lags can take a partition below min.insync.replicas; every "
-        "restart waits for full ISRs.",
-        "A broker is down, slow or catching up.",
-        "Wait, or find out what holds the replicas back.",
-        "Metadata: leader, isr",
-    ),
-    sees=metadata_answers,
-)
+    "W-HLT-03",
+    "partitions are not whole",
+    "Restarting a broker while another replica lags can take a partition below min.insync.replicas; every restart "
+    "waits for full ISRs.",
+    "A broker is down, slow or catching up.",
+    "Wait, or find out what holds the replicas back.",
+    "Metadata: leader, isr",
+).sees(metadata_answers)
 def not_whole(answers: dict[NodeId, MetadataAnswer], world: World) -> Result:
     """Over all brokers' answers, each partition once."""
     names = dict.fromkeys(_unhealthy(answers))
     if names:
-        yield Hit(
-            plural(len(names), "partition"),
-            f"no leader, or an ISR smaller than the replica list: {sample(list(names))}",
-        )
+        message = f"no leader, or an ISR smaller than the replica list: {sample(list(names))}"
+        yield Hit(plural(len(names), "partition"), message)
 
 
 def _unhealthy(answers: dict[NodeId, MetadataAnswer]) -> Iterator[str]:
@@ -112,17 +97,13 @@ def _unhealthy(answers: dict[NodeId, MetadataAnswer]) -> Iterator[str]:
 
 
 @check(
-    CodeDoc(
-        "W-HLT-04",
-        "partitions have no leader",
-        "A partition without a leader is copied as it is, and serves nobody.",
-        "All of its replicas that are in sync are down.",
-        "Start the brokers that hold its in-sync replicas; then check again.",
-        "/brokers/topics/T/partitions/P/state: leader -1",
-    ),
-    sees=zookeeper,
-    when=BEFORE_COPY,
-)
+    "W-HLT-04",
+    "partitions have no leader",
+    "A partition without a leader is copied as it is, and serves nobody.",
+    "All of its replicas that are in sync are down.",
+    "Start the brokers that hold its in-sync replicas; then check again.",
+    "/brokers/topics/T/partitions/P/state: leader -1",
+).sees(zookeeper, when=BEFORE_COPY)
 def no_leader(view: ZookeeperView, world: World) -> Result:
     """Leader -1 with a state; a missing state is B-ZKN-04."""
     columns = view.partitions

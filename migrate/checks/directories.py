@@ -3,34 +3,31 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from migrate.checks.registry import AFTER_COPY, ALWAYS, Blind, Hit, Result, check
-from migrate.checks.sight import both, broker_configs, broker_disks, every_disk, kraft, ledger, log_dir_answers
+from migrate.checks.sight import (
+    Configs,
+    Disks,
+    both,
+    broker_configs,
+    broker_disks,
+    every_disk,
+    kraft,
+    ledger,
+    log_dir_answers,
+)
 from migrate.model.disk_trouble import NO_REPLICA, strange_folders
-from migrate.model.findings import CodeDoc
 from migrate.model.ids import NodeId
 from migrate.model.ledger import Ledger, ReplicaState
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
-from migrate.model.views import (
-    BrokerDisks,
-    ConfigFile,
-    Directory,
-    KraftView,
-    LogDirAnswer,
-    MetaBroken,
-    MetaMissing,
-    MetaProperties,
-)
+from migrate.model.views import BrokerDisks, Directory, KraftView, LogDirAnswer, MetaBroken, MetaMissing, MetaProperties
 from migrate.model.words import plural
 from migrate.model.world import NOT_ASKED, World
 
 VOLATILE: Final = ("tmpfs", "ramfs", "overlay")
-
-Disks = dict[NodeId, BrokerDisks]
-Configs = dict[NodeId, ConfigFile]
 
 
 def every_directory(disks: Disks) -> Iterator[tuple[NodeId, Directory]]:
@@ -48,21 +45,15 @@ def place(node: NodeId, directory: Directory) -> str:
 
 
 @check(
-    CodeDoc(
-        "B-DIR-01",
-        "a log directory is broken",
-        "In migration mode one failing directory stops the whole broker; its replicas stay MIGRATING and are not "
-        "failed over when the broker comes back as KRaft.",
-        "The disk is dead, full, read-only or not mounted, or its meta.properties is damaged.",
-        "Repair or replace the disk and let its replicas catch up; then check again.",
-        "KAFKA-16431; DirectoryId.isOnline takes MIGRATING for online",
-    ),
-    sees=broker_disks,
-    blocks_from=Stage.MIGRATION_MODE,
-    when=ALWAYS,
-)
+    "B-DIR-01",
+    "a log directory is broken",
+    "In migration mode one failing directory stops the whole broker; its replicas stay MIGRATING and are not failed "
+    "over when the broker comes back as KRaft.",
+    "The disk is dead, full, read-only or not mounted, or its meta.properties is damaged.",
+    "Repair or replace the disk and let its replicas catch up; then check again.",
+    "KAFKA-16431; DirectoryId.isOnline takes MIGRATING for online",
+).sees(broker_disks, blocks_from=Stage.MIGRATION_MODE, when=ALWAYS)
 def broken_directory(disks: Disks, world: World) -> Result:
-    """Its health, and a meta.properties that can be read."""
     for node, directory in every_directory(disks):
         if directory.problem:
             yield Hit(place(node, directory), f"the directory {directory.problem}", directory.mount)
@@ -73,20 +64,14 @@ def broken_directory(disks: Disks, world: World) -> Result:
 
 
 @check(
-    CodeDoc(
-        "B-DIR-17",
-        "a broker reports a log directory as offline",
-        "The broker itself has given that directory up: one failing directory stops it in migration mode.",
-        "The disk failed while the broker was running.",
-        "Repair or replace the disk, restart the broker, let its replicas catch up; then check again.",
-        "DescribeLogDirs error 56, KAFKA_STORAGE_ERROR; KAFKA-16431",
-    ),
-    sees=log_dir_answers,
-    blocks_from=Stage.MIGRATION_MODE,
-    when=ALWAYS,
-)
+    "B-DIR-17",
+    "a broker reports a log directory as offline",
+    "The broker itself has given that directory up: one failing directory stops it in migration mode.",
+    "The disk failed while the broker was running.",
+    "Repair or replace the disk, restart the broker, let its replicas catch up; then check again.",
+    "DescribeLogDirs error 56, KAFKA_STORAGE_ERROR; KAFKA-16431",
+).sees(log_dir_answers, blocks_from=Stage.MIGRATION_MODE, when=ALWAYS)
 def offline_directory(answers: dict[NodeId, tuple[LogDirAnswer, ...]], world: World) -> Result:
-    """An error in DescribeLogDirs."""
     for node, found in answers.items():
         for answer in found:
             if answer.error:
@@ -94,20 +79,14 @@ def offline_directory(answers: dict[NodeId, tuple[LogDirAnswer, ...]], world: Wo
 
 
 @check(
-    CodeDoc(
-        "B-DIR-02",
-        "two directories have one directory.id, or a reserved one",
-        "A broker refuses to start on two directories of one id; over two brokers only the controller notices, "
-        "and refuses the registration while the broker says 'started'.",
-        "A disk was cloned, or an image restored.",
-        "Take directory.id out of the copy's meta.properties while the broker is stopped: a new one is made at "
-        "its start.",
-        "MetaPropertiesEnsemble.verify; ClusterControlManager: INVALID_REGISTRATION; seen on 3.9.2",
-    ),
-    sees=broker_disks,
-    blocks_from=Stage.MIGRATION_MODE,
-    when=ALWAYS,
-)
+    "B-DIR-02",
+    "two directories have one directory.id, or a reserved one",
+    "A broker refuses to start on two directories of one id; over two brokers only the controller notices, and refuses "
+    "the registration while the broker says 'started'.",
+    "A disk was cloned, or an image restored.",
+    "Take directory.id out of the copy's meta.properties while the broker is stopped: a new one is made at its start.",
+    "MetaPropertiesEnsemble.verify; ClusterControlManager: INVALID_REGISTRATION; seen on 3.9.2",
+).sees(broker_disks, blocks_from=Stage.MIGRATION_MODE, when=ALWAYS)
 def duplicate_directory(disks: Disks, world: World) -> Result:
     """Ids over the whole cluster, the controllers' directories included where they were looked at."""
     places: dict[str, list[str]] = {}
@@ -125,29 +104,22 @@ def duplicate_directory(disks: Disks, world: World) -> Result:
 
 
 @check(
-    CodeDoc(
-        "B-DIR-03",
-        "a log directory belongs to another cluster or node",
-        "The broker refuses to start on it, or starts with a stranger's replicas.",
-        "A disk was moved, cloned or restored from another broker, or the wrong path is in log.dirs.",
-        "Put the right disk in its place; do not edit ids over data you have not looked at.",
-        "MetaPropertiesEnsemble.verify: 'Stored node id 1 doesn't match previous node id 0'",
-    ),
-    sees=broker_disks,
-    blocks_from=Stage.MIGRATION_MODE,
-    when=ALWAYS,
-)
+    "B-DIR-03",
+    "a log directory belongs to another cluster or node",
+    "The broker refuses to start on it, or starts with a stranger's replicas.",
+    "A disk was moved, cloned or restored from another broker, or the wrong path is in log.dirs.",
+    "Put the right disk in its place; do not edit ids over data you have not looked at.",
+    "MetaPropertiesEnsemble.verify: 'Stored node id 1 doesn't match previous node id 0'",
+).sees(broker_disks, blocks_from=Stage.MIGRATION_MODE, when=ALWAYS)
 def other_owner(disks: Disks, world: World) -> Result:
-    """cluster.id and node id of each meta.properties."""
     expected = cluster_id_of(world)
     for node, directory in every_directory(disks):
         meta = directory.meta
         if not isinstance(meta, MetaProperties):
             continue
         if meta.cluster_id is not None and expected is not None and meta.cluster_id != expected:
-            yield Hit(
-                place(node, directory), f"meta.properties has cluster.id {meta.cluster_id}, the cluster is {expected}"
-            )
+            message = f"meta.properties has cluster.id {meta.cluster_id}, the cluster is {expected}"
+            yield Hit(place(node, directory), message)
         if meta.node_id is not None and meta.node_id != int(node):
             yield Hit(place(node, directory), f"meta.properties has node id {meta.node_id}, the broker is {node}")
 
@@ -162,19 +134,14 @@ def cluster_id_of(world: World) -> str | None:
 
 
 @check(
-    CodeDoc(
-        "B-DIR-04",
-        "a log directory's meta.properties lacks an id",
-        "A KRaft broker does not start on a directory without node id and cluster id: 'have you run kafka-storage.sh'.",
-        "The file was torn or written by hand; or metadata.log.dir lies apart and is new.",
-        "Restart the broker while it is in ZooKeeper mode: it writes the file itself. Later, write it by hand "
-        "with version=0, broker.id, cluster.id and directory.id.",
-        "MetaPropertiesEnsemble.verify; seen on 3.9.2",
-    ),
-    sees=broker_disks,
-    blocks_from=Stage.KRAFT_MODE,
-    when=ALWAYS,
-)
+    "B-DIR-04",
+    "a log directory's meta.properties lacks an id",
+    "A KRaft broker does not start on a directory without node id and cluster id: 'have you run kafka-storage.sh'.",
+    "The file was torn or written by hand; or metadata.log.dir is separate and is new.",
+    "Restart the broker while it is in ZooKeeper mode: it writes the file itself. Later, write it by hand with "
+    "version=0, broker.id, cluster.id and directory.id.",
+    "MetaPropertiesEnsemble.verify; seen on 3.9.2",
+).sees(broker_disks, blocks_from=Stage.KRAFT_MODE, when=ALWAYS)
 def no_ids(disks: Disks, world: World) -> Result:
     """Without an id that KRaft asks for; metadata.log.dir has none where a ZooKeeper-mode broker never used it."""
     for node, directory in every_directory(disks):
@@ -188,19 +155,14 @@ def no_ids(disks: Disks, world: World) -> Result:
 
 
 @check(
-    CodeDoc(
-        "B-DIR-24",
-        "a log directory has no meta.properties: emptied, new, or not mounted",
-        "Restarted in ZooKeeper or migration mode, the broker takes the folder for a new disk, and replicas that lay "
-        "there alone are lost; in KRaft mode it does not start. A running broker need not have noticed.",
-        "The disk is not mounted, its folder was emptied, or a new disk was put in and the broker not started since.",
-        "`status` says what this disk needs at this stage: the old one mounted, or the right file on the new one.",
-        "KafkaRaftServer.initializeLogDirs: 'No `meta.properties` found'; seen on 3.9.2",
-    ),
-    sees=broker_disks,
-    blocks_from=Stage.MIGRATION_MODE,
-    when=ALWAYS,
-)
+    "B-DIR-24",
+    "a log directory has no meta.properties: emptied, new, or not mounted",
+    "Restarted in ZooKeeper or migration mode, the broker takes the folder for a new disk, and replicas that lay there "
+    "alone are lost; in KRaft mode it does not start. A running broker need not have noticed.",
+    "The disk is not mounted, its folder was emptied, or a new disk was put in and the broker not started since.",
+    "`status` says what this disk needs at this stage: the old one mounted, or the right file on the new one.",
+    "KafkaRaftServer.initializeLogDirs: 'No `meta.properties` found'; seen on 3.9.2",
+).sees(broker_disks, blocks_from=Stage.MIGRATION_MODE, when=ALWAYS)
 def no_identity(disks: Disks, world: World) -> Result:
     """Every broker in ZooKeeper or migration mode writes it into each of log.dirs when it starts."""
     for node, found in disks.items():
@@ -210,18 +172,13 @@ def no_identity(disks: Disks, world: World) -> Result:
 
 
 @check(
-    CodeDoc(
-        "B-DIR-05",
-        "a local copy of the metadata log lies in a wrong or a second directory",
-        "A KRaft broker refuses to start: 'Found unexpected metadata location'.",
-        "metadata.log.dir was changed, or the order of log.dirs.",
-        "Stop the broker and move the misplaced __cluster_metadata-0 aside; the broker fetches what it needs.",
-        "KafkaRaftServer.scala; KAFKA-16463",
-    ),
-    sees=both(broker_disks, broker_configs),
-    blocks_from=Stage.KRAFT_MODE,
-    when=ALWAYS,
-)
+    "B-DIR-05",
+    "a local copy of the metadata log is in a wrong or a second directory",
+    "A KRaft broker refuses to start: 'Found unexpected metadata location'.",
+    "metadata.log.dir was changed, or the order of log.dirs.",
+    "Stop the broker and move the misplaced __cluster_metadata-0 aside; the broker fetches what it needs.",
+    "KafkaRaftServer.scala; KAFKA-16463",
+).sees(both(broker_disks, broker_configs), blocks_from=Stage.KRAFT_MODE, when=ALWAYS)
 def misplaced_metadata(seen: tuple[Disks, Configs], world: World) -> Result:
     """__cluster_metadata-0 belongs into metadata.log.dir, the first of log.dirs unless set."""
     disks, configs = seen
@@ -231,23 +188,17 @@ def misplaced_metadata(seen: tuple[Disks, Configs], world: World) -> Result:
         wanted = configs[node].values.get("metadata.log.dir", "").strip() or found.directories[0].path
         for directory in found.directories:
             if directory.holds_metadata_log and os.path.normpath(directory.path) != os.path.normpath(wanted):
-                yield Hit(place(node, directory), f"__cluster_metadata-0 lies here, it belongs into {wanted}")
+                yield Hit(place(node, directory), f"__cluster_metadata-0 is here, it belongs in {wanted}")
 
 
 @check(
-    CodeDoc(
-        "B-DIR-08",
-        "a replica's directory is not proven",
-        "A replica that is MIGRATING, UNASSIGNED or misplaced in the metadata is not failed over when its disk dies.",
-        "A broker's report has not arrived yet, or a replica moved.",
-        "Wait for the broker's report, or see `kraft-migrate directories verify` for the rows.",
-        "KIP-858; DirectoryId.isOnline",
-    ),
-    sees=ledger,
-    blocks_from=Stage.FINALIZE,
-    when=AFTER_COPY,
-    proof=True,
-)
+    "B-DIR-08",
+    "a replica's directory is not proven",
+    "A replica that is MIGRATING, UNASSIGNED or misplaced in the metadata is not failed over when its disk dies.",
+    "A broker's report has not arrived yet, or a replica moved.",
+    "Wait for the broker's report, or see `kraft-migrate directories verify` for the rows.",
+    "KIP-858; DirectoryId.isOnline",
+).sees(ledger, blocks_from=Stage.FINALIZE, when=AFTER_COPY, proof=True)
 def unproven_replica(found: Ledger, world: World) -> Result:
     """Rows of KRaft brokers that are not VERIFIED; before its second roll a broker owes nothing."""
     if isinstance(world.kraft, Unknown):
@@ -256,9 +207,8 @@ def unproven_replica(found: Ledger, world: World) -> Result:
     done = {int(node) for node, entry in world.kraft.brokers.items() if not entry.migrating}
     for row in found.rows:
         if row.broker in done and row.state is not ReplicaState.VERIFIED:
-            yield Hit(
-                f"{row.topic}-{row.partition} on broker {row.broker}", f"its row is {row.state.value}", row.state.value
-            )
+            message = f"its row is {row.state.value}"
+            yield Hit(f"{row.topic}-{row.partition} on broker {row.broker}", message, row.state.value)
 
 
 def _on_volatile(disks: Disks, world: World, *, accepted: bool) -> Iterator[Hit]:
@@ -274,61 +224,43 @@ def _on_volatile(disks: Disks, world: World, *, accepted: bool) -> Iterator[Hit]
         if volatile:
             kinds = ", ".join(sorted({entry.filesystem for entry in volatile}))
             whose = "broker" if node in brokers else "controller"
-            yield Hit(
-                f"{whose} {node}", f"{plural(len(volatile), 'directory', 'directories')} on {kinds}", volatile[0].path
-            )
+            message = f"{plural(len(volatile), 'directory', 'directories')} on {kinds}"
+            yield Hit(f"{whose} {node}", message, volatile[0].path)
 
 
 @check(
-    CodeDoc(
-        "B-DIR-09",
-        "a directory does not outlive its host",
-        "Data on such a file system is gone with the host or the container, and a migration restarts every broker.",
-        "tmpfs, ramfs or a container's own layer.",
-        "Use a volume that stays. In a laboratory, name the type in policy.directories.accept_volatile.",
-        "strimzi-kafka-operator #10187",
-    ),
-    sees=every_disk,
-    blocks_from=Stage.CONTROLLERS,
-    when=ALWAYS,
-)
+    "B-DIR-09",
+    "a directory does not outlive its host",
+    "Data on such a file system is gone with the host or the container, and a migration restarts every broker.",
+    "tmpfs, ramfs or a container's own layer.",
+    "Use a volume that stays. In a laboratory, name the type in policy.directories.accept_volatile.",
+    "strimzi-kafka-operator #10187",
+).sees(every_disk, blocks_from=Stage.CONTROLLERS, when=ALWAYS)
 def volatile_directory(disks: Disks, world: World) -> Result:
-    """Log directories of brokers, and the controllers' metadata directories, by their file systems' types."""
     yield from _on_volatile(disks, world, accepted=False)
 
 
 @check(
-    CodeDoc(
-        "W-DIR-09",
-        "a directory does not outlive its host, as was accepted",
-        "Data on such a file system is gone with the host or the container.",
-        "tmpfs, ramfs or a container's own layer, named in policy.directories.accept_volatile.",
-        "Use a volume that stays. In a laboratory, ignore this.",
-        "strimzi-kafka-operator #10187",
-    ),
-    sees=every_disk,
-    when=ALWAYS,
-)
+    "W-DIR-09",
+    "a directory does not outlive its host, as was accepted",
+    "Data on such a file system is gone with the host or the container.",
+    "tmpfs, ramfs or a container's own layer, named in policy.directories.accept_volatile.",
+    "Use a volume that stays. In a laboratory, ignore this.",
+    "strimzi-kafka-operator #10187",
+).sees(every_disk, when=ALWAYS)
 def accepted_volatile(disks: Disks, world: World) -> Result:
-    """Those that the playbook accepts by type."""
     yield from _on_volatile(disks, world, accepted=True)
 
 
 @check(
-    CodeDoc(
-        "B-DIR-10",
-        "a broker's registered directories are not those on its disks",
-        "The metadata can only name directories that are registered: replicas elsewhere stay unproven for ever.",
-        "A directory was added, replaced or failed at the broker's start.",
-        "Restart the broker with all its directories healthy: it registers anew.",
-        "RegisterBrokerRequest.LogDirs; BrokerLifecycleManager",
-    ),
-    sees=both(kraft, broker_disks),
-    blocks_from=Stage.KRAFT_MODE,
-    when=ALWAYS,
-)
+    "B-DIR-10",
+    "a broker's registered directories are not those on its disks",
+    "The metadata can only name directories that are registered: replicas elsewhere stay unproven for ever.",
+    "A directory was added, replaced or failed at the broker's start.",
+    "Restart the broker with all its directories healthy: it registers again.",
+    "RegisterBrokerRequest.LogDirs; BrokerLifecycleManager",
+).sees(both(kraft, broker_disks), blocks_from=Stage.KRAFT_MODE, when=ALWAYS)
 def registered_directories(seen: tuple[KraftView, Disks], world: World) -> Result:
-    """As sets: their order means nothing."""
     view, disks = seen
     for node, found in disks.items():
         registration = view.brokers.get(node)
@@ -343,18 +275,13 @@ def registered_directories(seen: tuple[KraftView, Disks], world: World) -> Resul
 
 
 @check(
-    CodeDoc(
-        "B-DIR-26",
-        "a log directory holds a folder on which Kafka does not start",
-        "A running broker does not look, and its restart ends: the roll would stop with that broker down.",
-        "lost+found: mkfs makes it, and fsck makes it anew; a folder that a person or another tool put there.",
-        "Remove an empty lost+found (`rm -df DIR/lost+found`); move anything else out of the log directory.",
-        "LogManager.loadLogs: 'Found directory ... is not in the form of topic-partition'; seen on 3.9.2 after fsck",
-    ),
-    sees=broker_disks,
-    blocks_from=Stage.MIGRATION_MODE,
-    when=ALWAYS,
-)
+    "B-DIR-26",
+    "a log directory holds a folder on which Kafka does not start",
+    "A running broker does not look, and its restart ends: the roll would stop with that broker down.",
+    "lost+found: mkfs makes it, and fsck makes it again; a folder that a person or another tool put there.",
+    "Remove an empty lost+found (`rm -df DIR/lost+found`); move anything else out of the log directory.",
+    "LogManager.loadLogs: 'Found directory ... is not in the form of topic-partition'; seen on 3.9.2 after fsck",
+).sees(broker_disks, blocks_from=Stage.MIGRATION_MODE, when=ALWAYS)
 def strange(disks: Disks, world: World) -> Result:
     """In log.dirs alone: a metadata.log.dir that lies apart may hold it."""
     for node, found in disks.items():
@@ -364,19 +291,14 @@ def strange(disks: Disks, world: World) -> Result:
 
 
 @check(
-    CodeDoc(
-        "W-DIR-18",
-        "something odd lies in a log directory",
-        "Kafka does not follow what we do not follow, and fails on files that it may not write.",
-        "Links, files of another owner, leftovers of other tools.",
-        "Look at it; move away what is not Kafka's while the broker is stopped.",
-        "LogManager.loadLogs",
-    ),
-    sees=broker_disks,
-    when=ALWAYS,
-)
+    "W-DIR-18",
+    "a log directory contains something unexpected",
+    "Kafka does not follow what we do not follow, and fails on files that it may not write.",
+    "Links, files of another owner, leftovers of other tools.",
+    "Look at it; move away what is not Kafka's while the broker is stopped.",
+    "LogManager.loadLogs",
+).sees(broker_disks, when=ALWAYS)
 def oddities(disks: Disks, world: World) -> Result:
-    """As the host's reader told them."""
     for node, directory in every_directory(disks):
         if odd := [one for one in directory.oddities if not one.startswith(NO_REPLICA)]:
             yield Hit(place(node, directory), "; ".join(odd))
@@ -386,19 +308,14 @@ Answers = dict[NodeId, tuple[LogDirAnswer, ...]]
 
 
 @check(
-    CodeDoc(
-        "B-DIR-20",
-        "a broker runs with other log directories than its file names",
-        "Its next restart would lose directories, or find new ones: replicas would go missing in the middle of the"
-        " migration.",
-        "log.dirs was edited since the broker's start, or the inventory names the wrong file.",
-        "Find out which list is right; correct the file (or restart the broker with it) before the migration.",
-        "DescribeLogDirs; log.dirs",
-    ),
-    sees=both(log_dir_answers, broker_disks),
-    blocks_from=Stage.MIGRATION_MODE,
-    when=ALWAYS,
-)
+    "B-DIR-20",
+    "a broker runs with other log directories than its file names",
+    "Its next restart would lose directories, or find new ones: replicas would go missing in the middle of the "
+    "migration.",
+    "log.dirs was edited since the broker's start, or the inventory names the wrong file.",
+    "Find out which list is right; correct the file (or restart the broker with it) before the migration.",
+    "DescribeLogDirs; log.dirs",
+).sees(both(log_dir_answers, broker_disks), blocks_from=Stage.MIGRATION_MODE, when=ALWAYS)
 def other_directories(seen: tuple[Answers, Disks], world: World) -> Result:
     """Paths as sets; a directory that is offline is still told by the broker (B-DIR-17)."""
     answers, disks = seen
@@ -412,19 +329,15 @@ def other_directories(seen: tuple[Answers, Disks], world: World) -> Result:
 
 
 @check(
-    CodeDoc(
-        "W-DIR-25",
-        "several log directories of a broker lie on one file system",
-        "They fail together and fill up together, and Kafka, which places replicas by their number in each directory, "
-        "takes them for disks of their own. In migration mode one disk is one broker all the same.",
-        "A directory is no mount of its own: the disk is not mounted, or the folders were made on one disk.",
-        "Mount a disk for each, or leave it so where that is meant. A directory that a DirectoryPlaybook shall add is "
-        "better left out until its disk is mounted.",
-        "KIP-112 (JBOD); LogManager.nextLogDirs",
-    ),
-    sees=broker_disks,
-    when=ALWAYS,
-)
+    "W-DIR-25",
+    "several log directories of a broker are on one file system",
+    "They fail together and fill up together, and Kafka, which places replicas by their number in each directory, "
+    "takes them for disks of their own. In migration mode one disk is one broker all the same.",
+    "A directory is no mount of its own: the disk is not mounted, or the folders were made on one disk.",
+    "Mount a disk for each, or leave it so where that is meant. A directory that a DirectoryPlaybook shall add is "
+    "better left out until its disk is mounted.",
+    "KIP-112 (JBOD); LogManager.nextLogDirs",
+).sees(broker_disks, when=ALWAYS)
 def shared_file_system(disks: dict[NodeId, BrokerDisks], world: World) -> Result:
     """Those that a broker has, and those that a playbook gives it, by mount; a broken one lies nowhere."""
     for node, found in disks.items():
@@ -432,21 +345,16 @@ def shared_file_system(disks: dict[NodeId, BrokerDisks], world: World) -> Result
         if isinstance(new, Unknown):
             yield Blind(f"the new directories of broker {node}", new.reason)
             new = ()
-        for mount, paths in _by_mount([*found.directories, *new]):
+        mounts: dict[str, dict[str, None]] = {}
+        for entry in (*found.directories, *new):
+            if entry.mount and not entry.problem:
+                mounts.setdefault(entry.mount, {})[entry.path] = None
+        for mount, paths in mounts.items():
             if len(paths) > 1:
                 added = {entry.path for entry in new} & set(paths) - {entry.path for entry in found.directories}
                 told = f"; new among them: {', '.join(sorted(added))}" if added else ""
-                yield Hit(
-                    f"broker {node}", f"{len(paths)} of its log directories lie on {mount}{told}", ", ".join(paths)
-                )
-
-
-def _by_mount(directories: Iterable[Directory]) -> Iterator[tuple[str, list[str]]]:
-    found: dict[str, dict[str, None]] = {}
-    for entry in directories:
-        if entry.mount and not entry.problem:
-            found.setdefault(entry.mount, {})[entry.path] = None
-    yield from ((mount, list(paths)) for mount, paths in found.items())
+                message = f"{len(paths)} of its log directories lie on {mount}{told}"
+                yield Hit(f"broker {node}", message, ", ".join(paths))
 
 
 def _new(world: World, node: NodeId) -> tuple[Directory, ...] | Unknown:

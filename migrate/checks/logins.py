@@ -6,34 +6,38 @@ Passwords are compared here, and never stand in a finding.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final
 
-from migrate.checks.certificates import LOCATION, certificates_name
-from migrate.checks.config import Configs, inter_broker_listener, protocols
+from migrate.checks.config import inter_broker_listener, protocols
 from migrate.checks.phase import Phase, phase_of
 from migrate.checks.principals import (
     ANONYMOUS,
     BUILDER,
     JAAS,
+    LOCATION,
     after_first_restart,
     authorizer,
+    certificates_name,
     controller_listener,
     super_users,
 )
 from migrate.checks.registry import ALWAYS, BEFORE_COPY, UNTIL_FINALIZED, Blind, Hit, Result, check
-from migrate.checks.security import EXTERNAL, dynamic_logins
-from migrate.checks.sight import Sight, both, broker_configs, controller_configs, readable_zookeeper
+from migrate.checks.security import BROKER_MECHANISM, CONTROLLER_MECHANISM, EXTERNAL, dynamic_logins
+from migrate.checks.sight import (
+    Configs,
+    Sight,
+    both,
+    both_configs,
+    broker_configs,
+    controller_configs,
+    readable_zookeeper,
+)
 from migrate.checks.zookeeper_access import stranger
 from migrate.hosts.jaas import options
-from migrate.model.findings import CodeDoc
 from migrate.model.inventory import Access
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
 from migrate.model.views import ConfigFile, ZookeeperView
 from migrate.model.world import World
-
-CONTROLLER_MECHANISM: Final = "sasl.mechanism.controller.protocol"
-BROKER_MECHANISM: Final = "sasl.mechanism.inter.broker.protocol"
 
 
 def jaas_key(listener: str, mechanism: str) -> str:
@@ -42,20 +46,16 @@ def jaas_key(listener: str, mechanism: str) -> str:
 
 
 @check(
-    CodeDoc(
-        "B-SEC-16",
-        "a broker has no login for the controllers' listener",
-        "The broker does not start again after its first restart: \"Could not find a 'KafkaServer' or 'ctl.KafkaServer'"
-        ' entry", whichever of the two is missing.',
-        "sasl.mechanism.controller.protocol, or the login of that listener, is not in the broker's file.",
-        "Name a file in the inventory's brokers.properties with sasl.mechanism.controller.protocol and"
-        " listener.name.L.MECHANISM.sasl.jaas.config (L: the controller listener): each broker gets it at its first"
-        " restart.",
-        "seen on 3.9.2",
-    ),
-    sees=both(broker_configs, controller_configs),
-    blocks_from=Stage.MIGRATION_MODE,
-)
+    "B-SEC-16",
+    "a broker has no login for the controllers' listener",
+    "The broker does not start again after its first restart: \"Could not find a 'KafkaServer' or 'ctl.KafkaServer' "
+    'entry", whichever of the two is missing.',
+    "sasl.mechanism.controller.protocol, or the login of that listener, is not in the broker's file.",
+    "Name a file in the inventory's brokers.properties with sasl.mechanism.controller.protocol and "
+    "listener.name.L.MECHANISM.sasl.jaas.config (L: the controller listener): each broker gets it at its first "
+    "restart.",
+    "seen on 3.9.2",
+).sees(both_configs, blocks_from=Stage.MIGRATION_MODE)
 def brokers_can_call(seen: tuple[Configs, Configs], world: World) -> Result:
     """Iff the controller listener is SASL; as the files will be after the first restart."""
     brokers, controllers = seen
@@ -75,19 +75,14 @@ def brokers_can_call(seen: tuple[Configs, Configs], world: World) -> Result:
 
 
 @check(
-    CodeDoc(
-        "B-SEC-17",
-        "a login is not known, or has another password, on the other side",
-        "A broker that is refused by the controllers says 'started' and never registers; a controller that is refused"
-        " by the brokers leaves the migration in KRAFT_CONTROLLER_TO_BROKER_COMM for ever. Both retry without an end.",
-        "A password was mistyped, or changed on one side only.",
-        "Give the login of the one side the password that user_NAME has on the other, in the files that are named.",
-        "PlainLoginModule; seen on 3.9.2: 'Invalid username or password', retried for ever",
-    ),
-    sees=both(broker_configs, controller_configs),
-    blocks_from=Stage.CONTROLLERS,
-    when=ALWAYS,
-)
+    "B-SEC-17",
+    "a login is not known, or has another password, on the other side",
+    "A broker that is refused by the controllers says 'started' and never registers; a controller that is refused by "
+    "the brokers leaves the migration in KRAFT_CONTROLLER_TO_BROKER_COMM for ever. Both retry without an end.",
+    "A password was mistyped, or changed on one side only.",
+    "Give the login of the one side the password that user_NAME has on the other, in the files that are named.",
+    "PlainLoginModule; seen on 3.9.2: 'Invalid username or password', retried for ever",
+).sees(both_configs, blocks_from=Stage.CONTROLLERS, when=ALWAYS)
 def passwords_agree(seen: tuple[Configs, Configs], world: World) -> Result:
     """PLAIN, whose passwords stand on both sides: brokers and controllers to controllers, controllers to brokers."""
     brokers, controllers = seen
@@ -96,14 +91,14 @@ def passwords_agree(seen: tuple[Configs, Configs], world: World) -> Result:
         listener, about = controller_listener(file.values), f"controller {node}: {file.path}"
         callers = [(f"broker {other}", values) for other, values in late.items()]
         callers += [(f"controller {other}", entry.values) for other, entry in controllers.items()]
-        yield from _known(about, file.values, listener, CONTROLLER_MECHANISM, callers)
+        yield from _compare_passwords(about, file.values, listener, CONTROLLER_MECHANISM, callers)
     for node, values in late.items():
         callers = [(f"controller {other}", entry.values) for other, entry in controllers.items()]
         about = f"broker {node}: {brokers[node].path}"
-        yield from _known(about, values, inter_broker_listener(values), BROKER_MECHANISM, callers)
+        yield from _compare_passwords(about, values, inter_broker_listener(values), BROKER_MECHANISM, callers)
 
 
-def _known(
+def _compare_passwords(
     about: str,
     values: Mapping[str, str],
     listener: str,
@@ -135,22 +130,15 @@ def _known(
 
 
 @check(
-    CodeDoc(
-        "B-SEC-20",
-        "a login stands in a dynamic configuration alone",
-        "A KRaft broker never uses a dynamic sasl.jaas.config: after its second restart it has no login for that"
-        " listener, and it does not start.",
-        "kafka-configs set listener.name.X.MECHANISM.sasl.jaas.config, and the broker's file does not have it.",
-        "Write the value into the broker's file (the dynamic one may stay), and restart the broker before the second"
-        " roll.",
-        "seen on 3.9.2; DynamicBrokerConfig; W-SEC-09",
-    ),
-    sees=both(readable_zookeeper, broker_configs),
-    blocks_from=Stage.KRAFT_MODE,
-    when=UNTIL_FINALIZED,
-)
+    "B-SEC-20",
+    "a login is set in a dynamic configuration only",
+    "A KRaft broker never uses a dynamic sasl.jaas.config: after its second restart it has no login for that listener, "
+    "and it does not start.",
+    "kafka-configs set listener.name.X.MECHANISM.sasl.jaas.config, and the broker's file does not have it.",
+    "Write the value into the broker's file (the dynamic one may stay), and restart the broker before the second roll.",
+    "seen on 3.9.2; DynamicBrokerConfig; W-SEC-09",
+).sees(both(readable_zookeeper, broker_configs), blocks_from=Stage.KRAFT_MODE, when=UNTIL_FINALIZED)
 def dynamic_login_has_a_file(seen: tuple[ZookeeperView, Configs], world: World) -> Result:
-    """Of each broker that the dynamic configuration is for."""
     view, brokers = seen
     for owner, name in dynamic_logins(view):
         for node, file in brokers.items():
@@ -159,21 +147,15 @@ def dynamic_login_has_a_file(seen: tuple[ZookeeperView, Configs], world: World) 
 
 
 @check(
-    CodeDoc(
-        "B-SEC-22",
-        "this tool is not among the super users of a controller",
-        "Before the copy a controller lets in super users alone: the tool could not read the metadata, and would wait"
-        " at the end of the stage without seeing whether a broker registers.",
-        "The inventory's controllers.access has a user that is not in super.users of the controllers' files.",
-        "Add the principal to super.users in the file that the inventory's controllers.properties names; take it out"
-        " after the migration.",
-        "seen on 3.9.2: CLUSTER_AUTHORIZATION_FAILED (31) to whoever is no super user",
-    ),
-    sees=controller_configs,
-    blocks_from=Stage.CONTROLLERS,
-    when=BEFORE_COPY,
-    proof=True,
-)
+    "B-SEC-22",
+    "this tool is not among the super users of a controller",
+    "Before the copy a controller lets in super users alone: the tool could not read the metadata, and would wait at "
+    "the end of the stage without seeing whether a broker registers.",
+    "The inventory's controllers.access has a user that is not in super.users of the controllers' files.",
+    "Add the principal to super.users in the file that the inventory's controllers.properties names; take it out after "
+    "the migration.",
+    "seen on 3.9.2: CLUSTER_AUTHORIZATION_FAILED (31) to whoever is no super user",
+).sees(controller_configs, blocks_from=Stage.CONTROLLERS, when=BEFORE_COPY, proof=True)
 def tool_is_let_in(configs: Configs, world: World) -> Result:
     """By the inventory's user, or by our certificate as that listener's rules read it."""
     access = world.inventory.controller_access
@@ -198,21 +180,16 @@ def _own_principal(access: Access, file: ConfigFile) -> str | Blind:
 
 
 @check(
-    CodeDoc(
-        "W-SEC-18",
-        "our own ZooKeeper identity may not write what a rollback must",
-        "With it the lock inside the chroot cannot be taken, and /controller and /migration cannot be deleted for a"
-        " rollback (NoAuth).",
-        "zookeeper.set.acl=true on the brokers, and the inventory gives this tool another identity, or none.",
-        "Give the inventory's zookeeper_access the brokers' identity (their JAAS section Client, or their certificate),"
-        " or have that identity at hand for the rollback night and make the playbook's lock path beforehand.",
-        "zookeeper.set.acl; ZkData.defaultAcls; seen on 3.9.2",
-    ),
-    sees=readable_zookeeper,
-    when=UNTIL_FINALIZED,
-)
+    "W-SEC-18",
+    "our own ZooKeeper identity may not write what a rollback must",
+    "With it the lock inside the chroot cannot be taken, and /controller and /migration cannot be deleted for a "
+    "rollback (NoAuth).",
+    "zookeeper.set.acl=true on the brokers, and the inventory gives this tool another identity, or none.",
+    "Give the inventory's zookeeper_access the brokers' identity (their JAAS section Client, or their certificate), or "
+    "have that identity at hand for the rollback night and make the playbook's lock path beforehand.",
+    "zookeeper.set.acl; ZkData.defaultAcls; seen on 3.9.2",
+).sees(readable_zookeeper, when=UNTIL_FINALIZED)
 def own_identity(view: ZookeeperView, world: World) -> Result:
-    """The inventory's login against the writers of the closed znodes."""
     if isinstance(view.acls, Unknown):
         yield Blind("the ACLs of ZooKeeper's znodes", view.acls.reason)
         return
@@ -244,7 +221,7 @@ def _unencrypted(configs: Iterable[Configs], world: World) -> tuple[list[str], l
     for values, who, name, key in between:
         protocol = protocols(values).get(name.upper(), name.upper())
         mechanism = values.get(key, "GSSAPI").strip() if protocol.startswith("SASL") else ""
-        found |= _told(f"the {who}' listener {name}", protocol, mechanism)
+        found |= _without_tls(f"the {who}' listener {name}", protocol, mechanism)
     names = {
         name
         for node in known.brokers
@@ -257,13 +234,13 @@ def _unencrypted(configs: Iterable[Configs], world: World) -> tuple[list[str], l
         (known.controllers, f"controllers at listener {known.controller_listener}", known.controller_access),
     ):
         if nodes:
-            found |= _told(f"this tool to the {where}", access.protocol, access.mechanism)
+            found |= _without_tls(f"this tool to the {where}", access.protocol, access.mechanism)
     if known.zookeeper and not known.zookeeper_login.tls and phase_of(world) is not Phase.FINALIZED:
         found["this tool to ZooKeeper (no TLS)"] = False
     return [said for said, clear in found.items() if clear], [said for said, clear in found.items() if not clear]
 
 
-def _told(what: str, protocol: str, mechanism: str) -> dict[str, bool]:
+def _without_tls(what: str, protocol: str, mechanism: str) -> dict[str, bool]:
     """Name a connection without TLS, with whether a credential can be read on it; nothing for one with TLS."""
     if protocol not in ("PLAINTEXT", "SASL_PLAINTEXT"):
         return {}
@@ -280,41 +257,31 @@ def _listeners_at(values: Mapping[str, str], port: str) -> Iterator[str]:
 
 
 @check(
-    CodeDoc(
-        "W-SEC-23",
-        "a password or a token goes over the network in clear",
-        "SASL_PLAINTEXT with PLAIN or OAUTHBEARER sends the credential itself: whoever sees one connection's packets "
-        "is that user from then on, often a super user.",
-        "The listener has SASL without TLS, or the inventory's `access` says so.",
-        "Give the listener SASL_SSL (and `access` of the inventory `protocol: SASL_SSL`), or a mechanism that sends no "
-        "credential, such as SCRAM. The migration does not need it: it keeps each listener's protocol as it is.",
-        "KIP-43; Apache Kafka, Security: SASL/PLAIN should be used with TLS only",
-    ),
-    sees=_files,
-    when=ALWAYS,
-)
+    "W-SEC-23",
+    "a password or a token goes over the network in clear",
+    "SASL_PLAINTEXT with PLAIN or OAUTHBEARER sends the credential itself: whoever sees one connection's packets is "
+    "that user from then on, often a super user.",
+    "The listener has SASL without TLS, or the inventory's `access` says so.",
+    "Give the listener SASL_SSL (and `access` of the inventory `protocol: SASL_SSL`), or a mechanism that sends no "
+    "credential, such as SCRAM. The migration does not need it: it keeps each listener's protocol as it is.",
+    "KIP-43; Apache Kafka, Security: SASL/PLAIN should be used with TLS only",
+).sees(_files, when=ALWAYS)
 def credentials_in_clear(seen: tuple[Configs, Configs], world: World) -> Result:
-    """One finding for all of them."""
     clear, _ = _unencrypted(seen, world)
     if clear:
         yield Hit("the network", f"a credential is sent in clear: {'; '.join(clear)}")
 
 
 @check(
-    CodeDoc(
-        "I-SEC-24",
-        "connections that are not encrypted",
-        "Everything on them can be read and changed on the way: records, metadata, and what a migration is decided by.",
-        "The listener's protocol is PLAINTEXT or SASL_PLAINTEXT, or ZooKeeper is reached without TLS: the defaults.",
-        "Where the network is not trusted, give the listener SSL or SASL_SSL and the inventory's `access` the same; "
-        "for ZooKeeper a secureClientPort, and `tls` in `zookeeper_access`. The migration changes no protocol.",
-        "Apache Kafka, Security: listener.security.protocol.map; zookeeper.ssl.client.enable",
-    ),
-    sees=_files,
-    when=ALWAYS,
-)
+    "I-SEC-24",
+    "connections that are not encrypted",
+    "Everything on them can be read and changed on the way: records, metadata, and what a migration is decided by.",
+    "The listener's protocol is PLAINTEXT or SASL_PLAINTEXT, or ZooKeeper is reached without TLS: the defaults.",
+    "Where the network is not trusted, give the listener SSL or SASL_SSL and the inventory's `access` the same; for "
+    "ZooKeeper a secureClientPort, and `tls` in `zookeeper_access`. The migration changes no protocol.",
+    "Apache Kafka, Security: listener.security.protocol.map; zookeeper.ssl.client.enable",
+).sees(_files, when=ALWAYS)
 def not_encrypted(seen: tuple[Configs, Configs], world: World) -> Result:
-    """One finding for all of them."""
     clear, plain = _unencrypted(seen, world)
     if clear or plain:
         yield Hit("the network", f"not encrypted: {'; '.join((*clear, *plain))}")

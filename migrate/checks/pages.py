@@ -10,9 +10,8 @@ from migrate import checks, errors
 from migrate.checks import stuck
 from migrate.checks.registry import CHECKS, NEVER
 from migrate.errors import MigrateError, Retryable, UnknownCode
-from migrate.model.findings import CodeDoc
+from migrate.model.findings import CodeDoc, WaitDoc
 from migrate.model.stage import Stage
-from migrate.model.waiting import WaitDoc
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +43,15 @@ def blocks(code: str) -> str:
     return "no stage" if first == NEVER else f"{Stage(first).label} and later"
 
 
+def all_docs() -> dict[str, ErrorDoc | CodeDoc | WaitDoc]:
+    """The text of every code: errors, findings, waits."""
+    return {**error_docs(), **checks.CODES, **stuck.CODES}
+
+
 def find(code: str) -> ErrorDoc | CodeDoc | WaitDoc:
     """The text of a code, in any case; UnknownCode with the nearest ones for any other."""
     wanted = code.strip().upper()
-    known: dict[str, ErrorDoc | CodeDoc | WaitDoc] = {**error_docs(), **checks.CODES, **stuck.CODES}
+    known = all_docs()
     if wanted in known:
         return known[wanted]
     near = difflib.get_close_matches(wanted, known, n=3, cutoff=0.5)

@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from migrate.checks.config import Configs
 from migrate.checks.registry import Hit, Result, check
-from migrate.checks.sight import both, broker_configs, controller_configs
+from migrate.checks.sight import Configs, both_configs, broker_configs
 from migrate.hosts.collect_disks import HIDDEN
 from migrate.hosts.properties import is_secret
 from migrate.model.config_keys import EXACT, TABLE, Fate, Moment, fate, taken
-from migrate.model.findings import CodeDoc
 from migrate.model.ids import NodeId
 from migrate.model.world import World
 
@@ -61,25 +59,19 @@ def matrix(brokers: Files, controllers: Files) -> tuple[Row, ...]:
     of_controllers = dict.fromkeys(key for values in controllers.values() for key in values)
     keys = dict.fromkeys((*taken(of_brokers), *taken(of_controllers)))
     extra = [key for key in of_controllers if key not in keys and fate(key, Moment.RENDERED) is Fate.LEFT]
-    return tuple(_row(key, brokers, controllers) for key in (*_ordered(keys), *extra))
+    place, rows = {row.name: at for at, row in enumerate(TABLE)}, []
+    for key in (*sorted(keys, key=lambda key: (place.get(key, len(place)), key)), *extra):
+        values = [found[key].strip() for found in brokers.values() if key in found]
+        alike = len(values) == len(brokers) and len(set(values)) == 1
+        cells = {node: _cell(found.get(key), values) for node, found in controllers.items()}
+        rows.append(Row(key, fate(key, Moment.RENDERED), _as_shown(key, values, len(brokers)), alike, cells))
+    return tuple(rows)
 
 
 def unset(rows: tuple[Row, ...]) -> int:
     """How many keys of the table stand in no file: Kafka's default holds on every node alike."""
     seen = {row.key for row in rows}
     return sum(row.rendered in (Fate.EQUAL, Fate.KEPT) and row.name in EXACT and row.name not in seen for row in TABLE)
-
-
-def _ordered(keys: Mapping[str, None]) -> list[str]:
-    place = {row.name: at for at, row in enumerate(TABLE)}
-    return sorted(keys, key=lambda key: (place.get(key, len(place)), key))
-
-
-def _row(key: str, brokers: Files, controllers: Files) -> Row:
-    values = {node: found[key].strip() for node, found in brokers.items() if key in found}
-    alike = len(values) == len(brokers) and len(set(values.values())) == 1
-    cells = {node: _cell(found.get(key), list(values.values())) for node, found in controllers.items()}
-    return Row(key, fate(key, Moment.RENDERED), _told(key, values, len(brokers)), alike, cells)
 
 
 def _cell(own: str | None, theirs: list[str]) -> Cell:
@@ -94,12 +86,12 @@ def _cell(own: str | None, theirs: list[str]) -> Cell:
     return Cell.BY_REFERENCE if REFERENCE in own else Cell.EQUAL
 
 
-def _told(key: str, values: Mapping[NodeId, str], count: int) -> str:
+def _as_shown(key: str, values: list[str], count: int) -> str:
     if not values:
         return "-"
-    if len(set(values.values())) > 1:
-        return f"{len(set(values.values()))} values on {len(values)} of {count}"
-    (value,) = set(values.values())
+    if len(set(values)) > 1:
+        return f"{len(set(values))} values on {len(values)} of {count}"
+    value = values[0]
     text = "(sensitive)" if is_secret(key) else value if len(value) <= SHOWN else value[:SHOWN] + "..."
     return text if len(values) == count else f"{text} (on {len(values)} of {count})"
 
@@ -109,17 +101,14 @@ def _values(configs: Configs) -> Files:
 
 
 @check(
-    CodeDoc(
-        "W-CFG-16",
-        "a controller decides by another value than the brokers",
-        "From the copy on the controllers decide by their own files: new topics, leaders, tokens and limits would "
-        "follow the controller's value, and another one after each change of the active controller.",
-        "The file was edited after it was rendered, or a broker's was.",
-        "Make the key equal in every broker's and every controller's file; `plan` shows the whole matrix.",
-        "ReplicationControlManager; ConfigurationControlManager; seen on 3.9.2",
-    ),
-    sees=both(broker_configs, controller_configs),
-)
+    "W-CFG-16",
+    "a controller decides by another value than the brokers",
+    "From the copy on the controllers decide by their own files: new topics, leaders, tokens and limits would follow "
+    "the controller's value, and another one after each change of the active controller.",
+    "The file was edited after it was rendered, or a broker's was.",
+    "Make the key equal in every broker's and every controller's file; `plan` shows the whole matrix.",
+    "ReplicationControlManager; ConfigurationControlManager; seen on 3.9.2",
+).sees(both_configs)
 def controllers_decide_alike(seen: tuple[Configs, Configs], world: World) -> Result:
     """Keys that must be equal, but for those that a check of their own is about."""
     brokers, controllers = (_values(part) for part in seen)
@@ -133,28 +122,20 @@ def controllers_decide_alike(seen: tuple[Configs, Configs], world: World) -> Res
 
 
 @check(
-    CodeDoc(
-        "W-CFG-17",
-        "the brokers' files differ in what the controllers take from them",
-        "The controllers' files are rendered from the first broker's: what holds on that one broker alone would hold "
-        "for the whole cluster.",
-        "A change reached some brokers only.",
-        "Make the key equal in every broker's file, or set it in the playbook's controllers.overrides where that "
-        "may be.",
-        "-",
-    ),
-    sees=broker_configs,
-)
+    "W-CFG-17",
+    "the brokers' files differ in what the controllers take from them",
+    "The controllers' files are rendered from the first broker's: what holds on that one broker alone would hold for "
+    "the whole cluster.",
+    "A change reached some brokers only.",
+    "Make the key equal in every broker's file, or set it in the playbook's controllers.overrides where that may be.",
+    "-",
+).sees(broker_configs)
 def brokers_agree(configs: Configs, world: World) -> Result:
-    """Keys that must be equal, and who the super users are."""
     for row in matrix(_values(configs), {}):
         watched = row.key not in JUDGED_ELSEWHERE and (row.rule is Fate.EQUAL or row.key == "super.users")
-        if watched and not row.alike and not _hidden(row.key, configs):
+        hidden = any(file.values.get(row.key) == HIDDEN for file in configs.values())
+        if watched and not row.alike and not hidden:
             yield Hit("the brokers' files", f"{row.key}: {row.brokers}", _who(row.key, configs))
-
-
-def _hidden(key: str, configs: Configs) -> bool:
-    return any(file.values.get(key) == HIDDEN for file in configs.values())
 
 
 def _who(key: str, configs: Configs) -> str:

@@ -12,7 +12,7 @@ from migrate.model.outcome import NotYet, Unknown
 from migrate.model.views import Stopped
 from migrate.model.world import World
 
-GOES_ON: Final = "the run goes on by itself"
+GOES_ON: Final = "the run continues by itself"
 DISK_ENDS_IT: Final = "in migration mode one log directory that dies ends a broker"
 
 
@@ -40,7 +40,6 @@ def start(inventory: Inventory, nodes: Collection[int]) -> str:
 
 
 def stop(inventory: Inventory, nodes: Collection[int]) -> str:
-    """What to type to stop them, and where."""
     return "; ".join(_typed(inventory, node, "stop") for node in nodes)
 
 

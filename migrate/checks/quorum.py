@@ -1,20 +1,33 @@
-"""QRM: the controllers' files and the quorum they form."""
+"""QRM and NET: the controllers' files, the quorum they form, their addresses and ports, and who sees whom."""
 
 from __future__ import annotations
 
+import ipaddress
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Final
 
-from migrate.checks.config import Configs, number
-from migrate.checks.phase import no_quorum_yet
+from migrate.checks.config import number
+from migrate.checks.phase import lost_at_the_end, no_quorum_yet
 from migrate.checks.registry import ALWAYS, Blind, Hit, Result, check
-from migrate.checks.sight import controller_configs, inventory, kraft, live_quorum, node_configs
-from migrate.model.broker_modes import Mode, mode_of, roles_of
-from migrate.model.findings import CodeDoc
-from migrate.model.flag import FLAG, has_flag
-from migrate.model.inventory import Inventory
+from migrate.checks.sight import (
+    Configs,
+    controller_configs,
+    controller_ports,
+    inventory,
+    kraft,
+    live_quorum,
+    metadata_answers,
+    node_configs,
+    of_node,
+)
+from migrate.model.broker_modes import FLAG, Mode, has_flag, mode_of, roles_of
+from migrate.model.ids import NodeId
+from migrate.model.inventory import BrokerNode, ControllerNode, Inventory
+from migrate.model.launch import Listening
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
-from migrate.model.views import KraftView, Quorum
+from migrate.model.views import ConfigFile, KraftView, MetadataAnswer, Quorum, Stopped
 from migrate.model.world import World
 
 VOTERS: Final = "controller.quorum.voters"
@@ -34,18 +47,13 @@ def voters_of(text: str) -> dict[int, str]:
 
 
 @check(
-    CodeDoc(
-        "B-QRM-01",
-        "nodes disagree on the quorum's voters",
-        "Each node counts votes by its own list: with different lists there is no majority that all agree on.",
-        "A file was edited apart from the others.",
-        "Write one controller.quorum.voters into every file; with static voters it never changes.",
-        "controller.quorum.voters; QuorumConfig",
-    ),
-    sees=node_configs,
-    blocks_from=Stage.CONTROLLERS,
-    when=ALWAYS,
-)
+    "B-QRM-01",
+    "nodes disagree on the quorum's voters",
+    "Each node counts votes by its own list: with different lists there is no majority that all agree on.",
+    "A file was edited apart from the others.",
+    "Write one controller.quorum.voters into every file; with static voters it never changes.",
+    "controller.quorum.voters; QuorumConfig",
+).sees(node_configs, blocks_from=Stage.CONTROLLERS, when=ALWAYS)
 def one_list_of_voters(configs: Configs, world: World) -> Result:
     """Every file that has the key, and every one that needs it, against the inventory."""
     wanted = voters_of(world.inventory.voters)
@@ -59,26 +67,20 @@ def one_list_of_voters(configs: Configs, world: World) -> Result:
 
 
 @check(
-    CodeDoc(
-        "B-QRM-02",
-        "the quorum is dynamic",
-        "Migration is tested with static voters only; a dynamic quorum cannot be made static again.",
-        "controller.quorum.bootstrap.servers is set, or the controllers were formatted with kraft.version 1. Whoever "
-        "follows the sample files of Kafka 3.9's own migration page gets this: they have "
-        "controller.quorum.bootstrap.servers, and `kafka-storage.sh format --standalone` makes a dynamic quorum.",
-        "Before the first roll: stop the controllers, delete /migration if its offset is not above 0, set the metadata "
-        "directories aside, write controller.quorum.voters in place of controller.quorum.bootstrap.servers, and format "
-        "them without --standalone and --initial-controllers; or leave controllers that hold nothing yet to this tool, "
-        "which renders their files and formats them. After the copy, roll back first.",
-        "KIP-853; kafka-storage format; Kafka 3.9 documentation, ZooKeeper to KRaft Migration: Provisioning the KRaft "
-        "controller quorum",
-    ),
-    sees=node_configs,
-    blocks_from=Stage.CONTROLLERS,
-    when=ALWAYS,
-)
+    "B-QRM-02",
+    "the quorum is dynamic",
+    "Migration is tested with static voters only; a dynamic quorum cannot be made static again.",
+    "controller.quorum.bootstrap.servers is set, or the controllers were formatted with kraft.version 1. Whoever "
+    "follows the sample files of Kafka 3.9's own migration page gets this: they have "
+    "controller.quorum.bootstrap.servers, and `kafka-storage.sh format --standalone` makes a dynamic quorum.",
+    "Before the first roll: stop the controllers, delete /migration if its offset is not above 0, set the metadata "
+    "directories aside, write controller.quorum.voters in place of controller.quorum.bootstrap.servers, and format "
+    "them without --standalone and --initial-controllers; or leave controllers that hold nothing yet to this tool, "
+    "which renders their files and formats them. After the copy, roll back first.",
+    "KIP-853; kafka-storage format; Kafka 3.9 documentation, ZooKeeper to KRaft Migration: Provisioning the KRaft "
+    "controller quorum",
+).sees(node_configs, blocks_from=Stage.CONTROLLERS, when=ALWAYS)
 def static_quorum(configs: Configs, world: World) -> Result:
-    """The files, and the finalized kraft.version."""
     for node, file in configs.items():
         if file.values.get("controller.quorum.bootstrap.servers", "").strip():
             yield Hit(f"node {node}: {file.path}", "controller.quorum.bootstrap.servers is set")
@@ -90,18 +92,14 @@ def static_quorum(configs: Configs, world: World) -> Result:
 
 
 @check(
-    CodeDoc(
-        "B-QRM-03",
-        "a controller's file lacks the migration flag",
-        "A controller that starts without it makes an empty log NONE for ever, and ends a running migration as "
-        "soon as it is elected.",
-        "The file was written by hand or by configuration management.",
-        "Put zookeeper.metadata.migration.enable=true into that file before its process starts again.",
-        "KRaftMigrationDriver; ActivationRecordsGenerator; KAFKA-20960; seen on 3.9.2",
-    ),
-    sees=controller_configs,
-    blocks_from=Stage.CONTROLLERS,
-)
+    "B-QRM-03",
+    "a controller's file lacks the migration flag",
+    "A controller that starts without it makes an empty log NONE for ever, and ends a running migration as soon as it "
+    "is elected.",
+    "The file was written by hand or by configuration management.",
+    "Put zookeeper.metadata.migration.enable=true into that file before its process starts again.",
+    "KRaftMigrationDriver; ActivationRecordsGenerator; KAFKA-20960; seen on 3.9.2",
+).sees(controller_configs, blocks_from=Stage.CONTROLLERS)
 def flag_in_files(configs: Configs, world: World) -> Result:
     """Until finalize begins, every controller's file has the flag."""
     for node, file in configs.items():
@@ -110,20 +108,14 @@ def flag_in_files(configs: Configs, world: World) -> Result:
 
 
 @check(
-    CodeDoc(
-        "B-QRM-04",
-        "a controller's file is not a controller's",
-        "The process would start as something else.",
-        "The inventory names the wrong file.",
-        "Write process.roles=controller and node.id=N, or correct the path.",
-        "process.roles, node.id",
-    ),
-    sees=controller_configs,
-    blocks_from=Stage.CONTROLLERS,
-    when=ALWAYS,
-)
+    "B-QRM-04",
+    "a controller's file is not a controller's",
+    "The process would start as something else.",
+    "The inventory names the wrong file.",
+    "Write process.roles=controller and node.id=N, or correct the path.",
+    "process.roles, node.id",
+).sees(controller_configs, blocks_from=Stage.CONTROLLERS, when=ALWAYS)
 def controller_files(configs: Configs, world: World) -> Result:
-    """process.roles and node.id."""
     for node, file in configs.items():
         about, roles = f"controller {node}: {file.path}", roles_of(file.values)
         if "controller" not in roles:
@@ -133,60 +125,43 @@ def controller_files(configs: Configs, world: World) -> Result:
 
 
 @check(
-    CodeDoc(
-        "B-QRM-05",
-        "the living quorum's voters are not the inventory's controllers",
-        "The tool would watch and restart other processes than those that vote.",
-        "The inventory was changed after the controllers were started.",
-        "Bring the inventory back to the voters that run; they are chosen once.",
-        "DescribeQuorum",
-    ),
-    sees=live_quorum,
-    blocks_from=Stage.MIGRATION_MODE,
-    when=ALWAYS,
-)
+    "B-QRM-05",
+    "the living quorum's voters are not the inventory's controllers",
+    "The tool would watch and restart other processes than those that vote.",
+    "The inventory was changed after the controllers were started.",
+    "Bring the inventory back to the voters that run; they are chosen once.",
+    "DescribeQuorum",
+).sees(live_quorum, blocks_from=Stage.MIGRATION_MODE, when=ALWAYS)
 def voters_are_ours(quorum: Quorum, world: World) -> Result:
-    """Ids of DescribeQuorum."""
     there, ours = {int(voter.id) for voter in quorum.voters}, {int(node.id) for node in world.inventory.controllers}
     if there != ours:
         yield Hit("the quorum", f"its voters are {sorted(there)}, the inventory has {sorted(ours)}")
 
 
 @check(
-    CodeDoc(
-        "I-QRM-06",
-        "the quorum does not survive the loss of a controller",
-        "While /controller belongs to KRaft, brokers have no controller when the quorum has no majority.",
-        "Fewer than three controllers.",
-        "Use three controllers on three hosts.",
-        "KIP-595",
-    ),
-    sees=inventory,
-)
+    "I-QRM-06",
+    "the quorum does not survive the loss of a controller",
+    "While /controller belongs to KRaft, brokers have no controller when the quorum has no majority.",
+    "Fewer than three controllers.",
+    "Use three controllers on three hosts.",
+    "KIP-595",
+).sees(inventory)
 def small_quorum(seen: Inventory, world: World) -> Result:
-    """Fewer than three."""
-    if 0 < len(seen.controllers) < SAFE_QUORUM:
-        yield Hit(
-            f"{len(seen.controllers)} controllers", "the loss of one of them leaves the cluster without a controller"
-        )
+    count = len(seen.controllers)
+    if 0 < count < SAFE_QUORUM:
+        yield Hit(f"{count} controllers", "the loss of one of them leaves the cluster without a controller")
 
 
 @check(
-    CodeDoc(
-        "W-QRM-07",
-        "the metadata keeps a registration of a node that is not in the inventory",
-        "Stale registrations block later upgrades of metadata.version, and the copy waits for every registered id.",
-        "A node was renumbered or taken away.",
-        "Unregister it (kafka-cluster unregister --id N) once you are sure that it will not come back.",
-        "KAFKA-20295, KAFKA-20395; strimzi-kafka-operator #11039",
-    ),
-    sees=kraft,
-    when=ALWAYS,
-)
+    "W-QRM-07",
+    "the metadata keeps a registration of a node that is not in the inventory",
+    "Stale registrations block later upgrades of metadata.version, and the copy waits for every registered id.",
+    "A node was renumbered or taken away.",
+    "Unregister it (kafka-cluster unregister --id N) once you are sure that it will not come back.",
+    "KAFKA-20295, KAFKA-20395; strimzi-kafka-operator #11039",
+).sees(kraft, when=ALWAYS)
 def stale_registrations(view: KraftView, world: World) -> Result:
-    """Brokers and controllers of the image."""
-    known = {int(broker.id) for broker in world.inventory.brokers}
-    known |= {int(controller.id) for controller in world.inventory.controllers}
+    known = {int(node.id) for node in world.inventory.nodes}
     for kind, found in (("broker", view.brokers), ("controller", view.controllers)):
         for node in found:
             if int(node) not in known:
@@ -194,20 +169,176 @@ def stale_registrations(view: KraftView, world: World) -> Result:
 
 
 @check(
-    CodeDoc(
-        "W-QRM-08",
-        "a controller lags behind its leader",
-        "It could not take over now without losing time, and one more loss could stop the quorum.",
-        "It was restarted, its disk is slow, or it is down.",
-        "Wait until it has caught up; look at its log if it does not.",
-        "DescribeQuorum: logEndOffset",
-    ),
-    sees=live_quorum,
-    when=ALWAYS,
-)
+    "W-QRM-08",
+    "a controller lags behind its leader",
+    "It could not take over now without losing time, and one more loss could stop the quorum.",
+    "It was restarted, its disk is slow, or it is down.",
+    "Wait until it has caught up; look at its log if it does not.",
+    "DescribeQuorum: logEndOffset",
+).sees(live_quorum, when=ALWAYS)
 def lagging_voter(quorum: Quorum, world: World) -> Result:
-    """By its log end offset."""
     for voter in quorum.voters:
         behind = quorum.high_watermark - voter.log_end_offset
         if behind > BEHIND:
             yield Hit(f"controller {voter.id}", f"it is {behind} records behind the high watermark")
+
+
+LOCALHOST: Final = ("127.0.0.1", "::1")
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """A port that somebody has or will have on a host."""
+
+    host: str
+    number: int
+    owner: str
+    purpose: str
+    of_controller: bool
+
+    @property
+    def words(self) -> str:
+        return f"the {self.purpose} of {self.owner}"
+
+
+def port_of(address: str) -> int | None:
+    """The number behind the last colon; None where there is none."""
+    text = address.rpartition(":")[2].strip()
+    return int(text) if text.isascii() and text.isdecimal() and 0 < int(text[:6]) <= 65535 else None
+
+
+def _ports(host: str, owner: str, *places: tuple[str | None, str], of_controller: bool = False) -> Iterator[Port]:
+    for address, purpose in places:
+        if address is not None and (found := port_of(address)) is not None:
+            yield Port(host.lower(), found, owner, purpose, of_controller)
+
+
+def ports_of_controller(node: ControllerNode) -> Iterator[Port]:
+    """Its listener, and its JMX where that is planned."""
+    places = (node.address, "controller listener"), (node.jmx, "JMX port")
+    return _ports(node.host, f"controller {int(node.id)}", *places, of_controller=True)
+
+
+def ports_of_broker(node: BrokerNode, file: ConfigFile | None) -> Iterator[Port]:
+    """Every listener of its file, else the one that the inventory names; and its JMX."""
+    listeners = "" if file is None else file.values.get("listeners", "")
+    entries = [part.strip().partition("://") for part in listeners.split(",") if part.strip()]
+    places = [(address, f"listener {name}") for name, _, address in entries]
+    places += [] if listeners else [(node.address, "listener")]
+    return _ports(node.host, f"broker {int(node.id)}", *places, (node.jmx, "JMX port"))
+
+
+def _of_zookeeper(connect: str) -> Iterator[Port]:
+    for server in filter(None, connect.partition("/")[0].split(",")):
+        host, _, address = server.rpartition(":") if ":" in server else (server, "", "2181")
+        yield from _ports(host, f"ZooKeeper server {server}", (address, "client port"))
+
+
+@check(
+    "B-NET-03",
+    "a controller's port is another one's on the same host",
+    "A port has one listener: the second process does not start, in the middle of the night, after files were written "
+    "and directories formatted.",
+    "Controllers were planned beside brokers, ZooKeeper or each other with the same number.",
+    "Give the controller another port in the inventory, before its file is rendered.",
+    "cp-ansible #2489; bind(2): EADDRINUSE",
+).sees(inventory, blocks_from=Stage.PREPARE)
+def ports_are_apart(seen: Inventory, world: World) -> Result:
+    """Inventory and files: listeners, JMX, ZooKeeper; hosts are compared as they are spelled."""
+    files: Mapping[NodeId, object] = {} if isinstance(world.configs, Unknown) else world.configs
+    every: list[Port] = []
+    hosts = {node.host.lower() for node in seen.controllers}
+    for broker in seen.brokers:
+        file = files.get(broker.id)
+        known = file if isinstance(file, ConfigFile) else None
+        if known is None and broker.host.lower() in hosts:
+            about = f"the listeners of broker {int(broker.id)}"
+            yield Blind(about, "its file was not read, and a controller is beside")
+        every += ports_of_broker(broker, known)
+    every += _of_zookeeper(seen.zookeeper)
+    every += [port for node in seen.controllers for port in ports_of_controller(node)]
+    taken: dict[tuple[str, int], list[Port]] = {}
+    for port in every:
+        taken.setdefault((port.host, port.number), []).append(port)
+    for ports in taken.values():
+        mine = next((port for port in ports if port.of_controller), None)
+        if mine is not None and len(ports) > 1:
+            others = " and ".join(port.words for port in ports if port is not mine)
+            yield Hit(mine.owner, f"port {mine.number} of {mine.host} is {mine.words} and {others}")
+
+
+@check(
+    "B-NET-04",
+    "a port of a controller to come is in use",
+    "The controller would not start: its address is bound by another process of that host.",
+    "Something listens there that neither the inventory nor a broker's file names.",
+    "Find it with `ss -ltnp` on that host; free the port, or give the controller another one in the inventory.",
+    "/proc/net/tcp; bind(2): EADDRINUSE",
+).sees(controller_ports, blocks_from=Stage.CONTROLLERS, proof=True)
+def ports_are_free(seen: dict[NodeId, tuple[Listening, ...]], world: World) -> Result:
+    """Of controllers that do not run; loopback and other addresses do not bar each other."""
+    for node in world.inventory.controllers:
+        state = of_node(world.services, node.id)
+        if node.id not in seen or not isinstance(state, Stopped | Unknown):
+            continue
+        for port in ports_of_controller(node):
+            bound = sorted({entry.address for entry in seen[node.id] if _bars(entry, port, node.address)})
+            if bound and isinstance(state, Unknown):
+                whose = f"whose port {port.number} of {port.host} is, controller {int(node.id)}'s own?"
+                yield Blind(whose, state.reason)
+            elif bound:
+                yield Hit(port.owner, f"port {port.number} of {port.host}, {port.words}, is in use", ", ".join(bound))
+
+
+def _bars(entry: Listening, port: Port, address: str) -> bool:
+    """Does that socket keep the controller from binding?  A wildcard always does, one address where it is its own.
+
+    A name may stand for any address of the host but a loopback one; localhost is two of those.
+    """
+    if entry.port != port.number:
+        return False
+    bound, host = ipaddress.ip_address(entry.address), address.rpartition(":")[0].strip("[]").lower()
+    try:
+        return bound.is_unspecified or bound == ipaddress.ip_address(host)
+    except ValueError:
+        return str(bound) in LOCALHOST if host == "localhost" else not bound.is_loopback
+
+
+LOOPBACK: Final = ("localhost", "127.", "::1", "[::1]")
+ANY: Final = ("0.0.0.0", "[::]", "::")  # noqa: S104 - compared, never bound
+
+
+@check(
+    "B-NET-01",
+    "a broker does not see every broker",
+    "A rejected or unregistered broker says 'started' and sees no others: rolling on would take the next one too.",
+    "It is cut off, is denied by the controller, or has just started.",
+    "Look at that broker's log and at its way to the controller; a broker that was refused needs a restart.",
+    "Metadata; seen on 3.9.2: a rejected registration is retried for ever",
+).sees(metadata_answers, blocks_from=Stage.MIGRATION_MODE, when=ALWAYS)
+def sees_every_broker(answers: dict[NodeId, MetadataAnswer], world: World) -> Result:
+    lost = lost_at_the_end(world)
+    wanted = {int(node.id) for node in world.inventory.brokers} - lost
+    for node, answer in answers.items():
+        hidden = sorted(wanted - set(answer.brokers))
+        if hidden and int(node) not in lost:
+            yield Hit(f"broker {node}", f"it does not see brokers {hidden}", f"it sees {sorted(answer.brokers)}")
+
+
+@check(
+    "B-NET-02",
+    "a controller's address cannot be reached from other hosts",
+    "controller.quorum.voters is read on every node: a loopback or wildcard address means another process on each.",
+    "The inventory gives controllers the address that they listen on, not the one they are called at.",
+    "Give each controller a host name or address that every node can reach.",
+    "KRaft refuses to advertise 0.0.0.0 (3.9); strimzi-kafka-operator #10714",
+).sees(inventory, blocks_from=Stage.PREPARE)
+def reachable_voters(seen: Inventory, world: World) -> Result:
+    """Loopback is fine where everything is on one host."""
+    hosts = {broker.host for broker in seen.brokers} | {controller.host for controller in seen.controllers}
+    for node_id, address in voters_of(seen.voters).items():
+        host = address.rpartition(":")[0]
+        if host in ANY:
+            yield Hit(f"controller {node_id}", f"{address} is no address that can be called")
+        elif len(hosts) > 1 and host.lower().startswith(LOOPBACK):
+            yield Hit(f"controller {node_id}", f"{address} is another process on each of the {len(hosts)} hosts")

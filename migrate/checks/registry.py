@@ -12,8 +12,7 @@ from typing import Any, Final, TypeVar
 
 from migrate.checks.phase import Phase, phase_of
 from migrate.checks.sight import Sight
-from migrate.model.alike import group_key
-from migrate.model.findings import CodeDoc, Finding, Severity
+from migrate.model.findings import CodeDoc, Finding, Severity, group_key
 from migrate.model.stage import Stage
 from migrate.model.world import World
 
@@ -52,8 +51,6 @@ Result = Iterator[Hit | Blind]
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One registered check."""
-
     doc: CodeDoc
     look: Callable[[World], Sight[Any]]
     decide: Callable[[Any, World], Result]
@@ -63,7 +60,6 @@ class Check:
 
     @property
     def severity(self) -> Severity:
-        """By the first letter of its code."""
         return Severity(self.doc.code[0])
 
     def applies(self, world: World) -> bool:
@@ -75,24 +71,36 @@ class Check:
 CHECKS: Final[dict[str, Check]] = {}
 
 
-def check(
-    doc: CodeDoc,
-    *,
-    sees: Callable[[World], Sight[T]],
-    blocks_from: Stage | None = None,
-    when: frozenset[Phase] = UNTIL_FINALIZED,
-    proof: bool = False,
-) -> Callable[[Callable[[T, World], Result]], Callable[[T, World], Result]]:
-    """Register a check: what it sees, the first stage that a hit blocks (None for W and I), the phases it is for."""
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """The texts of a check that has no rule yet."""
 
-    def register(decide: Callable[[T, World], Result]) -> Callable[[T, World], Result]:
-        assert doc.code not in CHECKS, doc.code
-        assert (doc.code[0] == "B") is (blocks_from is not None), doc.code
-        stage = NEVER if blocks_from is None else int(blocks_from)
-        CHECKS[doc.code] = Check(doc, sees, decide, stage, when, proof)
-        return decide
+    doc: CodeDoc
 
-    return register
+    def sees(
+        self,
+        look: Callable[[World], Sight[T]],
+        *,
+        blocks_from: Stage | None = None,
+        when: frozenset[Phase] = UNTIL_FINALIZED,
+        proof: bool = False,
+    ) -> Callable[[Callable[[T, World], Result]], Callable[[T, World], Result]]:
+        """Register the rule: what it sees, the first stage that a hit blocks (None for W and I), its phases."""
+        code = self.doc.code
+
+        def register(decide: Callable[[T, World], Result]) -> Callable[[T, World], Result]:
+            assert code not in CHECKS, code
+            assert (code[0] == "B") is (blocks_from is not None), code
+            stage = NEVER if blocks_from is None else int(blocks_from)
+            CHECKS[code] = Check(self.doc, look, decide, stage, when, proof)
+            return decide
+
+        return register
+
+
+def check(code: str, title: str, why: str, cause: str, fix: str, source: str) -> Draft:
+    """Begin a check with what `explain` says of its code; `.sees(...)` registers the function below it."""
+    return Draft(CodeDoc(code, title, why, cause, fix, source))
 
 
 def run_all(world: World) -> Iterator[Finding]:

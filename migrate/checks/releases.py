@@ -1,38 +1,140 @@
-"""VER and OPS: which software this is, as far as it shows, and what this tool does not migrate."""
+"""VER and OPS: which software and protocol version this is, as far as it shows, and what this tool does not migrate."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from typing import Final
 
-from migrate.checks.advisor import FETCH, applying, features_in_use, least_release
 from migrate.checks.registry import ALWAYS, BEFORE_COPY, UNTIL_FINALIZED, Blind, Hit, Result, check
 from migrate.checks.sight import (
+    Configs,
     Sight,
     broker_answers,
     broker_configs,
     broker_launches,
     controller_answers,
+    entities,
     inventory,
     readable_zookeeper,
 )
-from migrate.model.findings import CodeDoc
+from migrate.model import strict_json
+from migrate.model.broker_modes import Mode, mode_of
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory
 from migrate.model.launch import Launch
 from migrate.model.outcome import Unknown
+from migrate.model.secrets import is_password_config
 from migrate.model.stage import Stage
-from migrate.model.views import ConfigFile, NodeAnswer, ZookeeperView
+from migrate.model.views import BrokerDisks, ConfigFile, NodeAnswer, PartlyRead, ZookeeperView
 from migrate.model.words import plural
 from migrate.model.world import World
+
+USED_BY_ALL: Final = "always"
+FEATURES: Final = frozenset(
+    {USED_BY_ALL, "jbod", "scram", "quotas", "acls", "tokens", "transactions", "policies", "passwords", "deletions"}
+    | {"reassignments", "quota-callback"}
+)
+POLICIES: Final = ("alter.config.policy.class.name", "create.topic.policy.class.name")
+KINDS: Final[Mapping[str, str]] = {
+    "scram": "scram",
+    "client-quota": "quotas",
+    "acl": "acls",
+    "delegation-token": "tokens",
+    "producer-ids": "transactions",
+}
+FETCH: Final = 1  # api key
+# highest version of Fetch -> the releases with it (FetchRequest.json: 16 KIP-951, 17 KIP-853)
+RELEASES_BY_FETCH: Final = ((17, "3.9"), (16, "3.7"), (15, "3.5"), (0, "0.8"))
+
+Release = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """One issue of Kafka, by its JIRA where it has one.
+
+    `fixed` are the first releases with the fix, a line each; empty while it is open.
+    """
+
+    id: str
+    fixed: tuple[str, ...]
+    features: frozenset[str]
+    effect: str
+    advice: str = ""
+
+
+def release(text: str) -> Release:
+    """`3.9.2` as numbers."""
+    return tuple(int(part) for part in text.split("."))
+
+
+@cache
+def fixes() -> tuple[Fix, ...]:
+    raw = strict_json.loads((files("migrate.checks") / "data" / "advisor.json").read_text(encoding="utf-8"))
+    return tuple(
+        Fix(entry["id"], tuple(entry["fixed"]), frozenset(entry["features"]), entry["effect"], entry.get("advice", ""))
+        for entry in raw["fixes"]
+    )
+
+
+def least_release(answer: NodeAnswer) -> str | None:
+    """The oldest line of releases (`3.9`) that a node with these API versions can be of; None where it told none."""
+    highest = answer.apis.get(FETCH)
+    return None if highest is None else next(line for least, line in RELEASES_BY_FETCH if highest >= least)
+
+
+def lacks(fix: Fix, line: str) -> bool:
+    """Can a build of that line of releases (or its first one, `3.9.0`) be without the fix?"""
+    if not fix.fixed:
+        return True
+    first = (*release(line), 0)[:3]
+    return first < min(release(entry) for entry in fix.fixed)
+
+
+def applying(line: str, in_use: Iterable[str]) -> list[Fix]:
+    """The fixes that a build of that line may lack and that touch something in use, newest first."""
+    used = frozenset(in_use)
+    found = [fix for fix in fixes() if fix.features & used and lacks(fix, line)]
+    return sorted(found, key=lambda fix: (not fix.fixed, fix.fixed and release(fix.fixed[-1]), fix.id), reverse=True)
+
+
+def features_in_use(world: World) -> frozenset[str]:
+    """What the cluster is known to use; what cannot be seen is not in it."""
+    used = {USED_BY_ALL}
+    zookeeper = world.zookeeper.view if isinstance(world.zookeeper, PartlyRead) else world.zookeeper
+    if not isinstance(zookeeper, Unknown):
+        pending = zookeeper.pending
+        used |= {KINDS[kind] for kind in set(zookeeper.entities.kind) & KINDS.keys()}
+        found = {
+            "passwords": any(is_password_config(name) for _, name, *_ in entities(zookeeper, "broker-config")),
+            "transactions": "__transaction_state" in zookeeper.partitions.topic,
+            "deletions": bool(pending.deletions),
+            "reassignments": bool(pending.reassignments),
+        }
+        used |= {feature for feature, seen in found.items() if seen}
+    configs = {} if isinstance(world.configs, Unknown) else world.configs
+    for values in (file.values for file in configs.values() if isinstance(file, ConfigFile)):
+        found = {
+            "jbod": len([path for path in values.get("log.dirs", "").split(",") if path.strip()]) > 1,
+            "policies": any(values.get(key, "").strip() for key in POLICIES),
+            "quota-callback": bool(values.get("client.quota.callback.class", "").strip()),
+        }
+        used |= {feature for feature, seen in found.items() if seen}
+    disks = () if isinstance(world.disks, Unknown) else world.disks.values()
+    if any(isinstance(entry, BrokerDisks) and len(entry.directories) > 1 for entry in disks):
+        used.add("jbod")
+    return frozenset(used)
+
 
 WANTED: Final = "3.9"
 KUBERNETES: Final = re.compile(r"://[^/]*\.svc(\.|:)")
 CONFLUENT_TOPIC: Final = re.compile(r"_{1,2}confluent[-_.].*")
 
 Answers = dict[NodeId, NodeAnswer]
-Configs = dict[NodeId, ConfigFile]
 
 
 def by_release(answers: Answers) -> dict[str, list[int]]:
@@ -45,54 +147,49 @@ def by_release(answers: Answers) -> dict[str, list[int]]:
     return found
 
 
-def _untold(brokers: Iterable[NodeId]) -> Iterator[Blind]:
+def brokers_release(world: World) -> str:
+    """The release that the brokers' class paths name, else the line that their API versions tell; "" for neither."""
+    named = set(_releases(world, [node.id for node in world.inventory.brokers]).values())
+    if not named and not isinstance(world.live, Unknown):
+        named = set(by_release({n: one for n, one in world.live.brokers.items() if isinstance(one, NodeAnswer)}))
+    return " and ".join(sorted(named))
+
+
+def _release_unknown(brokers: Iterable[NodeId]) -> Iterator[Blind]:
     return (Blind(f"the release of broker {node}", "its API versions do not tell it") for node in brokers)
 
 
 @check(
-    CodeDoc(
-        "B-VER-05",
-        "a broker's software is older than 3.9",
-        "Several log directories are migrated from 3.9 on; older releases have no way to it, or lose replicas'"
-        " directories on it. This tool refuses them.",
-        "The software was not upgraded: the API versions that the broker tells end before those of 3.9.",
-        "Upgrade every broker to the newest 3.9.x first (still on ZooKeeper), then"
-        " inter.broker.protocol.version=3.9, then run assess again.",
-        "ApiVersions: Fetch v17 came with 3.9 (KIP-853), v16 with 3.7; KAFKA-16162, KAFKA-16297",
-    ),
-    sees=broker_answers,
-    blocks_from=Stage.PREPARE,
-    when=ALWAYS,
-)
+    "B-VER-05",
+    "a broker's software is older than 3.9",
+    "Several log directories are migrated from 3.9 on; older releases have no way to it, or lose replicas' directories "
+    "on it. This tool refuses them.",
+    "The software was not upgraded: the API versions that the broker tells end before those of 3.9.",
+    "Upgrade every broker to the newest 3.9.x first (still on ZooKeeper), then inter.broker.protocol.version=3.9, then "
+    "run assess again.",
+    "ApiVersions: Fetch v17 came with 3.9 (KIP-853), v16 with 3.7; KAFKA-16162, KAFKA-16297",
+).sees(broker_answers, blocks_from=Stage.PREPARE, when=ALWAYS)
 def software_is_new_enough(answers: Answers, world: World) -> Result:
     """A bound is all that the wire tells."""
-    yield from _untold(node for node, answer in answers.items() if least_release(answer) is None)
+    yield from _release_unknown(node for node, answer in answers.items() if least_release(answer) is None)
     for line, nodes in sorted(by_release(answers).items()):
         if line != WANTED:
             highest = sorted({answers[NodeId(node)].apis[FETCH] for node in nodes})
-            yield Hit(
-                f"brokers {sorted(nodes)}",
-                f"their software is older than 3.9 ({line} at best guess)",
-                f"highest version of Fetch: {highest}",
-            )
+            message = f"their software is older than 3.9 ({line} at best guess)"
+            yield Hit(f"brokers {sorted(nodes)}", message, f"highest version of Fetch: {highest}")
 
 
 @check(
-    CodeDoc(
-        "B-VER-06",
-        "the brokers run different software",
-        "Mixed releases are not migrated: each would bring other bugs into the same copy.",
-        "A rolling upgrade was not finished.",
-        "Finish the upgrade on every broker, then run assess again.",
-        "ApiVersions: ranges of API versions differ",
-    ),
-    sees=broker_answers,
-    blocks_from=Stage.PREPARE,
-    when=BEFORE_COPY,
-)
+    "B-VER-06",
+    "the brokers run different software",
+    "Mixed releases are not migrated: each would bring other bugs into the same copy.",
+    "A rolling upgrade was not finished.",
+    "Finish the upgrade on every broker, then run assess again.",
+    "ApiVersions: ranges of API versions differ",
+).sees(broker_answers, blocks_from=Stage.PREPARE, when=BEFORE_COPY)
 def software_is_one(answers: Answers, world: World) -> Result:
     """Any difference in the ranges; patch releases of one line do not show."""
-    yield from _untold(node for node, answer in answers.items() if not answer.apis)
+    yield from _release_unknown(node for node, answer in answers.items() if not answer.apis)
     groups: dict[tuple[tuple[int, int], ...], list[int]] = {}
     for node, answer in answers.items():
         if answer.apis:
@@ -103,18 +200,14 @@ def software_is_one(answers: Answers, world: World) -> Result:
 
 
 @check(
-    CodeDoc(
-        "B-VER-15",
-        "a controller's software is not of the brokers' line of releases",
-        "The controllers write what the brokers read, and lead the copy: an older line lacks its fixes, 4.0 and later "
-        "cannot migrate at all.",
-        "The controllers' hosts were provisioned with another package.",
-        "Install the brokers' release on every controller's host, before the first roll; no metadata is lost by it.",
-        "ApiVersions: Fetch v17 came with 3.9; the names of the jars in the command line (kafka-clients-*.jar)",
-    ),
-    sees=controller_answers,
-    blocks_from=Stage.MIGRATION_MODE,
-)
+    "B-VER-15",
+    "a controller's software is not of the brokers' line of releases",
+    "The controllers write what the brokers read, and lead the copy: an older line lacks its fixes, 4.0 and later "
+    "cannot migrate at all.",
+    "The controllers' hosts were provisioned with another package.",
+    "Install the brokers' release on every controller's host, before the first roll; no metadata is lost by it.",
+    "ApiVersions: Fetch v17 came with 3.9; the names of the jars in the command line (kafka-clients-*.jar)",
+).sees(controller_answers, blocks_from=Stage.MIGRATION_MODE)
 def controllers_are_of_the_line(answers: Answers, world: World) -> Result:
     """By the versions of their APIs, and by their class paths where those can be seen."""
     for node, answer in answers.items():
@@ -129,16 +222,13 @@ def controllers_are_of_the_line(answers: Answers, world: World) -> Result:
 
 
 @check(
-    CodeDoc(
-        "W-VER-16",
-        "nodes run different builds of Kafka",
-        "A fix of the migration that one build has and another lacks depends on which node is active or restarts next.",
-        "An upgrade to a patch release was not finished, or the controllers were installed later.",
-        "Run one build, 3.9.2 or later, on every broker and controller before the migration.",
-        "the names of the jars in the command line (kafka-clients-*.jar); KAFKA-19480",
-    ),
-    sees=broker_launches,
-)
+    "W-VER-16",
+    "nodes run different builds of Kafka",
+    "A fix of the migration that one build has and another lacks depends on which node is active or restarts next.",
+    "An upgrade to a patch release was not finished, or the controllers were installed later.",
+    "Run one build, 3.9.2 or later, on every broker and controller before the migration.",
+    "the names of the jars in the command line (kafka-clients-*.jar); KAFKA-19480",
+).sees(broker_launches)
 def one_build(seen: Mapping[NodeId, Launch], world: World) -> Result:
     """Of the nodes that run and whose class paths name their jars."""
     found: dict[str, list[int]] = {}
@@ -158,67 +248,47 @@ def _releases(world: World, nodes: Iterable[NodeId]) -> dict[NodeId, str]:
 
 
 @check(
-    CodeDoc(
-        "I-VER-10",
-        "a later release fixed something that this cluster may need",
-        "The brokers' exact release is on no wire: a build of this line may be without the fix, and the cluster uses"
-        " what it is about.",
-        "The line of releases, by the API versions that the brokers tell, begins before the fix.",
-        "Run the newest 3.9.x on every broker and controller (3.9.2 or later) before the migration; where you do, this"
-        " says nothing to you.",
-        "Kafka's release notes; shipped as data in migrate/checks/data/advisor.json",
-    ),
-    sees=broker_answers,
-    when=BEFORE_COPY,
-)
+    "I-VER-10",
+    "a later release fixed something that this cluster may need",
+    "The brokers' exact release is on no wire: a build of this line may be without the fix, and the cluster uses what "
+    "it is about.",
+    "The line of releases, by the API versions that the brokers tell, begins before the fix.",
+    "Run the newest 3.9.x on every broker and controller (3.9.2 or later) before the migration; where you do, this "
+    "says nothing to you.",
+    "Kafka's release notes; shipped as data in migrate/checks/data/advisor.json",
+).sees(broker_answers, when=BEFORE_COPY)
 def later_fixes(answers: Answers, world: World) -> Result:
-    """Filtered by features in use."""
     lines = sorted(by_release(answers), key=lambda line: [int(part) for part in line.split(".")])
     for fix in applying(lines[0], features_in_use(world)) if lines else ():
         if fix.fixed:
-            yield Hit(
-                fix.id,
-                f"{fix.effect}; fixed in {' and '.join(fix.fixed)}",
-                f"the brokers' software is {lines[0]} or later",
-                fix.advice,
-            )
+            message = f"{fix.effect}; fixed in {' and '.join(fix.fixed)}"
+            yield Hit(fix.id, message, f"the brokers' software is {lines[0]} or later", fix.advice)
 
 
 @check(
-    CodeDoc(
-        "I-VER-11",
-        "a known fault of Kafka is open in every release",
-        "No release helps; the tool works around it, and the way is named.",
-        "Apache Kafka has no fix in the 3.9 line.",
-        "Read what is named with it.",
-        "Kafka's issues; shipped as data in migrate/checks/data/advisor.json",
-    ),
-    sees=inventory,
-    when=UNTIL_FINALIZED,
-)
+    "I-VER-11",
+    "a known fault of Kafka is open in every release",
+    "No release helps; the tool works around it, and the way is named.",
+    "Apache Kafka has no fix in the 3.9 line.",
+    "Read what is named with it.",
+    "Kafka's issues; shipped as data in migrate/checks/data/advisor.json",
+).sees(inventory, when=UNTIL_FINALIZED)
 def open_faults(seen: Inventory, world: World) -> Result:
-    """Filtered by features in use."""
     for fix in applying(WANTED, features_in_use(world)):
         if not fix.fixed:
             yield Hit(fix.id, fix.effect, "", fix.advice)
 
 
 @check(
-    CodeDoc(
-        "B-OPS-01",
-        "the brokers live in Kubernetes",
-        "An operator owns those pods: it would put back every file that this tool writes, and restart what it stopped.",
-        "The brokers' addresses are names of services (*.svc).",
-        "Use the operator's own migration (Strimzi 0.45: the annotation strimzi.io/kraft=migration; Confluent for"
-        " Kubernetes: KRaftMigrationJob).",
-        "strimzi-kafka-operator: KafkaReconciler; KRaftMigrationJob",
-    ),
-    sees=readable_zookeeper,
-    blocks_from=Stage.PREPARE,
-    when=BEFORE_COPY,
-)
+    "B-OPS-01",
+    "the brokers live in Kubernetes",
+    "An operator owns those pods: it would put back every file that this tool writes, and restart what it stopped.",
+    "The brokers' addresses are names of services (*.svc).",
+    "Use the operator's own migration (Strimzi 0.45: the annotation strimzi.io/kraft=migration; Confluent for "
+    "Kubernetes: KRaftMigrationJob).",
+    "strimzi-kafka-operator: KafkaReconciler; KRaftMigrationJob",
+).sees(readable_zookeeper, blocks_from=Stage.PREPARE, when=BEFORE_COPY)
 def in_kubernetes(view: ZookeeperView, world: World) -> Result:
-    """By the registered endpoints."""
     for node, broker in sorted(view.brokers.items()):
         named = [entry for entry in broker.endpoints if KUBERNETES.search(entry)]
         if named:
@@ -226,46 +296,35 @@ def in_kubernetes(view: ZookeeperView, world: World) -> Result:
 
 
 @check(
-    CodeDoc(
-        "B-OPS-02",
-        "a broker runs Confluent's own software",
-        "Confluent Server keeps metadata of its own (cluster links, tiers, balancer) that Apache's copy does not know.",
-        "The file has keys of Confluent's packages.",
-        "Use Confluent's own procedure (cp-ansible, or its documentation) for these packages; Apache Kafka's packages"
-        " are what this tool is for.",
-        "Confluent Platform: ZooKeeper to KRaft migration",
-    ),
-    sees=broker_configs,
-    blocks_from=Stage.PREPARE,
-    when=BEFORE_COPY,
-)
+    "B-OPS-02",
+    "a broker runs Confluent's own software",
+    "Confluent Server keeps metadata of its own (cluster links, tiers, balancer) that Apache's copy does not know.",
+    "The file has keys of Confluent's packages.",
+    "Use Confluent's own procedure (cp-ansible, or its documentation) for these packages; Apache Kafka's packages are "
+    "what this tool is for.",
+    "Confluent Platform: ZooKeeper to KRaft migration",
+).sees(broker_configs, blocks_from=Stage.PREPARE, when=BEFORE_COPY)
 def confluents_server(configs: Configs, world: World) -> Result:
     """Keys and classes; the values are not shown."""
     for node, file in configs.items():
-        keys = sorted(key for key, value in file.values.items() if _is_confluents(key, value))
+        pairs = sorted(file.values.items())
+        keys = [
+            key for key, value in pairs if key.startswith("confluent.") or value.strip().startswith("io.confluent.")
+        ]
         if keys:
             yield Hit(f"broker {node}: {file.path}", f"it has {', '.join(keys[:3])}", f"{len(keys)} keys")
 
 
-def _is_confluents(key: str, value: str) -> bool:
-    return key.startswith("confluent.") or value.strip().startswith("io.confluent.")
-
-
 @check(
-    CodeDoc(
-        "W-OPS-03",
-        "a part of Confluent's software works on this cluster",
-        "Brokers of Confluent's own packages are not migrated by this tool; Control Center or Schema Registry beside"
-        " Apache's brokers are no obstacle.",
-        "There are topics that Confluent's software makes.",
-        "See which software makes them; where the brokers are Confluent Server, use Confluent's own procedure.",
-        "topics _confluent-*",
-    ),
-    sees=readable_zookeeper,
-    when=BEFORE_COPY,
-)
+    "W-OPS-03",
+    "a part of Confluent's software works on this cluster",
+    "Brokers of Confluent's own packages are not migrated by this tool; Control Center or Schema Registry beside "
+    "Apache's brokers are no obstacle.",
+    "There are topics that Confluent's software makes.",
+    "See which software makes them; where the brokers are Confluent Server, use Confluent's own procedure.",
+    "topics _confluent-*",
+).sees(readable_zookeeper, when=BEFORE_COPY)
 def confluents_topics(view: ZookeeperView, world: World) -> Result:
-    """By the topics' names."""
     names = sorted({topic for topic in view.partitions.topic if CONFLUENT_TOPIC.fullmatch(topic)})
     if names:
         yield Hit(plural(len(names), "topic"), f"named as Confluent's software names its own: {', '.join(names[:3])}")
@@ -282,20 +341,15 @@ REFUSALS: Final[Mapping[str, str]] = {
 
 
 @check(
-    CodeDoc(
-        "I-OPS-04",
-        "what this tool refuses to migrate",
-        "Each of these has another owner, or nobody has tried it. inter.broker.protocol.version and metadata.version"
-        " are never raised by this tool.",
-        "By design.",
-        "Where one of them is your cluster, do what is named with it.",
-        "the README",
-    ),
-    sees=inventory,
-    when=BEFORE_COPY,
-)
+    "I-OPS-04",
+    "what this tool refuses to migrate",
+    "Each of these has another owner, or nobody has tried it. inter.broker.protocol.version and metadata.version are "
+    "never raised by this tool.",
+    "By design.",
+    "Where one of them is your cluster, do what is named with it.",
+    "docs/support.md",
+).sees(inventory, when=BEFORE_COPY)
 def refusals(seen: Inventory, world: World) -> Result:
-    """Said once, whatever can be seen."""
     told = "; ".join(f"{what}: {instead}" for what, instead in REFUSALS.items())
     yield Hit("this tool", "it refuses what is named here, and says what to do instead", "", told)
 
@@ -309,18 +363,14 @@ def zookeeper_clients(world: World) -> Sight[ZookeeperView]:
 
 
 @check(
-    CodeDoc(
-        "W-ZKN-20",
-        "somebody else has a session with this ZooKeeper",
-        "After the migration nobody writes there: old tools that read topics or brokers from it go blind, and one that"
-        " writes would be overwritten in dual write.",
-        "Monitors, partition tools, old consumers, another Kafka cluster on the same ensemble.",
-        "Find out who it is by the address, and move it to Kafka's own APIs before finalize.",
-        "ZooKeeper's four letter word cons, minus the sessions of /brokers/ids",
-    ),
-    sees=zookeeper_clients,
-    when=BEFORE_COPY,
-)
+    "W-ZKN-20",
+    "somebody else has a session with this ZooKeeper",
+    "After the migration nobody writes there: old tools that read topics or brokers from it go blind, and one that "
+    "writes would be overwritten in dual write.",
+    "Monitors, partition tools, old consumers, another Kafka cluster on the same ensemble.",
+    "Find out who it is by the address, and move it to Kafka's own APIs before finalize.",
+    "ZooKeeper's four letter word cons, minus the sessions of /brokers/ids",
+).sees(zookeeper_clients, when=BEFORE_COPY)
 def other_clients(view: ZookeeperView, world: World) -> Result:
     """By address; brokers are known by their sessions, controllers by their hosts."""
     if isinstance(view.clients, Unknown):
@@ -333,3 +383,92 @@ def other_clients(view: ZookeeperView, world: World) -> Result:
             others[client.host] = others.get(client.host, 0) + 1
     for host, count in sorted(others.items()):
         yield Hit(host, f"{plural(count, 'session')} of no broker")
+
+
+IBP: Final = "inter.broker.protocol.version"
+PROTOCOLS: Final = ("3.9", "3.9-IV0")
+METADATA_VERSION_3_9: Final = 21  # MetadataVersion.IBP_3_9_IV0.featureLevel()
+
+
+def zookeeper_mode(configs: Configs) -> Configs:
+    """The brokers whose files still run them on ZooKeeper, with or without the flag."""
+    return {node: file for node, file in configs.items() if mode_of(file.values) is not Mode.KRAFT}
+
+
+@check(
+    "I-VER-01",
+    "the brokers' software release is not visible over the protocol",
+    "Several log directories can be migrated from 3.9 on; mixed releases are not supported.",
+    "No request answers with the release of a broker's software.",
+    "See that every broker and controller runs one 3.9.x build, 3.9.2 or later at best.",
+    "fixed before 3.9: KAFKA-16082, 16162, 16297; in 3.9.2: KAFKA-19480",
+).sees(inventory, when=UNTIL_FINALIZED)
+def release_is_not_visible(seen: Inventory, world: World) -> Result:
+    """Said once, so that nobody takes silence for a pass."""
+    yield Hit(seen.name or seen.zookeeper, "see for yourself that every process runs one build of 3.9.x")
+
+
+@check(
+    "B-VER-02",
+    "inter.broker.protocol.version is not 3.9",
+    "A broker with several log directories registers for migration from 3.7-IV2 on, and the controllers' "
+    "metadata.version must equal the brokers' protocol version exactly; this tool migrates at 3.9 only.",
+    "The protocol version was not raised after the last upgrade of the software.",
+    "Set inter.broker.protocol.version=3.9 in every broker's file and restart the brokers one by one; this tool never "
+    "raises it by itself.",
+    "KIP-858; KAFKA-15450; ClusterControlManager.registerBroker; KafkaServer.scala",
+).sees(broker_configs, blocks_from=Stage.CONTROLLERS)
+def protocol_version(configs: Configs, world: World) -> Result:
+    for node, file in zookeeper_mode(configs).items():
+        value = file.values.get(IBP, "").strip()
+        if value and value not in PROTOCOLS:
+            yield Hit(f"broker {node}: {file.path}", f"{IBP} is {value}, not 3.9", value)
+
+
+@check(
+    "B-VER-03",
+    "inter.broker.protocol.version is not written down",
+    "Without the line a broker speaks the newest protocol of its software: the next upgrade would raise it silently, "
+    "in the middle of a migration, and the controllers would refuse that broker.",
+    "The line was taken out, or never stood there.",
+    "Write inter.broker.protocol.version=3.9 into every broker's file and restart the brokers one by one.",
+    "KafkaConfig.scala: interBrokerProtocolVersion defaults to the latest production version",
+).sees(broker_configs, blocks_from=Stage.CONTROLLERS)
+def protocol_version_explicit(configs: Configs, world: World) -> Result:
+    for node, file in zookeeper_mode(configs).items():
+        if not file.values.get(IBP, "").strip():
+            yield Hit(f"broker {node}: {file.path}", f"{IBP} is not set")
+
+
+@check(
+    "B-VER-04",
+    "the brokers' files differ in inter.broker.protocol.version",
+    "The controllers accept one version; brokers with another never register, and the copy waits for ever.",
+    "A rolling upgrade was not finished.",
+    "Finish it: the same value in every broker's file, then one rolling restart.",
+    "ClusterControlManager.registerBroker: the finalized metadata.version must lie in the broker's range",
+).sees(broker_configs, blocks_from=Stage.CONTROLLERS)
+def protocol_version_equal(configs: Configs, world: World) -> Result:
+    values: dict[str, list[int]] = {}
+    for node, file in zookeeper_mode(configs).items():
+        value = file.values.get(IBP, "").strip()
+        if value:
+            values.setdefault("3.9" if value in PROTOCOLS else value, []).append(int(node))
+    if len(values) > 1:
+        told = "; ".join(f"{value} on brokers {nodes}" for value, nodes in sorted(values.items()))
+        yield Hit("the brokers' files", f"{IBP} differs: {told}", told)
+
+
+@check(
+    "I-VER-14",
+    "from the second roll on, a newly formatted log directory blocks the last step of a rollback",
+    "kafka-storage format writes meta.properties of version 1, which a ZooKeeper-mode broker refuses.",
+    "KAFKA-20762, open in every 3.9 release.",
+    "After replacing a disk during the migration, write its meta.properties with version=0, broker.id, cluster.id and "
+    "directory.id; B-RBK-03 finds such files.",
+    "KAFKA-20762; MetaPropertiesEnsemble",
+).sees(inventory, when=UNTIL_FINALIZED)
+def replaced_disks(seen: Inventory, world: World) -> Result:
+    """A known limitation, said before it hurts."""
+    if seen.brokers:
+        yield Hit("every broker", "do not format a replaced disk with kafka-storage without reading this code's text")

@@ -6,16 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from migrate.checks.directories import Disks
 from migrate.checks.registry import ALWAYS, Hit, Result, check
-from migrate.checks.remembered import remembered
-from migrate.checks.sight import both, broker_disks, log_dir_answers, zookeeper
+from migrate.checks.sight import Disks, both, broker_disks, log_dir_answers, remembered, zookeeper
 from migrate.model.columns import UNREADABLE_TOPIC_ID, PartitionColumns
-from migrate.model.findings import CodeDoc
 from migrate.model.ids import NodeId
 from migrate.model.inventory import AcceptedDifference
-from migrate.model.loader import Fate, Foretold, foretell_all
-from migrate.model.moves import moves_of
+from migrate.model.loader import Fate, Foretold, foretell_all, moves_of
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
 from migrate.model.views import BrokerDisks, Directory, LogDirAnswer, ZookeeperView
@@ -59,24 +55,9 @@ class Folder:
 
 
 def folder_at(directory: Directory, index: int) -> Folder:
-    """One row of a directory's replicas."""
     rows = directory.replicas
-    return Folder(
-        directory=directory.path,
-        name=rows.folder[index],
-        topic=rows.topic[index],
-        partition=rows.partition[index],
-        topic_id=rows.topic_id[index],
-        size=rows.size[index],
-    )
-
-
-def folders(disks: Disks, broker: NodeId, kind: str) -> Iterator[Folder]:
-    """The replica folders of one kind on one broker."""
-    for directory in disks[broker].directories:
-        for index, found in enumerate(directory.replicas.kind):
-            if found == kind:
-                yield folder_at(directory, index)
+    identity = rows.topic[index], rows.partition[index], rows.topic_id[index]
+    return Folder(directory.path, rows.folder[index], *identity, rows.size[index])
 
 
 @remembered
@@ -125,18 +106,13 @@ def at(broker: NodeId, folder: Folder) -> str:
 
 
 @check(
-    CodeDoc(
-        "B-DIR-06",
-        "a replica on disk has another topic id than its topic",
-        "KRaft loads by topic id: at the broker's next restart the folder is renamed -stray, and the replica "
-        "starts empty.",
-        "The topic was deleted and created again while this replica was away.",
-        "Make sure that another replica has the data; then stop the broker, move the folder away, and start it again.",
-        "KAFKA-16814; isStrayKraftReplica in LogManager.scala; linkedin/kafka #543",
-    ),
-    sees=both(zookeeper, broker_disks),
-    blocks_from=Stage.MIGRATION_MODE,
-)
+    "B-DIR-06",
+    "a replica on disk has another topic id than its topic",
+    "KRaft loads by topic id: at the broker's next restart the folder is renamed -stray, and the replica starts empty.",
+    "The topic was deleted and created again while this replica was away.",
+    "Make sure that another replica has the data; then stop the broker, move the folder away, and start it again.",
+    "KAFKA-16814; isStrayKraftReplica in LogManager.scala; linkedin/kafka #543",
+).sees(both(zookeeper, broker_disks), blocks_from=Stage.MIGRATION_MODE)
 def other_topic_id(seen: tuple[ZookeeperView, Disks], world: World) -> Result:
     """partition.metadata of assigned replicas; one that cannot be read, wherever it lies."""
     view, disks = seen
@@ -157,22 +133,16 @@ def _foretold(view: ZookeeperView, disks: Disks) -> tuple[tuple[NodeId, Foretold
 
 
 @check(
-    CodeDoc(
-        "B-DIR-07",
-        "a replica on disk has no partition.metadata",
-        "A broker in migration mode throws on a log without a topic id: the KRaft controller's whole request fails, "
-        "for a folder that nothing assigns to it, too; a KRaft broker renames it -stray.",
-        "The folder was copied by hand, or dates from before 2.8.",
-        "Write partition.metadata (version: 0, topic_id: ...) while the broker is stopped, or let the replica be "
-        "fetched anew from another broker; a folder that nothing assigns to this broker: move it away, the broker "
-        "being stopped.",
-        "KAFKA-16814; ReplicaManager.becomeLeaderOrFollower, LogManager.findStrayReplicas",
-    ),
-    sees=both(zookeeper, broker_disks),
-    blocks_from=Stage.MIGRATION_MODE,
-)
+    "B-DIR-07",
+    "a replica on disk has no partition.metadata",
+    "A broker in migration mode throws on a log without a topic id: the KRaft controller's whole request fails, for a "
+    "folder that nothing assigns to it, too; a KRaft broker renames it -stray.",
+    "The folder was copied by hand, or dates from before 2.8.",
+    "Write partition.metadata (version: 0, topic_id: ...) while the broker is stopped, or let the replica be fetched "
+    "anew from another broker; a folder that nothing assigns to this broker: move it away, the broker being stopped.",
+    "KAFKA-16814; ReplicaManager.becomeLeaderOrFollower, LogManager.findStrayReplicas",
+).sees(both(zookeeper, broker_disks), blocks_from=Stage.MIGRATION_MODE)
 def no_partition_metadata(seen: tuple[ZookeeperView, Disks], world: World) -> Result:
-    """Replicas without the file, assigned or not."""
     for broker, folder, topic_id in out_of_place(*seen):
         if not folder.topic_id:
             what = "nothing assigns it" if topic_id is None else f"topic {folder.topic} is {topic_id or 'without id'}"
@@ -196,20 +166,15 @@ def strays(seen: tuple[ZookeeperView, Disks]) -> Iterator[tuple[NodeId, Folder, 
 
 
 @check(
-    CodeDoc(
-        "B-DIR-21",
-        "a folder on disk would be renamed -stray, and nobody accepted it",
-        "A KRaft broker renames what is not assigned to it at its start, one in migration mode when the copy is done"
-        " and a KRaft controller's full request comes; the data stays on disk and is not served.",
-        "A reassignment or a deletion happened while the broker was away; or a topic was made or deleted while we"
-        " looked.",
-        "Look again; then see whether anybody needs the data, and delete the folder while the broker is stopped, or"
-        " accept it as W-DIR-07 in an AcceptedDifferences file (kind: broker, name: the id, field: the folder's path).",
-        "KAFKA-15605; isStrayKraftReplica and findStrayReplicas in LogManager.scala",
-    ),
-    sees=both(zookeeper, broker_disks),
-    blocks_from=Stage.MIGRATION_MODE,
-)
+    "B-DIR-21",
+    "a folder on disk would be renamed -stray, and nobody accepted it",
+    "A KRaft broker renames what is not assigned to it at its start, one in migration mode when the copy is done and a "
+    "KRaft controller's full request comes; the data stays on disk and is not served.",
+    "A reassignment or a deletion happened while the broker was away; or a topic was made or deleted while we looked.",
+    "Look again; then see whether anybody needs the data, and delete the folder while the broker is stopped, or accept "
+    "it as W-DIR-07 in an AcceptedDifferences file (kind: broker, name: the id, field: the folder's path).",
+    "KAFKA-15605; isStrayKraftReplica and findStrayReplicas in LogManager.scala",
+).sees(both(zookeeper, broker_disks), blocks_from=Stage.MIGRATION_MODE)
 def would_be_stray(seen: tuple[ZookeeperView, Disks], world: World) -> Result:
     """Those that no acceptance names; without a playbook nothing is accepted."""
     for broker, folder, path in strays(seen):
@@ -219,18 +184,14 @@ def would_be_stray(seen: tuple[ZookeeperView, Disks], world: World) -> Result:
 
 
 @check(
-    CodeDoc(
-        "W-DIR-07",
-        "a folder on disk would be renamed -stray, as was accepted",
-        "A KRaft broker renames what is not assigned to it; the data stays on disk and is not served.",
-        "A reassignment or a deletion happened while the broker was away.",
-        "Nothing, if the acceptance is right; the folder can be deleted while the broker is stopped.",
-        "KAFKA-15605; isStrayKraftReplica in LogManager.scala",
-    ),
-    sees=both(zookeeper, broker_disks),
-)
+    "W-DIR-07",
+    "a folder on disk would be renamed -stray, as was accepted",
+    "A KRaft broker renames what is not assigned to it; the data stays on disk and is not served.",
+    "A reassignment or a deletion happened while the broker was away.",
+    "Nothing, if the acceptance is right; the folder can be deleted while the broker is stopped.",
+    "KAFKA-15605; isStrayKraftReplica in LogManager.scala",
+).sees(both(zookeeper, broker_disks))
 def accepted_stray(seen: tuple[ZookeeperView, Disks], world: World) -> Result:
-    """Those that an acceptance names."""
     for broker, folder, path in strays(seen):
         if accepted(world, STRAY_RULE, broker, path):
             message = f"{folder.topic}-{folder.partition} is not assigned to this broker: it will become -stray"
@@ -238,16 +199,13 @@ def accepted_stray(seen: tuple[ZookeeperView, Disks], world: World) -> Result:
 
 
 @check(
-    CodeDoc(
-        "W-DIR-22",
-        "an accepted stray folder is not there, or its acceptance has expired",
-        "An entry that has expired protects nobody any more, and one that nothing needs would hide what comes later.",
-        "The folder was deleted, the entry names another path, or its day has come.",
-        "Delete the entry, or agree on a new `expires` with whoever owns the ticket.",
-        "kind: AcceptedDifferences",
-    ),
-    sees=both(zookeeper, broker_disks),
-)
+    "W-DIR-22",
+    "an accepted stray folder is not there, or its acceptance has expired",
+    "An entry that has expired protects nobody any more, and one that nothing needs would hide what comes later.",
+    "The folder was deleted, the entry names another path, or its day has come.",
+    "Delete the entry, or agree on a new `expires` with whoever owns the ticket.",
+    "kind: AcceptedDifferences",
+).sees(both(zookeeper, broker_disks))
 def idle_acceptance(seen: tuple[ZookeeperView, Disks], world: World) -> Result:
     """Only of brokers whose disks were seen."""
     _, disks = seen
@@ -262,20 +220,14 @@ def idle_acceptance(seen: tuple[ZookeeperView, Disks], world: World) -> Result:
 
 
 @check(
-    CodeDoc(
-        "B-DIR-11",
-        "a replica lies in two directories of one broker",
-        "The broker refuses to start: 'Duplicate log directories for ...'.",
-        "A move between directories was interrupted, or a folder was copied by hand.",
-        "Find out which copy is whole, and move the other one away while the broker is stopped.",
-        "LogManager.loadLog",
-    ),
-    sees=broker_disks,
-    blocks_from=Stage.MIGRATION_MODE,
-    when=ALWAYS,
-)
+    "B-DIR-11",
+    "a replica is in two directories of one broker",
+    "The broker refuses to start: 'Duplicate log directories for ...'.",
+    "A move between directories was interrupted, or a folder was copied by hand.",
+    "Find out which copy is whole, and move the other one away while the broker is stopped.",
+    "LogManager.loadLog",
+).sees(broker_disks, blocks_from=Stage.MIGRATION_MODE, when=ALWAYS)
 def two_copies(disks: Disks, world: World) -> Result:
-    """Current copies in healthy directories."""
     for broker, looked_at in disks.items():
         for (topic, partition), found in copies(looked_at).items():
             if len(found) > 1:
@@ -283,37 +235,28 @@ def two_copies(disks: Disks, world: World) -> Result:
 
 
 @check(
-    CodeDoc(
-        "B-DIR-12",
-        "a replica is moving between directories",
-        "At its first KRaft start a broker may promote the unfinished copy and delete the whole one.",
-        "kafka-reassign-partitions with log directories, or Cruise Control's disk balancing, is working.",
-        "Wait until every move is done, or cancel it; start no more until finalize. With "
-        "policy.directories.moves: wait a run waits by itself.",
-        "KAFKA-16082: LogManager.recoverAbandonedFutureLogs",
-    ),
-    sees=broker_disks,
-    blocks_from=Stage.MIGRATION_MODE,
-)
+    "B-DIR-12",
+    "a replica is moving between directories",
+    "At its first KRaft start a broker may promote the unfinished copy and delete the whole one.",
+    "kafka-reassign-partitions with log directories, or Cruise Control's disk balancing, is working.",
+    "Wait until every move is done, or cancel it; start no more until finalize. With policy.directories.moves: wait a "
+    "run waits by itself.",
+    "KAFKA-16082: LogManager.recoverAbandonedFutureLogs",
+).sees(broker_disks, blocks_from=Stage.MIGRATION_MODE)
 def future_copy(disks: Disks, world: World) -> Result:
-    """-future folders."""
     if not _waited_for(world):
         yield from _moving(disks)
 
 
 @check(
-    CodeDoc(
-        "W-DIR-23",
-        "a replica is moving between directories: the rolls will wait for it",
-        "A run stands still before the next broker until the move is done; it says how far the move is.",
-        "kafka-reassign-partitions with log directories, or Cruise Control's disk balancing, is working.",
-        "Nothing, if it may take that long; else raise the throttle of the move, or cancel it.",
-        "policy.directories.moves: wait; KAFKA-16082",
-    ),
-    sees=broker_disks,
-)
+    "W-DIR-23",
+    "a replica is moving between directories: the rolls will wait for it",
+    "A run waits before the next broker until the move is done; it says how far the move is.",
+    "kafka-reassign-partitions with log directories, or Cruise Control's disk balancing, is working.",
+    "Nothing, if it may take that long; else raise the throttle of the move, or cancel it.",
+    "policy.directories.moves: wait; KAFKA-16082",
+).sees(broker_disks)
 def future_copy_waited_for(disks: Disks, world: World) -> Result:
-    """-future folders, where the playbook says `moves: wait`."""
     if _waited_for(world):
         yield from _moving(disks)
 
@@ -329,42 +272,31 @@ def _moving(disks: Disks) -> Iterator[Hit]:
 
 
 @check(
-    CodeDoc(
-        "W-DIR-19",
-        "a broker says that replicas are moving between its directories",
-        "Moves must be done before the brokers restart (B-DIR-12 says why).",
-        "DescribeLogDirs marks future replicas.",
-        "Wait until every move is done, or cancel it.",
-        "DescribeLogDirs: isFutureKey; KAFKA-16082",
-    ),
-    sees=log_dir_answers,
-)
+    "W-DIR-19",
+    "a broker says that replicas are moving between its directories",
+    "Moves must be done before the brokers restart (B-DIR-12 says why).",
+    "DescribeLogDirs marks future replicas.",
+    "Wait until every move is done, or cancel it.",
+    "DescribeLogDirs: isFutureKey; KAFKA-16082",
+).sees(log_dir_answers)
 def future_reported(answers: dict[NodeId, tuple[LogDirAnswer, ...]], world: World) -> Result:
-    """The broker's own answer."""
     for node, found in answers.items():
         for answer in found:
             if answer.future_replicas:
                 names = ", ".join(answer.future_replicas[:5])
-                yield Hit(
-                    f"broker {node}: {answer.path}", f"{plural(len(answer.future_replicas), 'future replica')}: {names}"
-                )
+                message = f"{plural(len(answer.future_replicas), 'future replica')}: {names}"
+                yield Hit(f"broker {node}: {answer.path}", message)
 
 
 @check(
-    CodeDoc(
-        "B-DIR-13",
-        "an assigned replica is on no directory of its broker",
-        "A broker may restart into KRaft only with one current copy of each of its replicas.",
-        "Its disk died or was replaced, or the replica has not been created yet.",
-        "Let the broker fetch it (see under-replicated partitions); for one replica alone, restore it or delete "
-        "the topic.",
-        "KIP-858; the ledger's NOT ON DISK",
-    ),
-    sees=both(zookeeper, broker_disks),
-    blocks_from=Stage.KRAFT_MODE,
-)
+    "B-DIR-13",
+    "an assigned replica is on no directory of its broker",
+    "A broker may restart into KRaft only with one current copy of each of its replicas.",
+    "Its disk died or was replaced, or the replica has not been created yet.",
+    "Let the broker fetch it (see under-replicated partitions); for one replica alone, restore it or delete the topic.",
+    "KIP-858; the ledger's NOT ON DISK",
+).sees(both(zookeeper, broker_disks), blocks_from=Stage.KRAFT_MODE)
 def not_on_disk(seen: tuple[ZookeeperView, Disks], world: World) -> Result:
-    """Assignments without a current copy in a healthy directory."""
     view, disks = seen
     wanted = assigned(view.partitions)
     for broker, found in disks.items():
@@ -374,21 +306,17 @@ def not_on_disk(seen: tuple[ZookeeperView, Disks], world: World) -> Result:
 
 
 @check(
-    CodeDoc(
-        "W-DIR-14",
-        "a folder was renamed -stray",
-        "It holds what was a replica once; nobody serves it, and it takes space.",
-        "A broker found a folder that the metadata does not assign to it.",
-        "Look whether anybody needs the data, then delete it.",
-        "KAFKA-15605",
-    ),
-    sees=broker_disks,
-    when=ALWAYS,
-)
+    "W-DIR-14",
+    "a folder was renamed -stray",
+    "It holds what was a replica once; nobody serves it, and it takes space.",
+    "A broker found a folder that the metadata does not assign to it.",
+    "Look whether anybody needs the data, then delete it.",
+    "KAFKA-15605",
+).sees(broker_disks, when=ALWAYS)
 def stray_folders(disks: Disks, world: World) -> Result:
-    """-stray folders."""
-    for broker in disks:
-        for folder in folders(disks, broker, STRAY):
-            yield Hit(
-                at(broker, folder), f"{folder.topic}-{folder.partition} was set aside as stray", f"{folder.size} bytes"
-            )
+    for broker, found in disks.items():
+        for directory in found.directories:
+            for index in (index for index, kind in enumerate(directory.replicas.kind) if kind == STRAY):
+                folder = folder_at(directory, index)
+                message = f"{folder.topic}-{folder.partition} was set aside as stray"
+                yield Hit(at(broker, folder), message, f"{folder.size} bytes")

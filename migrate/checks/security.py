@@ -1,16 +1,17 @@
-"""SEC: super users, secrets and SASL: what opens the cluster, and what takes it down.
+"""SEC: authorizers, super users, secrets and SASL: what opens the cluster, and what takes it down.
 
 Values of passwords are compared and parsed here, and never stand in a finding.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
-from migrate.checks.config import Configs, inter_broker_listener, protocols
+from migrate.checks.config import inter_broker_listener, protocols
 from migrate.checks.principals import (
     ANONYMOUS,
+    AUTHORIZER,
     JAAS,
     after_first_restart,
     authorizer,
@@ -20,39 +21,33 @@ from migrate.checks.principals import (
     super_users,
 )
 from migrate.checks.registry import ALWAYS, Blind, Hit, Result, check
-from migrate.checks.sight import both, broker_configs, controller_configs, zookeeper
+from migrate.checks.sight import Configs, both, both_configs, broker_configs, controller_configs, entities, zookeeper
 from migrate.hosts.collect_disks import DIGEST, HIDDEN
-from migrate.model.broker_modes import Mode, mode_of
-from migrate.model.findings import CodeDoc
-from migrate.model.flag import truth
-from migrate.model.ids import NodeId
+from migrate.model.broker_modes import Mode, mode_of, truth
 from migrate.model.secrets import Digester
 from migrate.model.stage import Stage
-from migrate.model.views import ConfigFile, ZookeeperView
+from migrate.model.views import ZookeeperView
 from migrate.model.world import World
 
 ACL_AUTHORIZERS: Final = ("kafka.security.authorizer.AclAuthorizer", "kafka.security.auth.SimpleAclAuthorizer")
 STANDARD_AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 ENCODER_SECRET: Final = "password.encoder.secret"  # noqa: S105 - a configuration's name
-TOKEN_SECRETS: Final = ("delegation.token.secret.key", "delegation.token.master.key")
+TOKEN_SECRETS: Final = ("delegation.token.secret.key", "delegation.token.master.key")  # KafkaConfig: the newer wins
+CONTROLLER_MECHANISM: Final = "sasl.mechanism.controller.protocol"
+BROKER_MECHANISM: Final = "sasl.mechanism.inter.broker.protocol"
 EXTERNAL: Final = "${"  # a configuration provider resolves it on the node
 
 
 @check(
-    CodeDoc(
-        "B-SEC-03",
-        "the controller listener uses GSSAPI, or SCRAM among controllers",
-        "SCRAM credentials live in the metadata that has no leader yet: the controllers never elect one, and "
-        "--add-scram does not help. GSSAPI on the controller listener is not supported by this tool.",
-        "The brokers' mechanism was copied to the controller listener.",
-        "Use PLAIN or TLS among controllers; brokers may use SCRAM with credentials added at format time.",
-        "seen on 3.9.2: 'invalid credentials' among controllers",
-    ),
-    sees=controller_configs,
-    blocks_from=Stage.CONTROLLERS,
-)
+    "B-SEC-03",
+    "the controller listener uses GSSAPI, or SCRAM among controllers",
+    "SCRAM credentials live in the metadata that has no leader yet: the controllers never elect one, and --add-scram "
+    "does not help. GSSAPI on the controller listener is not supported by this tool.",
+    "The brokers' mechanism was copied to the controller listener.",
+    "Use PLAIN or TLS among controllers; brokers may use SCRAM with credentials added at format time.",
+    "seen on 3.9.2: 'invalid credentials' among controllers",
+).sees(controller_configs, blocks_from=Stage.CONTROLLERS)
 def controller_mechanism(configs: Configs, world: World) -> Result:
-    """sasl.mechanism.controller.protocol, where the listener is SASL."""
     for node, file in configs.items():
         listener = controller_listener(file.values)
         mechanism = file.values.get("sasl.mechanism.controller.protocol", "GSSAPI").strip()
@@ -62,42 +57,32 @@ def controller_mechanism(configs: Configs, world: World) -> Result:
 
 
 @check(
-    CodeDoc(
-        "B-SEC-04",
-        "a node has not the brokers' password.encoder.secret",
-        "Without it the controllers copy dynamic passwords as the ciphertext they are, and write new ones into "
-        "ZooKeeper in clear text. With a wrong one the copy aborts and a controller dies holding /controller.",
-        "The secret is missing in a file, or was rotated on some nodes only.",
-        "Put one password.encoder.secret into every broker's and every controller's file.",
-        "KAFKA-14801; PasswordEncoder; seen on 3.9.2",
-    ),
-    sees=both(broker_configs, controller_configs),
-    blocks_from=Stage.CONTROLLERS,
-)
+    "B-SEC-04",
+    "a node has not the brokers' password.encoder.secret",
+    "Without it the controllers copy dynamic passwords as the ciphertext they are, and write new ones into ZooKeeper "
+    "in clear text. With a wrong one the copy aborts and a controller dies holding /controller.",
+    "The secret is missing in a file, or was rotated on some nodes only.",
+    "Put one password.encoder.secret into every broker's and every controller's file.",
+    "KAFKA-14801; PasswordEncoder; seen on 3.9.2",
+).sees(both_configs, blocks_from=Stage.CONTROLLERS)
 def encoder_secret(seen: tuple[Configs, Configs], world: World) -> Result:
-    """Equality by digest, so that no value can reach a message."""
+    return _one_secret(seen, ENCODER_SECRET)
+
+
+def _secret(values: Mapping[str, str], names: tuple[str, ...]) -> str:
+    return next((found for name in names if (found := values.get(name, "").strip())), "")
+
+
+def _one_secret(seen: tuple[Configs, Configs], *names: str) -> Result:
+    """Every file has the secret of the first broker that has one: equality by digest, so that no value is shown."""
     brokers, controllers = seen
-    known = {node: secret for node, file in brokers.items() if (secret := _encoder_secret(file.values))}
-    yield from _one_secret(ENCODER_SECRET, known, (*brokers.items(), *controllers.items()), _encoder_secret)
-
-
-def _encoder_secret(values: Mapping[str, str]) -> str:
-    return values.get(ENCODER_SECRET, "").strip()
-
-
-def _one_secret(
-    name: str,
-    known: Mapping[NodeId, str],
-    files: Iterable[tuple[NodeId, ConfigFile]],
-    secret_of: Callable[[Mapping[str, str]], str],
-) -> Result:
-    """Every file has the secret of the first broker that has one."""
+    known = [(node, secret) for node, file in brokers.items() if (secret := _secret(file.values, names))]
     if not known:
         return
-    first, wanted = next(iter(known.items()))
+    (first, wanted), name = known[0], names[0]
     digester = Digester()
-    for node, file in files:
-        value, about = secret_of(file.values), f"node {node}: {file.path}"
+    for node, file in (*brokers.items(), *controllers.items()):
+        value, about = _secret(file.values, names), f"node {node}: {file.path}"
         if HIDDEN in (value, wanted) or (value and _key_of(value) != _key_of(wanted)):
             yield Blind(about, f"{name} was collected without a key that the other nodes' files have, too")
         elif value.startswith(EXTERNAL) or wanted.startswith(EXTERNAL):
@@ -114,24 +99,17 @@ def _key_of(value: str) -> str:
 
 
 @check(
-    CodeDoc(
-        "B-SEC-06",
-        "super.users of a controller lacks the brokers or the controllers",
-        "Before the copy only super users are let in: brokers never register. In hybrid, as soon as such a "
-        "controller becomes active, every migration-mode broker shuts down within a second: the whole cluster is "
-        "down.",
-        "super.users was not copied, or the controllers call themselves otherwise than the brokers do. "
-        "allow.everyone.if.no.acl.found does not replace it.",
-        "Add both principals to super.users in every controller's file. Once brokers were refused, correcting the "
-        "controllers is not enough: restart each of those brokers.",
-        "seen on 3.9.2: FetchResponse error 31, 'Unexpected error in raft IO thread'",
-    ),
-    sees=both(broker_configs, controller_configs),
-    blocks_from=Stage.CONTROLLERS,
-    when=ALWAYS,
-)
+    "B-SEC-06",
+    "super.users of a controller lacks the brokers or the controllers",
+    "Before the copy only super users are let in: brokers never register. In hybrid, as soon as such a controller "
+    "becomes active, every migration-mode broker shuts down within a second: the whole cluster is down.",
+    "super.users was not copied, or the controllers call themselves otherwise than the brokers do. "
+    "allow.everyone.if.no.acl.found does not replace it.",
+    "Add both principals to super.users in every controller's file. Once brokers were refused, correcting the "
+    "controllers is not enough: restart each of those brokers.",
+    "seen on 3.9.2: FetchResponse error 31, 'Unexpected error in raft IO thread'",
+).sees(both_configs, blocks_from=Stage.CONTROLLERS, when=ALWAYS)
 def controllers_let_in(seen: tuple[Configs, Configs], world: World) -> Result:
-    """The principals of every broker and of every controller on the controller listener."""
     brokers, controllers = seen
     for node, file in controllers.items():
         if not authorizer(file.values):
@@ -160,18 +138,14 @@ def _not_let_in(about: str, allowed: frozenset[str], callers: list[tuple[str, st
 
 
 @check(
-    CodeDoc(
-        "B-SEC-07",
-        "super.users of a broker lacks the controllers",
-        "The broker denies the controllers' LeaderAndIsr and UpdateMetadata: the migration goes on, the broker's "
-        "clients hang.",
-        "The controllers call brokers by a principal of their own.",
-        "Add the controllers' principal to super.users in every broker's file.",
-        "seen on 3.9.2: '[KafkaApi-N] Unexpected error handling request'",
-    ),
-    sees=both(broker_configs, controller_configs),
-    blocks_from=Stage.MIGRATION_MODE,
-)
+    "B-SEC-07",
+    "super.users of a broker lacks the controllers",
+    "The broker denies the controllers' LeaderAndIsr and UpdateMetadata: the migration continues, the broker's clients "
+    "hang.",
+    "The controllers call brokers by a principal of their own.",
+    "Add the controllers' principal to super.users in every broker's file.",
+    "seen on 3.9.2: '[KafkaApi-N] Unexpected error handling request'",
+).sees(both_configs, blocks_from=Stage.MIGRATION_MODE)
 def brokers_let_in(seen: tuple[Configs, Configs], world: World) -> Result:
     """The controllers' principal on the inter-broker listener.
 
@@ -181,48 +155,35 @@ def brokers_let_in(seen: tuple[Configs, Configs], world: World) -> Result:
     brokers, controllers = seen
     for node, file in brokers.items():
         if authorizer(file.values):
-            at_first = mode_of(file.values) is Mode.ZOOKEEPER
+            listener, at_first = inter_broker_listener(file.values), mode_of(file.values) is Mode.ZOOKEEPER
+            added = at_first and protocols(file.values).get(listener.upper(), listener.upper()).startswith("SASL")
             callers = [
                 (f"controller {other}", principal)
                 for other, entry in controllers.items()
                 for principal in controller_principals(entry, file)
-                if not at_first or not _is_added(principal, file)
+                if not added or isinstance(principal, Blind) or principal == ANONYMOUS
             ]
             allowed = super_users(after_first_restart(file, world))
             yield from _not_let_in(f"broker {node}: {file.path}", allowed, callers)
 
 
-def _is_added(principal: str | Blind, broker: ConfigFile) -> bool:
-    """Will the first restart let it in?"""
-    listener = inter_broker_listener(broker.values)
-    by_login = protocols(broker.values).get(listener.upper(), listener.upper()).startswith("SASL")
-    return by_login and not isinstance(principal, Blind) and principal != ANONYMOUS
-
-
 @check(
-    CodeDoc(
-        "W-SEC-09",
-        "a dynamic sasl.jaas.config will be lost",
-        "It is stored and copied, and never effective on a KRaft broker: from the second roll on the value of the"
-        " file is used, while the log says that the configuration was updated.",
-        "kafka-configs set listener.name.X.MECHANISM.sasl.jaas.config.",
-        "Write the value into the brokers' files before the second roll.",
-        "seen on 3.9.2; DynamicBrokerConfig",
-    ),
-    sees=zookeeper,
-)
+    "W-SEC-09",
+    "a dynamic sasl.jaas.config will be lost",
+    "It is stored and copied, and never effective on a KRaft broker: from the second roll on the value of the file is "
+    "used, while the log says that the configuration was updated.",
+    "kafka-configs set listener.name.X.MECHANISM.sasl.jaas.config.",
+    "Write the value into the brokers' files before the second roll.",
+    "seen on 3.9.2; DynamicBrokerConfig",
+).sees(zookeeper)
 def dynamic_jaas(view: ZookeeperView, world: World) -> Result:
-    """Each of them, by the broker or <default> that it is for."""
     for owner, name in dynamic_logins(view):
         yield Hit(f"/config/brokers/{owner}", f"{name} is set dynamically")
 
 
 def dynamic_logins(view: ZookeeperView) -> Iterator[tuple[str, str]]:
     """(broker or <default>, name) of kind broker-config; encoded ones that were not read stand among blind spots."""
-    rows = view.entities
-    for kind, key, name in zip(rows.kind, rows.key, rows.name, strict=True):
-        if kind == "broker-config" and name.endswith(JAAS):
-            yield key, name
+    yield from ((key, name) for key, name, *_ in entities(view, "broker-config") if name.endswith(JAAS))
     for text in view.blind_spots:
         path, _, rest = text.partition(": ")
         name = rest.partition(" ")[0]
@@ -231,49 +192,35 @@ def dynamic_logins(view: ZookeeperView) -> Iterator[tuple[str, str]]:
 
 
 @check(
-    CodeDoc(
-        "B-SEC-10",
-        "a node has not the brokers' key for delegation tokens",
-        "Without it the controllers copy the tokens and cannot publish them ('Invalid key to HMAC computation'), and"
-        " no token can be made any more. With another one each node computes another HMAC: tokens are refused.",
-        "delegation.token.secret.key is missing in a file, or was rotated on some nodes only.",
-        "Put one delegation.token.secret.key into every broker's and every controller's file.",
-        "DelegationTokenPublisher; DelegationTokenManager.createHmac; seen on 3.9.2",
-    ),
-    sees=both(zookeeper, both(broker_configs, controller_configs)),
-    blocks_from=Stage.CONTROLLERS,
-)
+    "B-SEC-10",
+    "a node has not the brokers' key for delegation tokens",
+    "Without it the controllers copy the tokens and cannot publish them ('Invalid key to HMAC computation'), and no "
+    "token can be made any more. With another one each node computes another HMAC: tokens are refused.",
+    "delegation.token.secret.key is missing in a file, or was rotated on some nodes only.",
+    "Put one delegation.token.secret.key into every broker's and every controller's file.",
+    "DelegationTokenPublisher; DelegationTokenManager.createHmac; seen on 3.9.2",
+).sees(both(zookeeper, both_configs), blocks_from=Stage.CONTROLLERS)
 def token_key(seen: tuple[ZookeeperView, tuple[Configs, Configs]], world: World) -> Result:
     """Iff a broker has a key, or ZooKeeper holds a token."""
     view, (brokers, controllers) = seen
-    known = {node: key for node, file in brokers.items() if (key := _token_secret(file.values))}
-    tokens = "delegation-token" in view.entities.kind
-    if not known and tokens:
+    known = any(_secret(file.values, TOKEN_SECRETS) for file in brokers.values())
+    if not known and "delegation-token" in view.entities.kind:
         for node, file in controllers.items():
-            if not _token_secret(file.values):
+            if not _secret(file.values, TOKEN_SECRETS):
                 yield Hit(f"controller {node}: {file.path}", f"{TOKEN_SECRETS[0]} is missing, ZooKeeper has tokens")
-    yield from _one_secret(TOKEN_SECRETS[0], known, (*brokers.items(), *controllers.items()), _token_secret)
-
-
-def _token_secret(values: Mapping[str, str]) -> str:
-    """The key for tokens, by its newer name or its older one (KafkaConfig: the newer wins)."""
-    return next((found for name in TOKEN_SECRETS if (found := values.get(name, "").strip())), "")
+    yield from _one_secret(seen[1], *TOKEN_SECRETS)
 
 
 @check(
-    CodeDoc(
-        "W-SEC-11",
-        "what the controllers create in ZooKeeper will be writable by everybody",
-        "The brokers protect their znodes (zookeeper.set.acl) and the controllers do not: /migration, /controller"
-        " and new topics are world-writable.",
-        "zookeeper.set.acl is missing in a controller's file.",
-        "Set zookeeper.set.acl=true there too, with a JAAS section Client of the brokers' identity.",
-        "seen on 3.9.2; ZkData.defaultAcls",
-    ),
-    sees=both(broker_configs, controller_configs),
-)
+    "W-SEC-11",
+    "what the controllers create in ZooKeeper will be writable by everybody",
+    "The brokers protect their znodes (zookeeper.set.acl) and the controllers do not: /migration, /controller and new "
+    "topics are world-writable.",
+    "zookeeper.set.acl is missing in a controller's file.",
+    "Set zookeeper.set.acl=true there too, with a JAAS section Client of the brokers' identity.",
+    "seen on 3.9.2; ZkData.defaultAcls",
+).sees(both_configs)
 def znode_acls(seen: tuple[Configs, Configs], world: World) -> Result:
-    """Iff a broker sets them."""
     brokers, controllers = seen
     if not any(truth(file.values, "zookeeper.set.acl") for file in brokers.values()):
         return
@@ -283,52 +230,104 @@ def znode_acls(seen: tuple[Configs, Configs], world: World) -> Result:
 
 
 @check(
-    CodeDoc(
-        "W-SEC-12",
-        "users created in hybrid become readable by everybody in ZooKeeper",
-        "Even with zookeeper.set.acl, /config/users/X and /config/brokers/N that KRaft creates get world READ: a "
-        "SCRAM hash can be read anonymously.",
-        "Kafka's own dual write; there is no remedy but care.",
-        "Create no SCRAM users and no dynamic passwords between the copy and finalize.",
-        "seen on 3.9.2; ZkConfigMigrationClient",
-    ),
-    sees=broker_configs,
-)
+    "W-SEC-12",
+    "users created in hybrid become readable by everybody in ZooKeeper",
+    "Even with zookeeper.set.acl, /config/users/X and /config/brokers/N that KRaft creates get world READ: a SCRAM "
+    "hash can be read anonymously.",
+    "Kafka's own dual write; there is no remedy but care.",
+    "Create no SCRAM users and no dynamic passwords between the copy and finalize.",
+    "seen on 3.9.2; ZkConfigMigrationClient",
+).sees(broker_configs)
 def users_in_hybrid(configs: Configs, world: World) -> Result:
-    """Iff a broker sets ACLs."""
     if any(truth(file.values, "zookeeper.set.acl") for file in configs.values()):
         yield Hit("/config/users", "create no users between the copy and finalize")
 
 
 @check(
-    CodeDoc(
-        "B-SEC-13",
-        "a controller lacks the mechanism or the login for the brokers' listener",
-        "Without the mechanism its start fails. Without the login the copy runs and then hangs for ever in "
-        "KRAFT_CONTROLLER_TO_BROKER_COMM.",
-        "SASL settings of the inter-broker listener were not copied into the controller's file.",
-        "Copy sasl.mechanism.inter.broker.protocol, listener.name.L.sasl.enabled.mechanisms and "
-        "listener.name.L.MECHANISM.sasl.jaas.config (L: the brokers' listener) into every controller's file.",
-        "seen on 3.9.2: \"Could not find a 'KafkaServer' or 'internal.KafkaServer' entry\"",
-    ),
-    sees=both(broker_configs, controller_configs),
-    blocks_from=Stage.CONTROLLERS,
-)
+    "B-SEC-13",
+    "a controller lacks the mechanism or the login for the brokers' listener",
+    "Without the mechanism its start fails. Without the login the copy runs and then hangs for ever in "
+    "KRAFT_CONTROLLER_TO_BROKER_COMM.",
+    "SASL settings of the inter-broker listener were not copied into the controller's file.",
+    "Copy sasl.mechanism.inter.broker.protocol, listener.name.L.sasl.enabled.mechanisms and "
+    "listener.name.L.MECHANISM.sasl.jaas.config (L: the brokers' listener) into every controller's file.",
+    "seen on 3.9.2: \"Could not find a 'KafkaServer' or 'internal.KafkaServer' entry\"",
+).sees(both_configs, blocks_from=Stage.CONTROLLERS)
 def controllers_can_call(seen: tuple[Configs, Configs], world: World) -> Result:
-    """Iff the inter-broker listener is SASL."""
     brokers, controllers = seen
     listeners = {inter_broker_listener(file.values) for file in brokers.values()}
     for node, file in controllers.items():
         for listener in sorted(listeners):
-            if protocols(file.values).get(listener.upper(), "").startswith("SASL"):
-                yield from _sasl_login(f"controller {node}: {file.path}", file.values, listener)
+            values, prefix = file.values, f"listener.name.{listener.lower()}."
+            if not protocols(values).get(listener.upper(), "").startswith("SASL"):
+                continue
+            mechanism, about = values.get(BROKER_MECHANISM, "GSSAPI").strip(), f"controller {node}: {file.path}"
+            enabled = values.get(f"{prefix}sasl.enabled.mechanisms") or values.get("sasl.enabled.mechanisms", "GSSAPI")
+            if mechanism not in [name.strip() for name in enabled.split(",")]:
+                yield Hit(about, f"{mechanism} is not among the enabled mechanisms of listener {listener}")
+            key = f"{prefix}{mechanism.lower()}.{JAAS}"
+            if not values.get(key, "").strip():
+                yield Blind(about, f"no {key} in the file; a JAAS file of the process may have it")
 
 
-def _sasl_login(about: str, values: Mapping[str, str], listener: str) -> Result:
-    prefix = f"listener.name.{listener.lower()}."
-    mechanism = values.get("sasl.mechanism.inter.broker.protocol", "GSSAPI").strip()
-    enabled = values.get(f"{prefix}sasl.enabled.mechanisms") or values.get("sasl.enabled.mechanisms", "GSSAPI")
-    if mechanism not in [name.strip() for name in enabled.split(",")]:
-        yield Hit(about, f"{mechanism} is not among the enabled mechanisms of listener {listener}")
-    if not values.get(f"{prefix}{mechanism.lower()}.{JAAS}", "").strip():
-        yield Blind(about, f"no {prefix}{mechanism.lower()}.{JAAS} in the file; a JAAS file of the process may have it")
+@check(
+    "B-SEC-01",
+    "the brokers have an authorizer and a controller has none",
+    "From the copy on the controllers decide what brokers forward, and without an authorizer nobody checks it: a "
+    "principal without any right can create and delete topics and change configurations. No log says so.",
+    "authorizer.class.name is missing in a controller's file.",
+    "Write authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer into every controller's file.",
+    "seen on 3.9.2; ControllerApis.scala",
+).sees(both_configs, blocks_from=Stage.CONTROLLERS, when=ALWAYS)
+def controllers_authorize(seen: tuple[Configs, Configs], world: World) -> Result:
+    brokers, controllers = seen
+    has = sorted(int(node) for node, file in brokers.items() if authorizer(file.values))
+    for node, file in controllers.items():
+        if has and not authorizer(file.values):
+            yield Hit(f"controller {node}: {file.path}", f"{AUTHORIZER} is missing, brokers {has} have one")
+
+
+@check(
+    "B-SEC-02",
+    "AclAuthorizer is set in a KRaft node's file",
+    "It keeps its ACLs in ZooKeeper: on a controller, new ACLs go nowhere else and it dies when ZooKeeper's keys go; "
+    "on a KRaft broker it dies at its start, or keeps deciding by ACLs that nobody updates.",
+    "The brokers' authorizer was copied into the file.",
+    "Write org.apache.kafka.metadata.authorizer.StandardAuthorizer in its place.",
+    "seen on 3.9.2; cp-ansible #1805",
+).sees(both_configs, blocks_from=Stage.CONTROLLERS, when=ALWAYS)
+def no_acl_authorizer_in_kraft(seen: tuple[Configs, Configs], world: World) -> Result:
+    brokers, controllers = seen
+    for node, file in controllers.items():
+        if authorizer(file.values) in ACL_AUTHORIZERS:
+            yield Hit(f"controller {node}: {file.path}", f"{AUTHORIZER} is AclAuthorizer")
+    for node, file in brokers.items():
+        if mode_of(file.values) is Mode.KRAFT and authorizer(file.values) in ACL_AUTHORIZERS:
+            yield Hit(f"broker {node}: {file.path}", f"{AUTHORIZER} is AclAuthorizer in KRaft mode")
+
+
+@check(
+    "B-SEC-19",
+    "a controller decides about rights by another class than the brokers",
+    "From the copy on controllers decide what brokers forward. Where the brokers let in everybody and a controller "
+    "asks for rights, topics can be made no more; where the brokers have a class of their own, its decisions end.",
+    "An authorizer was added to the controllers alone, or the brokers' class is neither AclAuthorizer nor "
+    "StandardAuthorizer and a rendered controller has Kafka's own.",
+    "Give the controllers the brokers' class (authorizer.class.name in the inventory's controllers.properties; its "
+    "jars must be on their class path), or none where the brokers have none.",
+    "ControllerApis.scala; AclAuthorizer and StandardAuthorizer decide alike",
+).sees(both_configs, blocks_from=Stage.CONTROLLERS, when=ALWAYS)
+def one_authorizer(seen: tuple[Configs, Configs], world: World) -> Result:
+    """Kafka's own two count as one; a missing one is B-SEC-01."""
+    brokers, controllers = seen
+    theirs = {_as_kraft(authorizer(file.values)): node for node, file in brokers.items()}
+    for node, file in controllers.items():
+        own = _as_kraft(authorizer(file.values))
+        for other, broker in theirs.items():
+            if own and own != other:
+                message = f"{AUTHORIZER} is {own}, broker {broker} has {other or 'none'}"
+                yield Hit(f"controller {node}: {file.path}", message)
+
+
+def _as_kraft(name: str) -> str:
+    return STANDARD_AUTHORIZER if name in ACL_AUTHORIZERS else name

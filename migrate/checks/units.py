@@ -10,13 +10,12 @@ from migrate.checks.registry import ALWAYS, Blind, Hit, Result, check
 from migrate.checks.sight import host_rights, inventory, units
 from migrate.hosts.manual.commands import unit_enable
 from migrate.model.broker_modes import Mode, position_of
-from migrate.model.findings import CodeDoc
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory
+from migrate.model.launch import ACCESS, FAULT, RELOAD, STOP_ADVICE, STOP_SECONDS, TOO_SOON, Unit, unfit
 from migrate.model.outcome import Unknown
 from migrate.model.rights import HostRights
 from migrate.model.stage import Stage
-from migrate.model.units import ACCESS, FAULT, RELOAD, STOP_ADVICE, STOP_SECONDS, TOO_SOON, Unit, unfit
 from migrate.model.world import World
 
 Units = dict[NodeId, Unit]
@@ -31,24 +30,17 @@ HAND: Final[dict[str, str]] = {  # states that `systemctl enable` does not repai
 
 
 @check(
-    CodeDoc(
-        "B-OPS-06",
-        "systemd would kill a node before its shutdown has ended",
-        f"A run waits {STOP_SECONDS:.0f} s for a stop and never kills. A broker that systemd kills recovers its "
-        "logs, and its partitions are without a leader for longer. A unit that is refused after other controllers "
-        "were stopped leaves a quorum without a leader.",
-        "TimeoutStopSec= of the unit or of a drop-in is too small (systemd's own default is 90 s), or systemd does not "
-        "tell it.",
-        f"On each host named: {STOP_ADVICE}.",
-        "systemd.service(5); migrate.model.units.STOP_SECONDS",
-    ),
-    sees=units,
-    blocks_from=Stage.PREPARE,
-    when=ALWAYS,
-    proof=True,
-)
+    "B-OPS-06",
+    "systemd would kill a node before its shutdown has ended",
+    f"A run waits {STOP_SECONDS:.0f} s for a stop and never kills. A broker that systemd kills recovers its "
+    "logs, and its partitions are without a leader for longer. A unit that is refused after other controllers "
+    "were stopped leaves a quorum without a leader.",
+    "TimeoutStopSec= of the unit or of a drop-in is too small (systemd's own default is 90 s), or systemd does not "
+    "tell it.",
+    f"On each host named: {STOP_ADVICE}.",
+    "systemd.service(5); migrate.model.launch.STOP_SECONDS",
+).sees(units, blocks_from=Stage.PREPARE, when=ALWAYS, proof=True)
 def stops_in_time(seen: Units, world: World) -> Result:
-    """Every unit, of brokers and controllers."""
     yield from _unfit(seen, TOO_SOON)
 
 
@@ -56,28 +48,20 @@ def _unfit(seen: Units, code: str) -> Iterator[Hit]:
     for node, unit in seen.items():
         for found, problem, advice in unfit(unit):
             if found == code:
-                yield Hit(
-                    f"node {int(node)} on {unit.host}", f"{unit.name}: {problem}", fix=f"on {unit.host}: {advice}"
-                )
+                message = f"{unit.name}: {problem}"
+                yield Hit(f"node {int(node)} on {unit.host}", message, fix=f"on {unit.host}: {advice}")
 
 
 @check(
-    CodeDoc(
-        RELOAD,
-        "a node's unit has changed on disk since systemd read it",
-        "The next `daemon-reload`, whoever gives it, changes how the node is started: in the middle of a roll that "
-        "would be nobody's intent.",
-        "The unit or a drop-in was edited without `systemctl daemon-reload`.",
-        "Look at the change, then `systemctl daemon-reload`, and restart a broker by yourself.",
-        "systemctl show: NeedDaemonReload",
-    ),
-    sees=units,
-    blocks_from=Stage.PREPARE,
-    when=ALWAYS,
-    proof=True,
-)
+    RELOAD,
+    "a node's unit has changed on disk since systemd read it",
+    "The next `daemon-reload`, whoever gives it, changes how the node is started: in the middle of a roll that would "
+    "be nobody's intent.",
+    "The unit or a drop-in was edited without `systemctl daemon-reload`.",
+    "Look at the change, then `systemctl daemon-reload`, and restart a broker by yourself.",
+    "systemctl show: NeedDaemonReload",
+).sees(units, blocks_from=Stage.PREPARE, when=ALWAYS, proof=True)
 def unit_is_loaded(seen: Units, world: World) -> Result:
-    """Every unit, of brokers and controllers."""
     yield from _unfit(seen, RELOAD)
     for node, unit in seen.items():
         if isinstance(unit.reload_due, Unknown):
@@ -85,45 +69,31 @@ def unit_is_loaded(seen: Units, world: World) -> Result:
 
 
 @check(
-    CodeDoc(
-        FAULT,
-        "a run cannot stop and start a node's unit as it is",
-        "A run stops and starts nodes by their units and believes what systemd says of them. With such a unit a stop "
-        "is refused, takes other nodes down, or is called done while the process lives on.",
-        "The unit is not there or masked, starts with another file than the inventory names, refuses to be stopped by "
-        "hand, has KillMode=none, KillSignal=SIGKILL, RemainAfterExit=yes or Type=oneshot, SendSIGKILL=no with a short "
-        "TimeoutStopSec, or ExecStop=kafka-server-stop.sh beside other nodes of its host.",
-        "On each host named, change what the finding says (`systemctl edit UNIT`), then `systemctl daemon-reload`.",
-        "systemd.unit(5), systemd.service(5), systemd.kill(5); KIP-979 for kafka-server-stop.sh --node-id",
-    ),
-    sees=units,
-    blocks_from=Stage.PREPARE,
-    when=ALWAYS,
-    proof=True,
-)
+    FAULT,
+    "a run cannot stop and start a node's unit as it is",
+    "A run stops and starts nodes by their units and believes what systemd says of them. With such a unit a stop is "
+    "refused, takes other nodes down, or is called done while the process lives on.",
+    "The unit is not there or masked, starts with another file than the inventory names, refuses to be stopped by "
+    "hand, has KillMode=none, KillSignal=SIGKILL, RemainAfterExit=yes or Type=oneshot, SendSIGKILL=no with a short "
+    "TimeoutStopSec, or ExecStop=kafka-server-stop.sh beside other nodes of its host.",
+    "On each host named, change what the finding says (`systemctl edit UNIT`), then `systemctl daemon-reload`.",
+    "systemd.unit(5), systemd.service(5), systemd.kill(5); KIP-979 for kafka-server-stop.sh --node-id",
+).sees(units, blocks_from=Stage.PREPARE, when=ALWAYS, proof=True)
 def unit_obeys(seen: Units, world: World) -> Result:
-    """Every unit, of brokers and controllers."""
     yield from _unfit(seen, FAULT)
 
 
 @check(
-    CodeDoc(
-        ACCESS,
-        "the user of a node's unit cannot read or write what it needs",
-        "kafka-storage format and the node itself run as that user. The run would stop in the middle, at the format of "
-        "a controller or at the start of a node.",
-        "Owner, group or mode of the node's file, of a folder above it, of the metadata directory or of Kafka's "
-        "programs; or the unit's user has no Java.",
-        "On each host named, do what the finding says.",
-        "tried on the host as the unit's user: migrate.hosts.host_program, `facts`",
-    ),
-    sees=units,
-    blocks_from=Stage.PREPARE,
-    when=ALWAYS,
-    proof=True,
-)
+    ACCESS,
+    "the user of a node's unit cannot read or write what it needs",
+    "kafka-storage format and the node itself run as that user. The run would stop in the middle, at the format of a "
+    "controller or at the start of a node.",
+    "Owner, group or mode of the node's file, of a folder above it, of the metadata directory or of Kafka's programs; "
+    "or the unit's user has no Java.",
+    "On each host named, do what the finding says.",
+    "tried on the host as the unit's user: migrate.hosts.host_program, `facts`",
+).sees(units, blocks_from=Stage.PREPARE, when=ALWAYS, proof=True)
 def user_has_access(seen: Units, world: World) -> Result:
-    """Every unit, of brokers and controllers."""
     yield from _unfit(seen, ACCESS)
     for node, unit in seen.items():
         if isinstance(unit.access, Unknown):
@@ -131,18 +101,14 @@ def user_has_access(seen: Units, world: World) -> Result:
 
 
 @check(
-    CodeDoc(
-        "W-OPS-10",
-        "nodes of one host run as different users",
-        "A controller's new file gets owner, group and mode of the broker's file on its host. Another user may not be "
-        "able to read it, and kafka-storage format is refused in the middle of a run.",
-        "User= of the units differ.",
-        "Run the controller's unit as the broker's user; or let both users read the file by one group.",
-        "systemd.exec(5): User",
-    ),
-    sees=units,
-    when=ALWAYS,
-)
+    "W-OPS-10",
+    "nodes of one host run as different users",
+    "A controller's new file gets owner, group and mode of the broker's file on its host. Another user may not be able "
+    "to read it, and kafka-storage format is refused in the middle of a run.",
+    "User= of the units differ.",
+    "Run the controller's unit as the broker's user; or let both users read the file by one group.",
+    "systemd.exec(5): User",
+).sees(units, when=ALWAYS)
 def one_user_on_a_host(seen: Units, world: World) -> Result:
     """As far as systemd says who they run as."""
     for host in dict.fromkeys(unit.host for unit in seen.values()):
@@ -152,23 +118,18 @@ def one_user_on_a_host(seen: Units, world: World) -> Result:
 
 
 @check(
-    CodeDoc(
-        "W-OPS-11",
-        "systemd starts a broker again over a disk that died",
-        "In migration mode a broker halts with the first disk that dies under it. Started again without that disk, "
-        "under a KRaft controller, it makes the replicas that lay there anew on its other disks, those without another "
-        "replica empty; when the disk is back it does not start on both copies.",
-        "Restart=on-failure or always in the unit, without RestartPreventExitStatus=1: a broker halts with code 1.",
-        "On each host named, until the brokers are in KRaft mode: `systemctl edit UNIT`, `[Service]` and "
-        "`RestartPreventExitStatus=1`, then `systemctl daemon-reload`. RequiresMountsFor= with the log directories "
-        "keeps a boot from doing the same over a disk that is not mounted.",
-        "systemd.service(5); ReplicaManager.handleLogDirFailure; seen on systemd 252 with Kafka 3.9.2",
-    ),
-    sees=units,
-    when=ALWAYS,
-)
+    "W-OPS-11",
+    "systemd starts a broker again over a disk that died",
+    "In migration mode a broker halts with the first disk that dies under it. Started again without that disk, under a "
+    "KRaft controller, it recreates the replicas that were there on its other disks, those without another replica "
+    "empty; when the disk is back it does not start on both copies.",
+    "Restart=on-failure or always in the unit, without RestartPreventExitStatus=1: a broker halts with code 1.",
+    "On each host named, until the brokers are in KRaft mode: `systemctl edit UNIT`, `[Service]` and "
+    "`RestartPreventExitStatus=1`, then `systemctl daemon-reload`. RequiresMountsFor= with the log directories keeps a "
+    "boot from doing the same over a disk that is not mounted.",
+    "systemd.service(5); ReplicaManager.handleLogDirFailure; seen on systemd 252 with Kafka 3.9.2",
+).sees(units, when=ALWAYS)
 def stays_down_over_a_dead_disk(seen: Units, world: World) -> Result:
-    """Brokers that have not been in KRaft mode yet."""
     for broker in world.inventory.brokers:
         unit = seen.get(broker.id)
         if unit is not None and unit.restarts_halted and position_of(world, broker.id).now is not Mode.KRAFT:
@@ -180,19 +141,15 @@ def stays_down_over_a_dead_disk(seen: Units, world: World) -> Result:
 
 
 @check(
-    CodeDoc(
-        "W-OPS-07",
-        "a node's unit does not start at boot",
-        "After a power cut the node stays down. Brokers of a finalized cluster cannot start without its controllers. "
-        "The report of a run says PROVEN only where every controller and every broker starts at boot.",
-        "The unit was never enabled: units of controllers are new. Or it is linked, masked, static or transient.",
-        "On each host named: `systemctl enable -- UNIT`. A run does it by itself, unless the playbook's "
-        "policy.enable_units is false: controllers once they lead, brokers at the cleanup.",
-        "systemctl(1): is-enabled; states as systemd 252 gives them",
-    ),
-    sees=units,
-    when=ALWAYS,
-)
+    "W-OPS-07",
+    "a node's unit does not start at boot",
+    "After a power cut the node stays down. Brokers of a finalized cluster cannot start without its controllers. The "
+    "report of a run says PROVEN only where every controller and every broker starts at boot.",
+    "The unit was never enabled: units of controllers are new. Or it is linked, masked, static or transient.",
+    "On each host named: `systemctl enable -- UNIT`. A run does it by itself, unless the playbook's "
+    "policy.enable_units is false: controllers once they lead, brokers at the cleanup.",
+    "systemctl(1): is-enabled; states as systemd 252 gives them",
+).sees(units, when=ALWAYS)
 def starts_at_boot(seen: Units, world: World) -> Result:
     """By `is-enabled`, and by what default.target pulls in."""
     ours = not isinstance(world.playbook, Unknown) and world.playbook.enable_units
@@ -207,43 +164,33 @@ def starts_at_boot(seen: Units, world: World) -> Result:
 
 
 @check(
-    CodeDoc(
-        "I-OPS-08",
-        "nobody sees whether the nodes start at boot",
-        "People work these hosts. After a power cut a node whose unit is not enabled stays down, and the report of a "
-        "run says that this was not checked.",
-        "The executor `manual` reads no state of systemd.",
-        "On each host: `systemctl is-enabled -- UNIT` must say `enabled`; if not, `systemctl enable -- UNIT`. "
-        "Controllers once they lead, brokers after the migration is finalized.",
-        "systemctl(1): is-enabled",
-    ),
-    sees=inventory,
-    when=ALWAYS,
-)
+    "I-OPS-08",
+    "nobody sees whether the nodes start at boot",
+    "People work these hosts. After a power cut a node whose unit is not enabled stays down, and the report of a run "
+    "says that this was not checked.",
+    "The executor `manual` reads no state of systemd.",
+    "On each host: `systemctl is-enabled -- UNIT` must say `enabled`; if not, `systemctl enable -- UNIT`. Controllers "
+    "once they lead, brokers after the migration is finalized.",
+    "systemctl(1): is-enabled",
+).sees(inventory, when=ALWAYS)
 def nobody_sees_the_boot(seen: Inventory, world: World) -> Result:
-    """Of the executor `manual`."""
     if seen.executor == "manual":
         units = ", ".join(f"{node.unit or 'its unit'} of node {int(node.id)} on {node.host}" for node in seen.nodes)
         yield Hit("the nodes' hosts", f"whether a boot starts them is not seen: {units}")
 
 
 @check(
-    CodeDoc(
-        "W-OPS-05",
-        "a command that a run needs is not allowed on its host",
-        "A run is refused before its first effect (E-HOST-27) where a host refuses a command that a run gives; taken "
-        "away later, it stops at that step, perhaps with some brokers rolled and the others not.",
-        "The host program is not installed there, is of another release or another inventory, or sudo does not allow "
-        "it; or a unit is not there.",
-        "`kraft-migrate doctor --hosts --inventory FILE` asks every host, `--host-setup HOST` prints the script that "
-        "installs the host program on one; then plan again.",
-        "migrate.hosts.host_needs: every command that a run gives to the host program",
-    ),
-    sees=host_rights,
-    when=ALWAYS,
-)
+    "W-OPS-05",
+    "a command that a run needs is not allowed on its host",
+    "A run is refused before its first effect (E-HOST-27) where a host refuses a command that a run gives; taken away "
+    "later, it stops at that step, perhaps with some brokers rolled and the others not.",
+    "The host program is not installed there, is of another release or another inventory, or sudo does not allow it; "
+    "or a unit is not there.",
+    "`kraft-migrate doctor --hosts --inventory FILE` asks every host, `--host-setup HOST` prints the script that "
+    "installs the host program on one; then plan again.",
+    "migrate.hosts.host_needs: every command that a run gives to the host program",
+).sees(host_rights, when=ALWAYS)
 def refused_commands(seen: dict[NodeId, HostRights], world: World) -> Result:
-    """Each reason of each node, once."""
     for node, rights in seen.items():
         for entry in rights.refused:
             yield Hit(f"node {int(node)} on {rights.host}", entry.what, fix=entry.advice)

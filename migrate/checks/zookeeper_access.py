@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from migrate.checks.config import Configs
 from migrate.checks.registry import BEFORE_COPY, UNTIL_FINALIZED, Blind, Hit, Result, check
-from migrate.checks.sight import Sight, both, broker_configs, controller_launches, readable_zookeeper
+from migrate.checks.sight import Configs, both, broker_configs, controller_launches, of_node, readable_zookeeper
 from migrate.checks.zookeeper import sample
-from migrate.model.findings import CodeDoc
-from migrate.model.flag import truth
+from migrate.model.broker_modes import truth
 from migrate.model.ids import NodeId
 from migrate.model.inventory import ZookeeperLogin
 from migrate.model.launch import Launch, NoZookeeperClient
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
-from migrate.model.views import ConfigFile, ZookeeperView
+from migrate.model.views import ConfigFile, ZnodeAcl, ZookeeperView
 from migrate.model.world import World
-from migrate.model.znodes import ZnodeAcl
 
 READ, WRITE, CREATE, DELETE, ADMIN = 1, 2, 4, 8, 16
 NEEDED: Final = READ | WRITE | CREATE | DELETE
@@ -56,22 +53,16 @@ def stranger(acls: Mapping[str, tuple[ZnodeAcl, ...]], login: ZookeeperLogin) ->
 
 
 @check(
-    CodeDoc(
-        "B-SEC-05",
-        "no one identity may write every znode that the controllers write",
-        "The KRaft controllers log in to ZooKeeper as one identity. What it may not write stops the copy or the dual"
-        " write with NoAuth.",
-        "zookeeper.set.acl was switched on or off, or the brokers' identity changed, and old znodes kept their ACLs.",
-        "Run zookeeper-security-migration.sh with the brokers' identity (with --enable.path.check), so that all znodes"
-        " have the same ACLs; then check again.",
-        "ZkSecurityMigrator; ZkData.defaultAcls; KAFKA-19480 for /migration",
-    ),
-    sees=readable_zookeeper,
-    blocks_from=Stage.CONTROLLERS,
-    when=UNTIL_FINALIZED,
-)
+    "B-SEC-05",
+    "no one identity may write every znode that the controllers write",
+    "The KRaft controllers log in to ZooKeeper as one identity. What it may not write stops the copy or the dual write "
+    "with NoAuth.",
+    "zookeeper.set.acl was switched on or off, or the brokers' identity changed, and old znodes kept their ACLs.",
+    "Run zookeeper-security-migration.sh with the brokers' identity (with --enable.path.check), so that all znodes "
+    "have the same ACLs; then check again.",
+    "ZkSecurityMigrator; ZkData.defaultAcls; KAFKA-19480 for /migration",
+).sees(readable_zookeeper, blocks_from=Stage.CONTROLLERS, when=UNTIL_FINALIZED)
 def no_common_writer(view: ZookeeperView, world: World) -> Result:
-    """The identities of the closed znodes must have one in common."""
     if isinstance(view.acls, Unknown):
         yield Blind("the ACLs of ZooKeeper's znodes", view.acls.reason)
         return
@@ -82,21 +73,16 @@ def no_common_writer(view: ZookeeperView, world: World) -> Result:
 
 
 @check(
-    CodeDoc(
-        "W-SEC-14",
-        "only one identity may write ZooKeeper's znodes",
-        "The controllers must log in to ZooKeeper as that identity. A properties file does not show how: the login"
-        " stands in a JAAS file or in a TLS certificate.",
-        "zookeeper.set.acl=true on the brokers.",
-        "Give each controller's process the brokers' ZooKeeper login (java.security.auth.login.config with the section"
-        " Client, or the zookeeper.ssl.* keys with that certificate) before it is started.",
-        "zookeeper.set.acl; ZkData.defaultAcls",
-    ),
-    sees=readable_zookeeper,
-    when=BEFORE_COPY,
-)
+    "W-SEC-14",
+    "only one identity may write ZooKeeper's znodes",
+    "The controllers must log in to ZooKeeper as that identity. A properties file does not show how: the login stands "
+    "in a JAAS file or in a TLS certificate.",
+    "zookeeper.set.acl=true on the brokers.",
+    "Give each controller's process the brokers' ZooKeeper login (java.security.auth.login.config with the section "
+    "Client, or the zookeeper.ssl.* keys with that certificate) before it is started.",
+    "zookeeper.set.acl; ZkData.defaultAcls",
+).sees(readable_zookeeper, when=BEFORE_COPY)
 def one_writer(view: ZookeeperView, world: World) -> Result:
-    """Said once, with the identity."""
     if isinstance(view.acls, Unknown):
         yield Blind("the ACLs of ZooKeeper's znodes", view.acls.reason)
         return
@@ -108,23 +94,18 @@ def one_writer(view: ZookeeperView, world: World) -> Result:
 
 
 @check(
-    CodeDoc(
-        "B-SEC-15",
-        "an encoded password is not opened by password.encoder.secret",
-        "Controllers with this secret would copy that configuration as garbage, and the broker cannot read it after"
-        " its second restart.",
-        "The secret in the inventory is not the brokers', or it was changed and password.encoder.old.secret is still"
-        " in use, or password.encoder.cipher.algorithm is not one of AES/CBC/PKCS5Padding, AES/CTR/NoPadding and"
-        " AES/GCM/NoPadding, which cannot be verified.",
-        "Compare the inventory's password_encoder_secret with the brokers' files; restart the broker where"
-        " password_encoder_old_secret opens it; set the configuration anew where it was encoded with"
-        " a lost secret or another cipher.",
-        "KAFKA-14801; PasswordEncoder.decode",
-    ),
-    sees=readable_zookeeper,
-    blocks_from=Stage.CONTROLLERS,
-    when=UNTIL_FINALIZED,
-)
+    "B-SEC-15",
+    "an encoded password is not opened by password.encoder.secret",
+    "Controllers with this secret would copy that configuration as garbage, and the broker cannot read it after its "
+    "second restart.",
+    "The secret in the inventory is not the brokers', or it was changed and password.encoder.old.secret is still in "
+    "use, or password.encoder.cipher.algorithm is not one of AES/CBC/PKCS5Padding, AES/CTR/NoPadding and "
+    "AES/GCM/NoPadding, which cannot be verified.",
+    "Compare the inventory's password_encoder_secret with the brokers' files; restart the broker where "
+    "password_encoder_old_secret opens it; set the configuration again where it was encoded with a lost secret or "
+    "another cipher.",
+    "KAFKA-14801; PasswordEncoder.decode",
+).sees(readable_zookeeper, blocks_from=Stage.CONTROLLERS, when=UNTIL_FINALIZED)
 def password_not_opened(view: ZookeeperView, world: World) -> Result:
     """As the reader tried them; without a secret nothing was tried, and that is W-ZKN-15."""
     for where in view.undecodable:
@@ -138,24 +119,19 @@ X509: Final = "x509:"  # `X509AuthenticationProvider`: the subject of the certif
 Seen = tuple[ZookeeperView, tuple[Configs, dict[NodeId, Launch]]]
 
 
-def _seen(world: World) -> Sight[Seen]:
-    return both(readable_zookeeper, both(broker_configs, controller_launches))(world)
-
-
 @check(
-    CodeDoc(
-        "B-SEC-21",
-        "a controller's process has not the login with which ZooKeeper may be written",
-        "With zookeeper.set.acl and without a login the controller dies at its start. As somebody else, or with another"
-        " password, it stays up and tries for ever (NoAuth): no /migration, no line that says what it waits for.",
-        "The controllers' processes are started without the brokers' java.security.auth.login.config, or its section"
-        " Client has another user or password.",
-        "Start each controller with -Djava.security.auth.login.config=FILE whose section Client is the brokers'; it is"
-        " needed until finalize.",
-        "seen on 3.9.2: 'zookeeper.set.acl is true, but ... verification of the JAAS login file failed';"
-        " NoAuthException for /consumers",
-    ),
-    sees=_seen,
+    "B-SEC-21",
+    "a controller's process has not the login with which ZooKeeper may be written",
+    "With zookeeper.set.acl and without a login the controller dies at its start. As somebody else, or with another "
+    "password, it stays up and tries for ever (NoAuth): no /migration, no line that says what it waits for.",
+    "The controllers' processes are started without the brokers' java.security.auth.login.config, or its section "
+    "Client has another user or password.",
+    "Start each controller with -Djava.security.auth.login.config=FILE whose section Client is the brokers'; it is "
+    "needed until finalize.",
+    "seen on 3.9.2: 'zookeeper.set.acl is true, but ... verification of the JAAS login file failed'; NoAuthException "
+    "for /consumers",
+).sees(
+    both(readable_zookeeper, both(broker_configs, controller_launches)),
     blocks_from=Stage.CONTROLLERS,
     when=UNTIL_FINALIZED,
     proof=True,
@@ -169,27 +145,23 @@ def controllers_may_write(seen: Seen, world: World) -> Result:
     found = closed(view.acls)
     writers = frozenset.intersection(*found.values()) if found else frozenset()
     for node, launch in launches.items():
-        file = _file(world, node, brokers)
+        own = of_node(world.configs, node)  # before it is there: a broker's, of which it will be rendered
+        file = own if isinstance(own, ConfigFile) else next(iter(brokers.values()))
         if not found and not truth(file.values, SET_ACL):
             continue
         about, keystore = f"controller {node}", file.values.get(KEYSTORE, "").strip()
-        by_login = list(_judged(about, launch, writers if found else None))
+        by_login = list(_check_login(about, launch, writers if found else None))
         if not keystore or not by_login:  # a session has both identities: either will do
             yield from by_login
         elif any(who.startswith(X509) for who in writers):
-            yield from _certified(about, file.subjects.get(keystore, Unknown(f"{keystore} was not looked at")), writers)
+            yield from _check_certificate(
+                about, file.subjects.get(keystore, Unknown(f"{keystore} was not looked at")), writers
+            )
         elif found:
             yield from by_login
 
 
-def _file(world: World, node: NodeId, brokers: Configs) -> ConfigFile:
-    """The controller's own file; a broker's, of which it will be rendered, before it is there."""
-    own = world.configs.get(node) if isinstance(world.configs, Mapping) else None
-    return own if isinstance(own, ConfigFile) else next(iter(brokers.values()))
-
-
-def _certified(about: str, subject: str | Unknown, writers: frozenset[str]) -> Result:
-    """Is the certificate that its file names one of those who may write?"""
+def _check_certificate(about: str, subject: str | Unknown, writers: frozenset[str]) -> Result:
     known = sorted(who for who in writers if who.startswith(X509))
     if isinstance(subject, Unknown):
         yield Blind(f"the ZooKeeper certificate of {about}", subject.reason)
@@ -201,7 +173,7 @@ def _certified(about: str, subject: str | Unknown, writers: frozenset[str]) -> R
         yield Hit(about, f"it will come as {X509}{subject}, and {', '.join(sorted(writers))} may write")
 
 
-def _judged(about: str, launch: Launch, writers: frozenset[str] | None) -> Result:
+def _check_login(about: str, launch: Launch, writers: frozenset[str] | None) -> Result:
     """`writers` None: no znode is closed yet, any login will do."""
     client = launch.zookeeper_client
     if isinstance(client, Unknown):

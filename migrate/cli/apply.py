@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 import click
 
 from migrate.cli.errors import EXIT_OK
+from migrate.cli.options import FILE, account
 from migrate.cli.screen import say
-from migrate.cli.who import account
 from migrate.errors import FileNotReplaced, LockHeld, RunLocked, UsageWrong
+from migrate.model.history import Event
+from migrate.model.plan import Plan, PlanKind
+from migrate.report.lines import Tone
 
 if TYPE_CHECKING:
-    from migrate.cli.event_lines import EventLines
-    from migrate.cli.progress import ProgressLines
-    from migrate.model.history import Event
-    from migrate.model.plan import Plan
+    from migrate.cli.progress import EventLines, ProgressLines
     from migrate.run.carry_out import RunFolder
 
 
@@ -31,7 +31,7 @@ JSON_LINES = click.option(
 
 
 @click.command()
-@click.argument("plan_file", metavar="PLAN", type=click.Path(path_type=pathlib.Path))
+@click.argument("plan_file", metavar="PLAN", type=FILE)
 @click.option("--confirm", default="", metavar="FINGERPRINT", help="Needed for a plan with the point of no return.")
 @click.option(
     "--confirm-cluster", default="", metavar="NAME", help="The cluster's name, on top; asked for on a terminal."
@@ -69,19 +69,16 @@ def typed_name(plan: Plan) -> str:
     return name
 
 
-def after_way_back(plan: Plan) -> str:
+def after_rollback(plan: Plan) -> str:
     """What may be done now: migrate again from the beginning, or continue after a copy that was made again."""
-    from migrate.model.plan import PlanKind
-
     again = " --stage hybrid" if plan.kind is PlanKind.COPY_AGAIN else ""
-    said = "" if again else "; plans of before are void"
+    said = "" if again else "; earlier plans are no longer valid"
     return f"kraft-migrate plan {shlex.quote(plan.playbook)}{again}{said}"
 
 
 def carry_out_saved(plan: Plan, confirm: str, confirm_cluster: str = "", *, json_lines: bool = False) -> int:
     """Carry it out with lines of progress, and write its report however it ends."""
-    from migrate.cli.event_lines import EventLines
-    from migrate.cli.progress import ProgressLines
+    from migrate.cli.progress import EventLines, ProgressLines
     from migrate.observe.sources import Sources
     from migrate.playbook.load import load_inventory, load_playbook
     from migrate.run.carry_out import Options, carry_out, folder_of
@@ -98,13 +95,13 @@ def carry_out_saved(plan: Plan, confirm: str, confirm_cluster: str = "", *, json
         owner=account(),
         listen=lines if events is None else both(lines, events),
         confirm_cluster=confirm_cluster,
-        say=lambda text: lines.say(text, "bold yellow"),
+        say=lambda text: lines.say(text, Tone.WARN),
     )
     try:
-        with lines.following(plan, folder.journal):
+        with lines.following(plan, folder.journal, playbook, lambda: sources.work):
             carry_out(plan, sources, options)
         if plan.kind.rolls_back:
-            lines.say(f"next: {after_way_back(plan)}", "bold")
+            lines.say(f"next: {after_rollback(plan)}", Tone.TITLE)
     except (LockHeld, RunLocked):
         ours = False
         raise
@@ -119,7 +116,7 @@ def carry_out_saved(plan: Plan, confirm: str, confirm_cluster: str = "", *, json
 
 def _tell_report(plan: Plan, folder: RunFolder) -> None:
     """Write it and say where; where it cannot be written that is said, and hides nothing of how the run ended."""
-    from migrate.cli.run_report import write_reports
+    from migrate.cli.report import write_reports
 
     try:
         said = f"report: {write_reports(plan, folder)[0]}"

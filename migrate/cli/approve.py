@@ -8,20 +8,28 @@ import sys
 
 import click
 
+from migrate.cli.answers import give_answer
+from migrate.cli.completion import complete_stage
 from migrate.cli.errors import EXIT_OK
-from migrate.cli.options import output_option
-from migrate.cli.outputs import OUTPUT_FILE
-from migrate.cli.screen import say_page
-from migrate.cli.who import account
+from migrate.cli.options import FILE, OUTPUT_FILE, account, output_option
+from migrate.cli.screen import say_text
 from migrate.errors import KeyUnusable, UsageWrong
+from migrate.model import strict_json
 from migrate.model.approvals import Approval, ApprovalPolicy
 
 
 @click.command()
-@click.argument("plan_file", metavar="PLAN", type=click.Path(path_type=pathlib.Path))
+@click.argument("plan_file", metavar="PLAN", type=FILE)
 @click.option("--as", "reviewer", metavar="NAME", help="The reviewer's name in the playbook.  Default: your account's.")
-@click.option("--sign", "key_file", metavar="KEYFILE", type=click.Path(path_type=pathlib.Path), help="Ed25519 key.")
-@click.option("--stage", "stages", multiple=True, metavar="STAGE", help="Only for this stage; repeatable.")
+@click.option("--sign", "key_file", metavar="KEYFILE", type=FILE, help="Ed25519 key.")
+@click.option(
+    "--stage",
+    "stages",
+    multiple=True,
+    metavar="STAGE",
+    shell_complete=complete_stage,
+    help="Only for this stage; repeatable.",
+)
 @click.option("--comment", default="", help="What was looked at.")
 @click.option("--out", type=OUTPUT_FILE, help="Write it there, to be carried to the run's folder.")
 @output_option
@@ -43,11 +51,9 @@ def approve(
     private key of the pair, PEM or OpenSSH (ssh-keygen -t ed25519), with --sign.  The approval is a file in the run's
     folder, approvals/; nothing else is changed.
     """
-    import json
     import time
 
     from migrate.cli.planning import load_plan
-    from migrate.model import strict_json
     from migrate.playbook.load import load_inventory, load_playbook
     from migrate.run import approvals
     from migrate.run.carry_out import folder_of
@@ -66,11 +72,11 @@ def approve(
     path = written(given, folder_of(inventory, plan).path, out)
     if output == "json":
         whole = strict_json.mapping(approvals.to_json(given))
-        say_page(json.dumps({**whole, "file": str(path), "counts_for": asked}, indent=1))
+        give_answer({**whole, "file": str(path), "counts_for": asked})
         return EXIT_OK
     worth = "proven by its signature" if given.signature else "recorded, not proven"
     head = f"plan {plan.short} of cluster {plan.cluster}, up to stage {plan.target.label}: approved by {name}"
-    say_page(
+    say_text(
         "\n".join(
             [head, f"for      {', '.join(asked)}", f"name     {worth}", f"content  {content}", f"written  {path}"]
         )

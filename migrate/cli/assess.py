@@ -6,9 +6,11 @@ import pathlib
 
 import click
 
+from migrate.cli.answers import give_answer
 from migrate.cli.errors import exit_code_of
 from migrate.cli.options import (
     NO_PLAYBOOK,
+    OUTPUT_FILE,
     Evidence,
     cluster_options,
     evidence_options,
@@ -16,8 +18,7 @@ from migrate.cli.options import (
     output_option,
     paced,
 )
-from migrate.cli.outputs import OUTPUT_FILE
-from migrate.cli.screen import say, say_page
+from migrate.cli.screen import page_width, say, say_lines
 from migrate.errors import UsageWrong
 
 
@@ -43,7 +44,7 @@ def assess(
     and such a check could not be made (always so with --zookeeper alone); 3: BLOCKED, a blocker was found.
     """
     from migrate.cli.assessing import Subject, assessment, judged, nothing_but, write_reports
-    from migrate.report.assessment import assessment_json, assessment_text
+    from migrate.report.assessment import assessment_json, assessment_lines
 
     alone = _alone(zookeeper, evidence, named=playbook is not None or inventory is not None)
     if alone is not None:
@@ -55,9 +56,9 @@ def assess(
     write_reports(found, html, markdown)
     if output == "json":
         asked = {"operations": looked.pace.operations, "most_a_second": looked.pace.rate}
-        say_page(assessment_json(found, zookeeper_reads=asked))
+        give_answer(assessment_json(found, zookeeper_reads=asked))
     else:
-        say_page(assessment_text(found))
+        say_lines(assessment_lines(found, page_width()))
         if evidence.live:
             say(f"ZooKeeper was read by {looked.pace.operations:,} operations, {looked.pace}")
     return exit_code_of(found.verdict.word)
@@ -66,6 +67,11 @@ def assess(
 def _alone(zookeeper: str | None, evidence: Evidence, *, named: bool) -> str | None:
     """What stands for the cluster's name where there is a ZooKeeper and no inventory; None where there is one."""
     files = evidence.zookeeper
+    if zookeeper is None and files is None and evidence.bundle is None and not named:
+        raise UsageWrong(
+            "neither a playbook, an inventory nor a ZooKeeper was given",
+            next_step="give one: PLAYBOOK, --inventory FILE, or --zookeeper HOST:PORT/CHROOT, which needs no file",
+        )
     if zookeeper is not None and (named or files is not None or evidence.disks or evidence.bundle is not None):
         raise UsageWrong("give --zookeeper alone: playbook, inventory, bundle and files name a ZooKeeper themselves")
     if zookeeper is None and files is not None and not named:

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from migrate import checks
-from migrate.cli.options import Evidence, observing
-from migrate.cli.outputs import write_text
+from migrate.cli.options import Evidence, observing, write_text
 from migrate.errors import NotVisible
 from migrate.model.findings import Finding
 from migrate.model.inventory import Access, Inventory, Playbook
@@ -17,8 +16,9 @@ from migrate.model.ports import Clock, Observer
 from migrate.model.stage import Stage
 from migrate.model.views import PartlyRead
 from migrate.model.world import Need, World
-from migrate.report.assessment import Assessment, assessment_html, assessment_markdown
+from migrate.report.assessment import Assessment, assessment_html, assessment_markdown, cluster_facts
 from migrate.report.directories import directory_rows
+from migrate.report.wording import moment
 from migrate.run.clock import SystemClock
 from migrate.zookeeper.rate_limit import Pace
 
@@ -56,11 +56,12 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What was seen, what the checks say of it, and how ZooKeeper was read."""
+    """What was seen and when, what the checks say of it, and how ZooKeeper was read."""
 
     world: World
     findings: tuple[Finding, ...]
     pace: Pace
+    looked: str
 
 
 def nothing_but(zookeeper: str) -> Inventory:
@@ -88,7 +89,15 @@ def judged(subject: Subject) -> Judged:
         pace = observer.sources.pace
     if alone is not None and isinstance(world.zookeeper, Unknown) and not isinstance(world.zookeeper, PartlyRead):
         raise NotVisible(f"the cluster cannot be read: {world.zookeeper.reason}", where=alone)
-    return Judged(world, findings, pace)
+    return Judged(world, findings, pace, _looked(subject.evidence))
+
+
+def _looked(evidence: Evidence) -> str:
+    """When the cluster was seen: a bundle says it, copied files do not."""
+    bundle = evidence.read_bundle()
+    if bundle is not None:
+        return moment(bundle.created)
+    return moment(SystemClock().now()) if evidence.live else ""
 
 
 def lasting_findings(observer: Observer, findings: tuple[Finding, ...], clock: Clock) -> tuple[Finding, ...]:
@@ -109,7 +118,8 @@ def assessment(judged: Judged) -> Assessment:
     """What reports show of it."""
     world = judged.world
     name, alone = world.inventory.name, not world.inventory.nodes
-    return Assessment(name, judged.findings, checks.asked(world), directory_rows(world), alone)
+    facts = cluster_facts(world, judged.looked)
+    return Assessment(name, judged.findings, checks.asked(world), directory_rows(world), alone, facts)
 
 
 def write_reports(found: Assessment, html: pathlib.Path | None, markdown: pathlib.Path | None) -> None:

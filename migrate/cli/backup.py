@@ -3,39 +3,31 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import pathlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from migrate.cli.answers import give_answer
 from migrate.cli.errors import EXIT_CHANGES, EXIT_OK
-from migrate.cli.options import cluster_options, load_target, observing, output_option
-from migrate.cli.outputs import require_file
-from migrate.cli.screen import say, say_page
-from migrate.errors import UsageWrong
+from migrate.cli.options import FILE, cluster_options, load_target, observing, output_option, require_file
+from migrate.cli.screen import say
+from migrate.errors import BackupUnreadable, UsageWrong
+from migrate.model.secrets import Digester
 
 if TYPE_CHECKING:
-    from migrate.model.secrets import Digester
     from migrate.observe.world import ClusterObserver
     from migrate.zookeeper.backup import BackupTree, ZnodeDifference
 
-F = TypeVar("F", bound=Callable[..., Any])
 SHOWN: Final = 200
 
 
-def file_argument(command: F) -> F:
-    """FILE: a backup."""
-    return click.argument("file", type=click.Path(path_type=pathlib.Path))(command)
-
-
-def path_option(command: F) -> F:
-    """`--path P`."""
-    return click.option(
-        "--path", "below", default="/", metavar="PATH", show_default=True, help="Only that znode and what is under it."
-    )(command)
+file_argument: Final = click.argument("file", type=FILE)
+path_option: Final = click.option(
+    "--path", "below", default="/", metavar="PATH", show_default=True, help="Only that znode and what is under it."
+)
 
 
 @click.group()
@@ -75,10 +67,10 @@ def create(file: pathlib.Path, playbook: pathlib.Path | None, inventory: pathlib
     if file.exists():
         raise UsageWrong(f"{file} exists: a backup never replaces another one")
     require_file(file)
-    with _opened(playbook, inventory) as observer:
+    with _opened(playbook, inventory) as observer, observer.sources.work.part("reading ZooKeeper"):
         facts = write_backup(observer.sources.zookeeper_client(), str(file))
     if output == "json":
-        say_page(json.dumps({"schema": 1, **facts}, indent=1))
+        give_answer(facts)
     else:
         say(f"{facts['path']}: {facts['znodes']} znodes at zxid {facts['zxid']}, SHA-256 {facts['sha256']}")
         if facts["denied"] != "0":
@@ -92,8 +84,6 @@ def create(file: pathlib.Path, playbook: pathlib.Path | None, inventory: pathlib
 @output_option
 def show(file: pathlib.Path, below: str, output: str) -> int:
     """What FILE holds: every znode with its version and ACL; with --path, its data too.  Secrets are never shown."""
-    from migrate.errors import BackupUnreadable
-    from migrate.model.secrets import Digester
     from migrate.zookeeper.backup import inside, load_backup
 
     tree, root, digester = load_backup(str(file)), _absolute(below), Digester()
@@ -102,7 +92,7 @@ def show(file: pathlib.Path, below: str, output: str) -> int:
         raise BackupUnreadable(f"the backup has no znode {root}", where=str(file))
     rows = [_row(tree, path, digester) for path in paths]
     if output == "json":
-        say_page(json.dumps({"schema": 1, "connect": tree.connect, "zxid": tree.zxid(), "znodes": rows}, indent=1))
+        give_answer({"connect": tree.connect, "zxid": tree.zxid(), "znodes": rows})
         return EXIT_OK
     say(f"{len(paths)} znodes of {tree.connect} at zxid {tree.zxid()}")
     for row in rows:
@@ -116,7 +106,7 @@ def show(file: pathlib.Path, below: str, output: str) -> int:
 
 def _row(tree: BackupTree, path: str, digester: Digester) -> dict[str, Any]:
     from migrate.report.backup_text import acl_text, content
-    from migrate.zookeeper.znode import Znode
+    from migrate.zookeeper.layout import Znode
 
     znode = tree.znodes[path]
     if not isinstance(znode, Znode):
@@ -156,7 +146,7 @@ def diff(
     with _opened(playbook, inventory) as observer:
         found = compare(tree, observer.sources.zookeeper_client(), root)
     if output == "json":
-        say_page(json.dumps(_values(found), indent=1))
+        give_answer(_values(found))
     else:
         _say(found, everything=everything)
         if any(entry.restorable for entry in found):
@@ -167,13 +157,11 @@ def diff(
 
 
 def _values(found: tuple[ZnodeDifference, ...]) -> dict[str, Any]:
-    from migrate.model.secrets import Digester
     from migrate.report.backup_text import values
     from migrate.zookeeper.backup import Standing, fingerprint
 
     digester = Digester()
     return {
-        "schema": 1,
         "fingerprint": fingerprint(found),
         "restorable": sum(entry.restorable for entry in found),
         "counts": {one.value: sum(entry.standing is one for entry in found) for one in Standing},
@@ -182,7 +170,6 @@ def _values(found: tuple[ZnodeDifference, ...]) -> dict[str, Any]:
 
 
 def _say(found: tuple[ZnodeDifference, ...], *, everything: bool) -> None:
-    from migrate.model.secrets import Digester
     from migrate.report.backup_text import difference
     from migrate.zookeeper.backup import Standing
 

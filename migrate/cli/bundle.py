@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import pathlib
 import time
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from migrate.cli.answers import give_answer
 from migrate.cli.errors import EXIT_OK
-from migrate.cli.options import Evidence, cluster_options, load_target, observing, output_option
-from migrate.cli.outputs import require_file
-from migrate.cli.screen import say, say_page
+from migrate.cli.options import FILE, Evidence, cluster_options, load_target, observing, output_option, require_file
+from migrate.cli.screen import say
+from migrate.model.outcome import Unknown
 
 if TYPE_CHECKING:
     from migrate.observe.bundle import Bundle
-
-FILE = click.Path(path_type=pathlib.Path)
 
 
 @click.group()
@@ -72,7 +70,7 @@ def show(file: pathlib.Path, output: str) -> int:
 def _say(found: Bundle, output: str) -> None:
     answer = _described(found)
     if output == "json":
-        say_page(json.dumps({"schema": 1, **answer}, indent=1))
+        give_answer(answer)
         return
     made = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(found.created))
     say(f"cluster {answer['cluster']}, seen {made} by kraft-migrate {found.tool}")
@@ -95,8 +93,6 @@ def _described(found: Bundle) -> dict[str, Any]:
 
 def _seen(value: Any, part: str) -> str:
     """In a few words: how much of a part is there, and what is unknown."""
-    from migrate.model.outcome import Unknown
-
     if isinstance(value, Unknown):
         return f"unknown: {value.reason}"
     if part in ("zookeeper", "kraft"):

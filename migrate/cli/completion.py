@@ -1,11 +1,16 @@
-"""`completion`: the script by which a shell completes commands, options and files."""
+"""`completion`: the script by which a shell completes commands, options, codes, stages and runs; and `help`."""
 
 from __future__ import annotations
 
+import pathlib
+from collections.abc import Iterable
+
 import click
+from click.shell_completion import CompletionItem
 
 from migrate.cli.errors import EXIT_OK
 from migrate.cli.screen import say_page
+from migrate.model.stage import MIGRATION
 
 PROGRAM = "kraft-migrate"
 VARIABLE = "_KRAFT_MIGRATE_COMPLETE"  # where click's own part of the program looks for a completion's request
@@ -34,3 +39,52 @@ def completion(shell: str) -> int:
     script = found(cli, {}, PROGRAM, VARIABLE)
     say_page(script.source_template % script.source_vars())
     return EXIT_OK
+
+
+@click.command("help")
+@click.argument("words", metavar="[COMMAND]...", nargs=-1)
+@click.pass_context
+def show_help(context: click.Context, words: tuple[str, ...]) -> int:
+    """Show the help of a command, as its --help does; without one, the list of all commands."""
+    shown = context.find_root()
+    for word in words:
+        group = shown.command
+        if not isinstance(group, click.Group):
+            raise click.UsageError(f"{shown.command_path} has no commands of its own", shown)
+        name, command, _ = group.resolve_command(shown, [word])
+        assert command is not None
+        shown = click.Context(command, parent=shown, info_name=name, **command.context_settings)
+    say_page(shown.get_help())
+    return EXIT_OK
+
+
+def _begin(names: Iterable[str], incomplete: str) -> list[str]:
+    return [name for name in names if name.lower().startswith(incomplete.lower())]
+
+
+def complete_stage(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+    """The stages of a migration."""
+    return _begin((stage.label for stage in MIGRATION), incomplete)
+
+
+def complete_code(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+    """All codes that `explain` knows."""
+    from migrate.checks import pages
+
+    return _begin(pages.all_docs(), incomplete)
+
+
+def complete_kind(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+    """The kinds of files that have a schema."""
+    from migrate.playbook.load import KINDS
+
+    return _begin(KINDS, incomplete)
+
+
+def complete_run(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Folders of runs below the present folder, the newest first; where there is none, folders."""
+    here = pathlib.Path()
+    found = [path for above in ("", "*/", "*/*/") for path in here.glob(f"{above}runs/*/journal.jsonl")]
+    newest = sorted(found, key=lambda path: -path.stat().st_mtime)
+    runs = _begin((str(path.parent) for path in newest), incomplete)
+    return [CompletionItem(run) for run in runs] or [CompletionItem(incomplete, type="dir")]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import pathlib
 import socket
 import time
@@ -12,16 +11,20 @@ from typing import TYPE_CHECKING
 
 import click
 
+from migrate.cli.answers import give_answer
+from migrate.cli.completion import complete_run, complete_stage
 from migrate.cli.errors import EXIT_OK
-from migrate.cli.options import output_option
-from migrate.cli.screen import say, say_page
-from migrate.cli.who import account
+from migrate.cli.options import account, output_option, stage_named
+from migrate.cli.screen import say
 from migrate.errors import UsageWrong
+from migrate.report.wording import moment
 
 if TYPE_CHECKING:
     from migrate.run.control import Control
 
-RUN = click.argument("run", metavar="RUN", type=click.Path(path_type=pathlib.Path, exists=True))
+RUN = click.argument(
+    "run", metavar="RUN", type=click.Path(path_type=pathlib.Path, exists=True), shell_complete=complete_run
+)
 REASON = click.option("--reason", default="", help="The reason; it is shown and journalled.")
 
 
@@ -35,49 +38,45 @@ def control() -> None:
     """
 
 
-@control.command()
-@RUN
-@REASON
-def pause(run: pathlib.Path, reason: str) -> int:
-    """Wait at the next parking point, and hold the lock, until `resume`; the end of a window parks the run."""
-    from migrate.run.control import Wish
+def _add(name: str, request: str, then: str, text: str) -> None:
+    """The command that makes one request."""
 
-    return _wish(run, lambda now: replace(now, wish=Wish.PAUSE), reason, "it pauses at the next parking point")
+    @control.command(name, help=text)
+    @RUN
+    @REASON
+    def command(run: pathlib.Path, reason: str) -> int:
+        from migrate.run.control import Request
 
+        def change(now: Control) -> Control:
+            clear = request == Request.RUN
+            return replace(now, request=Request(request), hold_after="" if clear else now.hold_after)
 
-@control.command()
-@RUN
-@REASON
-def resume(run: pathlib.Path, reason: str) -> int:
-    """Clear all control requests: no pause, no abort, no hold."""
-    from migrate.run.control import Wish
-
-    return _wish(run, lambda now: replace(now, wish=Wish.RUN, hold_after=""), reason, "it resumes")
+        return _request(run, change, reason, then)
 
 
-@control.command()
-@RUN
-@REASON
-def abort(run: pathlib.Path, reason: str) -> int:
-    """Stop at the next parking point, once; the cluster stays as it is, and the next `apply` resumes."""
-    from migrate.run.control import Wish
-
-    return _wish(run, lambda now: replace(now, wish=Wish.ABORT), reason, "it stops at the next parking point")
+_add(
+    "pause",
+    "pause",
+    "it pauses at the next parking point",
+    "Wait at the next parking point, and hold the lock, until `resume`; the end of a window parks the run.",
+)
+_add("resume", "run", "it resumes", "Clear all control requests: no pause, no abort, no hold.")
+_add(
+    "abort",
+    "abort",
+    "it stops at the next parking point",
+    "Stop at the next parking point, once; the cluster stays as it is, and the next `apply` resumes.",
+)
 
 
 @control.command("hold-after")
 @RUN
-@click.argument("stage")
+@click.argument("stage", shell_complete=complete_stage)
 @REASON
 def hold_after(run: pathlib.Path, stage: str, reason: str) -> int:
     """Stop after STAGE, until `resume`."""
-    from migrate.model.stage import Stage
-
-    try:
-        Stage.from_label(stage)
-    except KeyError:
-        raise UsageWrong(f"there is no stage {stage!r}: {', '.join(one.label for one in Stage)}") from None
-    return _wish(run, lambda now: replace(now, hold_after=stage), reason, f"it stops after stage {stage}")
+    stage_named(stage)
+    return _request(run, lambda now: replace(now, hold_after=stage), reason, f"it stops after stage {stage}")
 
 
 @control.command()
@@ -85,18 +84,17 @@ def hold_after(run: pathlib.Path, stage: str, reason: str) -> int:
 @output_option
 def show(run: pathlib.Path, output: str) -> int:
     """Show what is requested of the run, by whom, since when."""
-    from migrate.report.wording import moment
-    from migrate.run.control import Wish, read
+    from migrate.run.control import Request, read
 
     found = read(folder_of_run(run))
     if output == "json":
-        say_page(json.dumps({**asdict(found), "wish": found.wish.value}, indent=1))
+        give_answer({**asdict(found), "request": found.request.value, "wish": found.request.value})
         return EXIT_OK
     hold = f", hold after {found.hold_after}" if found.hold_after else ""
-    if found.wish is Wish.RUN and not hold:
+    if found.request is Request.RUN and not hold:
         say("no request: it runs")
     else:
-        say(f"{found.wish.value}{hold}, {found.said}, {moment(found.time)}")
+        say(f"{found.request.value}{hold}, {found.said}, {moment(found.time)}")
     return EXIT_OK
 
 
@@ -108,12 +106,12 @@ def folder_of_run(run: pathlib.Path) -> pathlib.Path:
     return folder
 
 
-def _wish(run: pathlib.Path, change: Callable[[Control], Control], reason: str, then: str) -> int:
+def _request(run: pathlib.Path, change: Callable[[Control], Control], reason: str, then: str) -> int:
     from migrate.run.control import read, write
 
     folder = folder_of_run(run)
-    wished = change(read(folder))
-    who = replace(wished, by=account(), host=socket.gethostname(), time=round(time.time(), 3), reason=reason)
+    requested = change(read(folder))
+    who = replace(requested, by=account(), host=socket.gethostname(), time=round(time.time(), 3), reason=reason)
     path = write(folder, who)
     say(f"{path}: {then}")
     return EXIT_OK

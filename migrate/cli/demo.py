@@ -12,13 +12,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from migrate.cli.lab import require_options
-from migrate.cli.outputs import write_text
+from migrate.cli.options import write_text
 from migrate.cli.planning import load_plan, make_plan, save_plan
 from migrate.cli.progress import ProgressLines
-from migrate.cli.run_report import read_report, write_reports
+from migrate.cli.report import read_report, write_reports
+from migrate.cli.screen import page_width
 from migrate.errors import LabNotReady, LabProofFailed, MigrateError, PlanIsStale
 from migrate.lab import proofs, tokens
 from migrate.lab.cluster import Lab
@@ -27,6 +28,7 @@ from migrate.lab.faults import StaleEpochOnce
 from migrate.lab.load import find_load, start_load, stop_load
 from migrate.lab.load_check import check_load, complaints
 from migrate.lab.load_watch import RestartInterval
+from migrate.lab.proofs import Spread, spread
 from migrate.lab.seed_data import LOAD_TOPICS
 from migrate.lab.topology import DEFAULT_SHAPE, Shape
 from migrate.model import strict_json
@@ -39,11 +41,14 @@ from migrate.model.words import plural
 from migrate.observe.sources import Sources
 from migrate.observe.world import ClusterObserver
 from migrate.playbook.load import load_playbook
-from migrate.report.plan_text import plan_text
+from migrate.report.lines import Tone
+from migrate.report.plan_text import plan_lines
 from migrate.report.run_report import AT_BOOT
 from migrate.report.run_values import Claim, Holds, RunReport, RunWord
 from migrate.run import journal as journals
 from migrate.run.carry_out import Options, RunFolder, carry_out, folder_of
+
+CLAIMED: Final = {Holds.YES: Tone.GOOD, Holds.NO: Tone.BAD, Holds.NOT_SEEN: Tone.WARN}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +85,13 @@ class Demo:
             with _sigterm_interrupts(), self._person():
                 return self._run()
         except KeyboardInterrupt:
-            self._lines.say("interrupted: stopping the cluster; the same command resumes", "bold yellow")
+            self._lines.say("interrupted: stopping the cluster; the same command resumes", Tone.WARN)
             self._stop_all()
             raise
         except MigrateError:
             where = f"--dir {self._options.directory}"
             hint = f"(kraft-migrate lab status {where}; lab down {where})"
-            self._lines.say(f"this run ends here; the cluster is left as it is {hint}", "bold red")
+            self._lines.say(f"this run ends here; the cluster is left as it is {hint}", Tone.BAD)
             raise
 
     def _person(self) -> AbstractContextManager[object]:
@@ -126,7 +131,7 @@ class Demo:
         return playbook
 
     def _migrate(self, sources: Sources, playbook: Playbook) -> tuple[Plan, RunFolder]:
-        """The plan under way to its end, then a further one where it does not reach far enough."""
+        """The plan in progress to its end, then a further one where it does not reach far enough."""
         while True:
             plan = self._plan(sources, playbook)
             # planted: the first request of policy drive carries an old broker epoch
@@ -134,7 +139,7 @@ class Demo:
             folder = folder_of(self._lab.inventory, plan)
             if not ended(folder):
                 try:
-                    with self._lines.following(plan, folder.journal):
+                    with self._lines.following(plan, folder.journal, playbook, lambda: sources.work):
                         folder = carry_out(plan, sources, options)
                 except PlanIsStale:
                     self._remember(plan=None)  # the same command plans anew
@@ -159,7 +164,7 @@ class Demo:
         return find_load(self._folder)
 
     def _plan(self, sources: Sources, playbook: Playbook) -> Plan:
-        """The plan under way, or a new one; shown either way."""
+        """The plan in progress, or a new one; shown either way."""
         saved = self._state().get("plan")
         if saved and pathlib.Path(saved).exists():
             plan = load_plan(pathlib.Path(saved))
@@ -170,13 +175,13 @@ class Demo:
         )
         path = save_plan(sources.inventory, plan)
         self._remember(plan=str(path))
-        self._lines.print(plan_text(plan, str(path)))
+        self._lines.print(plan_lines(plan, str(path), page_width(err=True)))
         return plan
 
     def _parked(self, plan: Plan, folder: RunFolder) -> int:
         paths = write_reports(plan, folder)
         inventory = self._lab.inventory_path
-        self._lines.say(where_parked(plan.target, self._options.until), "bold green")
+        self._lines.say(where_parked(plan.target, self._options.until), Tone.GOOD)
         self._lines.print(
             f"report: {paths[0]}\n"
             f"look at it:  kraft-migrate status --inventory {inventory}\n"
@@ -200,13 +205,13 @@ class Demo:
         else:
             self._stop_all()
         for claim in report.claims:
-            self._lines.say(f"{claim.holds.value:<20} {claim.text} ({claim.evidence})")
+            self._lines.say(
+                f"{claim.holds.words:<20} {claim.text} ({claim.evidence})", CLAIMED.get(claim.holds, Tone.DIM)
+            )
         for spot in report.blind_spots:
-            self._lines.say(f"could not be checked {spot}")
+            self._lines.say(f"could not be checked {spot}", Tone.WARN)
         proven = report.verdict.word is RunWord.PROVEN
-        self._lines.say(
-            f"{report.verdict.word.value}: {report.verdict.sentence}", "bold green" if proven else "bold red"
-        )
+        self._lines.say(f"{report.verdict.word.value}: {report.verdict.sentence}", Tone.GOOD if proven else Tone.BAD)
         self._lines.print(f"report: {paths[0]}")
         self._told(report, paths[0])
         return 0 if proven else 1
@@ -265,7 +270,7 @@ class Demo:
         summary = check_load(self._folder, self._lab.inventory, list(self._restarts(folder)))
         self._remember(load_judged=True)
         against = complaints(summary)
-        text = "No acknowledged record is lost or doubled, and no partition was without leader unexplained."
+        text = "No acknowledged record is lost or duplicated, and no partition lost its leader unexpectedly."
         return summary, [Claim(text, Holds.NO if against else Holds.YES, "; ".join(against) or "read whole at the end")]
 
     def _restarts(self, folder: RunFolder) -> Iterator[RestartInterval]:
@@ -343,7 +348,7 @@ class Demo:
 
 
 def where_parked(reached: Stage, wanted: Stage) -> str:
-    """What is said of a lab that is left running; a plan that was under way may reach further than is wanted now."""
+    """What is said of a lab that is left running; a plan that was in progress may reach further than is wanted now."""
     beyond = f"further than {wanted.label}, which another --dir would show; " if reached > wanted else ""
     return f"parked after stage {reached.label}; {beyond}the cluster is running"
 
@@ -380,3 +385,42 @@ def _sigterm_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+class DirectoryDemo(Demo):
+    """The demo of a DirectoryPlaybook: a KRaft cluster gets more log directories."""
+
+    shape: ClassVar[Shape] = Shape(directories=1, kraft=True)
+
+    def _run(self) -> int:
+        playbook = self._begin()
+        self._lay_disks(playbook)
+        sources = Sources(self._lab.inventory, playbook, None)
+        try:
+            plan, folder = self._migrate(sources, playbook)
+            if not self._state().get("spread"):
+                self._lines.say("a topic is created: its replicas go where the fewest are")
+                found = spread(self._lab, ClusterObserver(sources), playbook.new_directories)
+                self._remember(spread=[found.replicas, found.in_new, found.against])
+        finally:
+            sources.close()
+        return self._finish(plan, folder, playbook)
+
+    def _lay_disks(self, playbook: Playbook) -> None:
+        """What an operator does: mount empty disks."""
+        for paths in playbook.new_directories.values():
+            for path in paths:
+                pathlib.Path(path).mkdir(mode=0o750, parents=True, exist_ok=True)
+
+    def _first_claims(self) -> Iterator[Claim]:
+        """What the cluster does with its new directories."""
+        found = Spread(*self._state()["spread"])
+        holds = Holds.NO if found.against or not found.in_new else Holds.YES
+        evidence = found.against or f"{found.in_new} of {found.replicas} new replicas are in them, all VERIFIED"
+        yield Claim("New replicas go into the new directories, and the metadata says which.", holds, evidence)
+
+    def _last_claims(self, folder: RunFolder, playbook: Playbook) -> Iterator[Claim]:  # noqa: ARG002 - the demo's signature
+        """What is on the disks in the end."""
+        strays = proofs.strays(self._lab.topology)
+        holds = Holds.NO if strays else Holds.YES
+        yield Claim("No folder was set aside as stray.", holds, ", ".join(strays[:3]) or "all folders read")

@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-import json
 import pathlib
 from typing import TYPE_CHECKING, Final
 
 import click
 
+from migrate.cli.answers import give_answer
 from migrate.cli.errors import EXIT_CHANGES, EXIT_OK
 from migrate.cli.options import (
+    OUTPUT_FOLDER,
     Evidence,
     cluster_options,
     evidence_options,
     load_target,
     observing,
     output_option,
+    spark_given,
     spark_options,
 )
-from migrate.cli.outputs import OUTPUT_FOLDER
-from migrate.cli.screen import say, say_page
-from migrate.errors import NotVisible
+from migrate.cli.screen import say
 from migrate.model.difference import DiffReport
 from migrate.model.inventory import Inventory, Playbook
 from migrate.model.outcome import Unknown
 from migrate.model.world import Need
+from migrate.report.diff_report import diff_json, diff_lines
 
 if TYPE_CHECKING:
     from migrate.observe.session import SparkHandle
@@ -48,15 +49,14 @@ def diff(
     Exit code 0: equal, but for differences with a rule; 2: there are others, or something kept changing.
     """
     from migrate.observe.analysis import write_differences
-    from migrate.report.diff_report import diff_json, diff_lines
 
     found, loaded = load_target(playbook, inventory, evidence)
-    say("starting Spark and reading both sides: about half a minute", err=True)
+    spark_given()  # wrong usage ends here
     report = compared(found, loaded, evidence)
     if parquet is not None:
         write_differences(report, parquet)
     if output == "json":
-        say_page(json.dumps(diff_json(report), indent=1))
+        give_answer(diff_json(report))
     else:
         for line in diff_lines(report):
             say(line)
@@ -79,9 +79,7 @@ def compared(
         observer.sources.start_spark()
         world = observer.observe(frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.DIFF}), {})
     if isinstance(world.diff, Unknown):
-        raise NotVisible(
-            f"ZooKeeper and KRaft cannot be compared: {world.diff.reason}",
-            where=inventory.name,
-            why="" if evidence.zookeeper is None else NOT_LIVE,
-        )
+        from migrate.observe.analysis import cannot_compare
+
+        raise cannot_compare(world.diff, inventory, "" if evidence.zookeeper is None else NOT_LIVE)
     return world.diff

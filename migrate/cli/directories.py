@@ -2,44 +2,60 @@
 
 from __future__ import annotations
 
-import json
 import pathlib
+import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from migrate.cli.directories_rescue import rescue
+from migrate.cli.answers import give_answer
 from migrate.cli.errors import EXIT_BLOCKED, EXIT_CHANGES, EXIT_OK
-from migrate.cli.options import Evidence, cluster_options, evidence_options, load_target, observing, output_option
-from migrate.cli.outputs import OUTPUT_FILE
-from migrate.cli.screen import say, say_page
-from migrate.errors import NotVisible, UsageWrong
+from migrate.cli.options import (
+    OUTPUT_FILE,
+    Evidence,
+    cluster_options,
+    evidence_options,
+    load_target,
+    observing,
+    output_option,
+)
+from migrate.cli.screen import say, say_page, say_text
+from migrate.errors import NotVisible, RescueRefused, UsageWrong
+from migrate.model.broker_modes import Mode
+from migrate.model.disk_remedies import remedy_of, told_otherwise
+from migrate.model.facts import migration_state
+from migrate.model.ids import NodeId, directory_name
+from migrate.model.inventory import Inventory
+from migrate.model.ledger import RESERVED_STATES, Ledger, LedgerRow, ReplicaState
+from migrate.model.outcome import Unknown
+from migrate.model.rescue import Found, Stranded, find
 from migrate.model.words import counted, plural
+from migrate.model.world import Need, World
 
 if TYPE_CHECKING:
-    from migrate.model.ledger import Ledger, LedgerRow
-    from migrate.model.world import World
     from migrate.observe.world import ClusterObserver
+    from migrate.run.rescue import Rescued
 
 
 SHOWN: Final = 50
+RESCUED_SHOWN: Final = 30
 AGAIN_SECONDS: Final = 1.0
+ONE_REPLICA: Final = (
+    "no other replica: it has no leader until its disk is back. Repair the disk, start the broker; where it still has "
+    "no leader then, this command elects one (ElectLeaders PREFERRED). A new disk has none of its records."
+)
 
 
-def _spelled(identity: str) -> str:
-    """A directory's id; the three that are none, by the names that Kafka's DirectoryId gives them."""
-    from migrate.model import ids
-
-    names = {ids.MIGRATING: "MIGRATING", ids.UNASSIGNED: "UNASSIGNED", ids.LOST: "LOST"}
-    return {str(key): name for key, name in names.items()}.get(identity, identity or "nothing")
+@click.group()
+def directories() -> None:
+    """Log directories: show, inspect, verify, assign, rescue, collector."""
 
 
 def grouped(rows: Sequence[LedgerRow], world: World) -> Iterator[tuple[str, LedgerRow]]:
     """The rows, those with the same thing to do together, which is given with the last of them; "" with the others."""
-    from migrate.model.remedies import remedy_of
-
     groups: dict[str, list[LedgerRow]] = {}
     for row in rows:
         mend = remedy_of(row, world)
@@ -49,7 +65,7 @@ def grouped(rows: Sequence[LedgerRow], world: World) -> Iterator[tuple[str, Ledg
             yield words if row is found[-1] else "", row
 
 
-@click.command()
+@directories.command()
 @cluster_options
 @evidence_options
 @output_option
@@ -61,9 +77,6 @@ def verify(playbook: pathlib.Path | None, inventory: pathlib.Path | None, eviden
 
     Exit code 0: every replica is VERIFIED, and every broker reports its directories as they are on disk; 2: not.
     """
-    from migrate.model.ledger import ReplicaState
-    from migrate.model.outcome import Unknown
-
     found, loaded = load_target(playbook, inventory, evidence)
     with observing(found, loaded, evidence=evidence) as observer:
         world, told = settled(observer, live=evidence.live)
@@ -72,7 +85,7 @@ def verify(playbook: pathlib.Path | None, inventory: pathlib.Path | None, eviden
         raise NotVisible(f"the ledger is unknown: {ledger.reason}", where=found.name)
     wrong = [row for row in ledger.rows if row.state is not ReplicaState.VERIFIED]
     if output == "json":
-        say_page(json.dumps(as_values(ledger, world, told)))
+        give_answer(as_values(ledger, world, told))
     else:
         for line in as_lines(ledger, world, wrong, told):
             say(line)
@@ -84,8 +97,6 @@ def settled(observer: ClusterObserver, *, live: bool) -> tuple[World, tuple[str,
 
     What is being created or deleted is counted by one side first.
     """
-    from migrate.model.remedies import told_otherwise
-    from migrate.model.world import Need
     from migrate.run.clock import SystemClock
 
     needs = frozenset({Need.LEDGER, Need.LIVE})
@@ -100,8 +111,6 @@ def settled(observer: ClusterObserver, *, live: bool) -> tuple[World, tuple[str,
 
 def as_values(ledger: Ledger, world: World, told: Sequence[str]) -> dict[str, Any]:
     """The answer as plain values (schema version 1)."""
-    from migrate.model.remedies import remedy_of
-
     rows = [
         {
             "topic": row.topic,
@@ -117,27 +126,66 @@ def as_values(ledger: Ledger, world: World, told: Sequence[str]) -> dict[str, An
         }
         for row in ledger.rows
     ]
-    return {"schema": 1, "offset": ledger.offset, "counts": ledger.counts(), "replicas": rows, "brokers": told}
+    return {"offset": ledger.offset, "counts": ledger.counts(), "replicas": rows, "brokers": told}
 
 
 def as_lines(ledger: Ledger, world: World, wrong: Sequence[LedgerRow], told: Sequence[str]) -> Iterator[str]:
-    """The answer for a person: each replica that is not VERIFIED, what to do, and the sum."""
+    """The answer for a person: each replica that is not VERIFIED, what to do, and the sum.
+
+    Where there are more than are shown, what to do comes first, once, with the count of each broker.
+    """
+    if len(wrong) > SHOWN:
+        remedies = ((row, remedy_of(row, world)) for row in wrong)
+        alike = Counter((row.broker, row.state, "" if mend is None else f": {mend.words}") for row, mend in remedies)
+        for (broker, state, words), count in alike.most_common(SHOWN):
+            yield f"broker {broker}: {count} {state}{words}"
     for words, row in grouped(wrong[:SHOWN], world):
-        why = f" ({row.why})" if row.why else ""
-        yield (
-            f"{row.state}  {row.topic}-{row.partition} on broker {row.broker}: on disk {row.on_disk or 'nowhere'}, "
-            f"in the metadata {_spelled(row.in_metadata)}{why}"
-        )
+        yield f"{row.topic}-{row.partition} @ broker {row.broker}: {row.state} ({'; '.join(_seen(row, world))})"
         if words:
             yield f"    {words}"
     if len(wrong) > SHOWN:
         yield f"... and {len(wrong) - SHOWN} more (--output json has them all)"
     yield from told
     replicas = plural(len(ledger.rows), "replica")
-    yield f"{replicas} at metadata offset {ledger.offset}: {counted(ledger.counts())}"
+    place = f"at metadata offset {ledger.offset}" if ledger.offset >= 0 else "before the copy into the metadata"
+    yield f"{replicas} {place}: {counted(ledger.counts())}"
 
 
-@click.command()
+def _seen(row: LedgerRow, world: World) -> Iterator[str]:
+    """Where the replica is, what the metadata names if that differs, and what comes by itself: by path where known."""
+    if row.state is ReplicaState.UNKNOWN:
+        yield row.why or "not seen"
+        return
+    paths = _paths(world, row.broker)
+    if row.state is ReplicaState.NOT_ON_DISK:
+        yield "on no disk that was seen"
+    else:
+        here = dict.fromkeys(paths.get(one, f"a directory of id {one or 'none'}") for one in row.on_disk.split(","))
+        yield f"on {' and '.join(here)}"
+    if not row.in_metadata:
+        yield "not in the metadata yet"
+    elif row.in_metadata in paths and row.in_metadata != row.on_disk:
+        yield f"the metadata names {paths[row.in_metadata]}, id {row.in_metadata}"
+    elif row.in_metadata not in {row.on_disk, *RESERVED_STATES}:
+        yield f"the metadata names id {row.in_metadata}, which no disk that was seen has"
+    elif (named := directory_name(row.in_metadata)) not in {row.in_metadata, row.state.value}:
+        yield f"the metadata names {named}"
+    registration = None if isinstance(world.kraft, Unknown) else world.kraft.brokers.get(NodeId(row.broker))
+    if row.state in {ReplicaState.MIGRATING, ReplicaState.UNASSIGNED} and registration and registration.migrating:
+        yield "will be reported after the broker's KRaft restart"
+
+
+def _paths(world: World, broker: int) -> dict[str, str]:
+    """Directory id, "" for none -> path; several of one id are all named."""
+    disks = Unknown("") if isinstance(world.disks, Unknown) else world.disks.get(NodeId(broker), Unknown(""))
+    found: dict[str, str] = {}
+    for entry in () if isinstance(disks, Unknown) else disks.directories:
+        identity = str(entry.id or "")
+        found[identity] = f"{found[identity]} or {entry.path}" if identity in found else entry.path
+    return found
+
+
+@directories.command()
 @click.argument("broker", type=int)
 @cluster_options
 @click.option("--yes", is_flag=True, help="Send; without it the command is a dry run.")
@@ -147,9 +195,6 @@ def assign(broker: int, playbook: pathlib.Path | None, inventory: pathlib.Path |
     Exit code 7: another run holds the lock.
     """
     from migrate.kafka.controller import ActiveController
-    from migrate.model.ids import NodeId
-    from migrate.model.outcome import Unknown
-    from migrate.observe.ledgers import stands
     from migrate.run.carry_out import acting_alone
     from migrate.run.clock import SystemClock
     from migrate.run.drive import LOOK, MOST, Driver, to_send
@@ -160,7 +205,7 @@ def assign(broker: int, playbook: pathlib.Path | None, inventory: pathlib.Path |
         raise UsageWrong(f"there is no broker {broker} in the inventory", where=found.path)
     with observing(found, loaded) as observer:
         world = observer.observe(LOOK, {})
-        pending, (_, finalized) = to_send(world.ledger, broker), stands(world)
+        pending, (_, finalized) = to_send(world.ledger, broker), migration_state(world)
         for directory, rows in pending.items():
             say(f"directory {directory}: {plural(len(rows), 'replica')}")
         if not pending:
@@ -175,7 +220,7 @@ def assign(broker: int, playbook: pathlib.Path | None, inventory: pathlib.Path |
     return EXIT_OK
 
 
-@click.command()
+@directories.command()
 @click.argument("directories", metavar="DIR...", nargs=-1, required=True)
 @click.option(
     "--mode",
@@ -198,14 +243,12 @@ def inspect(
 
     Exit code 0: it would start; 3: it would not.
     """
-    from migrate.hosts.kafka_start import Asked, decide_start
-    from migrate.hosts.start_look import look_for_start
-    from migrate.model.broker_modes import Mode
+    from migrate.hosts.kafka_start import Asked, decide_start, look_for_start
 
     asked = Asked(Mode(mode), cluster_id, node_id, directories, metadata_dir or directories[0])
     found = decide_start(asked, look_for_start(asked))
     if output == "json":
-        say_page(json.dumps(asdict(found), indent=1))
+        give_answer(asdict(found))
     else:
         say(found.reason if found.starts else f"Kafka would not start: {found.reason}")
         for path in found.failed:
@@ -215,7 +258,7 @@ def inspect(
     return EXIT_OK if found.starts else EXIT_BLOCKED
 
 
-@click.command()
+@directories.command()
 @cluster_options
 @evidence_options
 @output_option
@@ -231,8 +274,7 @@ def show(
 
     Also shown are folders that a KRaft start would rename -stray, and anomalies.
     """
-    from migrate.cli.outputs import write_text
-    from migrate.model.world import Need
+    from migrate.cli.options import write_text
     from migrate.report.directories import directories_html, directories_text, directory_rows
 
     found, loaded = load_target(playbook, inventory, evidence)
@@ -242,19 +284,10 @@ def show(
     if html is not None:
         write_text(html, directories_html(rows, found.name))
     if output == "json":
-        say_page(json.dumps({"schema": 1, "directories": [row.as_json() for row in rows]}, indent=1))
+        give_answer({"directories": [row.as_json() for row in rows]})
     else:
-        say_page(directories_text(rows))
+        say_text(directories_text(rows))
     return EXIT_OK
-
-
-@click.group()
-def directories() -> None:
-    """Log directories: show, inspect, verify, assign, rescue, collector."""
-
-
-for command in (show, inspect, verify, assign, rescue):
-    directories.add_command(command)
 
 
 @directories.command()
@@ -264,3 +297,196 @@ def collector() -> int:
 
     say_page(files("migrate.hosts").joinpath("collect_disks.py").read_text(encoding="utf-8"), end="")
     return EXIT_OK
+
+
+@directories.command(short_help="Free the partitions that a dead directory holds up.")
+@cluster_options
+@click.option("--yes", is_flag=True, help="Send; without it the command is a dry run.")
+@output_option
+def rescue(playbook: pathlib.Path | None, inventory: pathlib.Path | None, yes: bool, output: str) -> int:
+    """Free the partitions that a dead directory holds up, and put wrong directories right.
+
+    A replica whose directory the metadata does not know (MIGRATING, UNASSIGNED, a wrong one) is not failed over when
+    its disk dies: its partitions hang.  Shown are the dead directories with what proves their ids, the replicas in
+    them, and which of them hold a partition up; with --yes the dead directory's true id is sent for each
+    (AssignReplicasToDirs), so that the controller fails it over.  An id that nothing proves is never sent.
+    Partitions whose right directory is back and that have no leader yet are elected one.
+
+    Exit code 0: nothing is left to do; 2: shown, not sent; 3: a directory's id is not proven; 5: sent, and not proven
+    by the metadata within a minute; 7: another run holds the lock.
+    """
+    from migrate.run.rescue import LOOK, proofs_of
+
+    found, loaded = load_target(playbook, inventory)
+    proofs = proofs_of(found)
+    with observing(found, loaded) as observer:
+        shown = _settled(observer, proofs)
+        world = observer.observe(LOOK, {})
+        if output == "json":
+            answer = {**as_json(shown), "sent": False}
+        else:
+            for line in as_text(shown):
+                say(line)
+        something = bool(shown.brokers or shown.leaderless)
+        code = EXIT_CHANGES if something else EXIT_OK
+        if something and yes:
+            done = _act(observer, found, shown, proofs, world)
+            code = EXIT_OK
+            if output == "json":
+                answer |= {"sent": True, "requests": done.requests, "elected": done.elected, "freed": done.freed}
+            else:
+                for line in done_text(done):
+                    say(line)
+        elif something and output == "text":
+            say("dry run; pass --yes to send")
+    if output == "json":
+        give_answer(answer)
+    _refuse_unproven(shown)
+    return code
+
+
+def _settled(observer: ClusterObserver, proofs: Any) -> Found:
+    """What two looks in a row agree on: a replica that is only being created is in the first alone."""
+    from migrate.run.clock import SystemClock
+    from migrate.run.rescue import LOOK
+
+    looks: list[Found] = []
+    for number in range(2):
+        if number:
+            SystemClock().sleep(1.0)  # a broker reports its directories within 0.5 s
+        found = find(observer.observe(LOOK, {}), proofs)
+        if isinstance(found, Unknown):
+            raise NotVisible(found.reason, where=observer.sources.inventory.name)
+        looks.append(found)
+    first, last = looks
+    rows = tuple(row for row in last.stranded if row in first.stranded)
+    elections = tuple(entry for entry in last.leaderless if entry in first.leaderless)
+    return Found(last.offset, last.dead, rows, elections, last.unseen)
+
+
+def _act(observer: ClusterObserver, inventory: Inventory, shown: Found, proofs: Any, world: Any) -> Rescued:
+    from migrate.kafka.controller import ActiveController
+    from migrate.run.carry_out import acting_alone
+    from migrate.run.clock import SystemClock
+    from migrate.run.journal import Journal
+    from migrate.run.rescue import Rescuer
+
+    _, finalized = migration_state(world)
+    clock = SystemClock()
+    with acting_alone(observer.sources, "directories rescue", zookeeper=not finalized) as lock:
+        folder = pathlib.Path(inventory.runs) / f"rescue-{time.strftime('%Y%m%dT%H%M%S', time.gmtime(clock.now()))}"
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        header = {"command": "directories rescue", "cluster": inventory.name, "shown": as_json(shown)}
+        journal = Journal.begin(folder / "rescue.jsonl", clock.now(), header)
+        try:
+            rescuer = Rescuer(
+                observer,
+                ActiveController(inventory),
+                clock,
+                lock.still_ours,
+                lambda name, data: void(journal.append(clock.now(), name, data)),
+                proofs,
+            )
+            return rescuer.rescue(shown)
+        finally:
+            journal.close()
+
+
+def void(_: object) -> None:
+    """Take no notice of a value."""
+
+
+def _refuse_unproven(shown: Found) -> None:
+    left = [row for row in shown.stranded if isinstance(row.send, Unknown)]
+    if left:
+        reason = left[0].send
+        assert isinstance(reason, Unknown)
+        raise RescueRefused(
+            f"{plural(len(left), 'replica')} of broker {left[0].broker} cannot be rescued", why=reason.reason
+        )
+    if shown.unseen:
+        raise RescueRefused("not every broker could be seen", why="; ".join(shown.unseen))
+
+
+# -- words -------------------------------------------------------------------------------------------------------
+def as_text(found: Found) -> Iterator[str]:
+    """What was found, for a person (pure)."""
+    yield f"at metadata offset {found.offset}:"
+    for entry in found.dead:
+        identity = f"not proven: {entry.id.reason}" if isinstance(entry.id, Unknown) else f"directory {entry.id}"
+        yield f"dead: {entry.path} of broker {entry.broker}, {identity}"
+        for proof in entry.proofs:
+            yield f"        {proof}"
+    for line in found.unseen:
+        yield f"not seen: {line}"
+    hanging = [row for row in found.stranded if row.hangs]
+    for row in sorted(found.stranded, key=lambda one: not one.hangs)[:RESCUED_SHOWN]:
+        yield _row(row)
+    if len(found.stranded) > RESCUED_SHOWN:
+        yield f"... and {len(found.stranded) - RESCUED_SHOWN} more (--output json has them all)"
+    for one in found.leaderless[:RESCUED_SHOWN]:
+        yield f"no leader: {one.topic}-{one.partition}, whose replica on broker {one.broker} is online again"
+    if not found.dead and not found.stranded and not found.leaderless:
+        yield "nothing to rescue: no directory of a running broker is dead, no replica's is wrong, no leader is missing"
+        yield "kraft-migrate status shows what is broken under a broker that is down"
+        return
+    for broker in found.brokers:
+        for directory, rows in found.to_send(broker).items():
+            yield f"to be sent for broker {broker}: directory {directory}, {plural(len(rows), 'replica')}"
+    yield f"{plural(len(hanging), 'partition replica')} holding a partition up, of {len(found.stranded)} stranded"
+
+
+def _row(row: Stranded) -> str:
+    what = "HANGS" if row.hangs else "stranded"
+    role = "leads" if row.leads else "in the ISR" if row.in_isr else "not in the ISR"
+    alone = f"; {ONE_REPLICA}" if row.alone and row.hangs else ""
+    named = directory_name(row.in_metadata) or "nothing"
+    where = f"{row.topic}-{row.partition} on broker {row.broker} ({role})"
+    return f"{what}  {where}: {row.kind}, the metadata says {named}{alone}"
+
+
+def done_text(done: Rescued) -> Iterator[str]:
+    """What was done, for a person (pure)."""
+    if done.sent:
+        yield f"sent: {plural(done.sent, 'replica')} in {plural(done.requests, 'request')}"
+        freed = plural(done.freed, "replica")
+        yield f"proven by the metadata at offset {done.offset}: {freed} that held a partition up hold it up no longer"
+    if done.elected:
+        yield f"elected: {plural(done.elected, 'leader')}"
+    for row in done.lost[:RESCUED_SHOWN]:
+        yield f"left: {row.topic}-{row.partition}: {ONE_REPLICA}"
+
+
+def as_json(found: Found) -> dict[str, Any]:
+    """What was found, as JSON takes it (pure)."""
+
+    def told(value: object) -> dict[str, str | None]:
+        return {"id": None, "why": value.reason} if isinstance(value, Unknown) else {"id": str(value), "why": None}
+
+    return {
+        "offset": found.offset,
+        "dead": [
+            {"broker": entry.broker, "path": entry.path, **told(entry.id), "proofs": list(entry.proofs)}
+            for entry in found.dead
+        ],
+        "stranded": [
+            {
+                "topic": row.topic,
+                "topic_id": row.topic_id,
+                "partition": row.partition,
+                "broker": row.broker,
+                "kind": row.kind.name.lower(),
+                "in_metadata": row.in_metadata,
+                "send": told(row.send),
+                "leads": row.leads,
+                "in_isr": row.in_isr,
+                "alone": row.alone,
+                "hangs": row.hangs,
+            }
+            for row in found.stranded
+        ],
+        "leaderless": [
+            {"topic": entry.topic, "partition": entry.partition, "broker": entry.broker} for entry in found.leaderless
+        ],
+        "unseen": list(found.unseen),
+    }

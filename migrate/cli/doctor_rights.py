@@ -10,15 +10,14 @@ from typing import Final
 
 from migrate.errors import MigrateError, NodeUnreachable
 from migrate.kafka.connection import Connection
-from migrate.kafka.rights import cluster_rights, controller_rights, topic_rights
+from migrate.kafka.live import cluster_rights, controller_rights, topic_rights
 from migrate.model import rights
-from migrate.model.inventory import Access, Inventory
+from migrate.model.inventory import Access, Inventory, ZookeeperLogin
 from migrate.model.rights import CLUSTER, TOPICS, Side
 from migrate.zookeeper import rights as of_zookeeper
-from migrate.zookeeper.client import connect
+from migrate.zookeeper.client import ZookeeperClient, access_of, connect
 from migrate.zookeeper.layout import TOPICS as TOPIC_ZNODES
-from migrate.zookeeper.login import access_of
-from migrate.zookeeper.znode import Absent
+from migrate.zookeeper.layout import Absent
 
 NAMED: Final = 4  # paths in one line
 PAGE: Final = "docs/rights.md"
@@ -45,9 +44,15 @@ class Said:
 
 def rights_of(inventory: Inventory, lock_path: str) -> Iterator[Said]:
     """ZooKeeper, brokers, controllers; each by itself.  Nothing is changed by asking."""
+    topics = None
     if inventory.zookeeper:
-        yield from _guarded("zookeeper rights", partial(_zookeeper, inventory, lock_path))
-    topics = _topics(inventory)
+        login, name = inventory.zookeeper_login, "zookeeper rights"
+        try:
+            with connect(inventory.zookeeper, access=access_of(login)) as client:
+                yield from _guarded(name, partial(_zookeeper, client, login, lock_path))
+                topics = _topics(client)
+        except MigrateError as error:
+            yield _error(name, Stand.MISSING, error)
     brokers = [partial(_broker, inventory, node.address, topics) for node in inventory.brokers]
     yield from _first("broker rights", Stand.MISSING, brokers)
     controllers = [partial(_controller, inventory, node.address) for node in inventory.controllers]
@@ -81,13 +86,10 @@ def _error(name: str, stand: Stand, error: MigrateError) -> Said:
     return Said(name, stand, f"{error.id} {error}" + (f" ({error.why})" if error.why else ""), error.next_step)
 
 
-def _topics(inventory: Inventory) -> int | None:
+def _topics(client: ZookeeperClient) -> int | None:
     """How many topics there are, by ZooKeeper: brokers leave out those that we may not describe; None: not known."""
-    if not inventory.zookeeper:
-        return None
     try:
-        with connect(inventory.zookeeper, access=access_of(inventory.zookeeper_login)) as client:
-            names = client.children([TOPIC_ZNODES])[0]
+        names = client.children([TOPIC_ZNODES])[0]
     except MigrateError:
         return None  # told as ZooKeeper's own line
     return None if isinstance(names, Absent) else len(names)
@@ -98,11 +100,9 @@ def _who(access: Access) -> str:
 
 
 # -- ZooKeeper ----------------------------------------------------------------------------------------------------
-def _zookeeper(inventory: Inventory, lock_path: str) -> Iterator[Said]:
-    login = inventory.zookeeper_login
+def _zookeeper(client: ZookeeperClient, login: ZookeeperLogin, lock_path: str) -> Iterator[Said]:
     name = "zookeeper rights"
-    with connect(inventory.zookeeper, access=access_of(login)) as client:
-        found = of_zookeeper.find_rights(client, login.username, lock_path)
+    found = of_zookeeper.find_rights(client, login.username, lock_path)
     by_certificate = login.keystore is not None
     lacks = [lack for lack in found.lacks if not by_certificate or lack.operation == "READ"]
     for stops in of_zookeeper.For:

@@ -7,10 +7,12 @@ import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Any, Final
 
-from migrate.cli.screen import say, say_page
-from migrate.errors import Defect, MigrateError, SystemRefused
+import click
+
+from migrate.cli.screen import say, say_text
+from migrate.errors import Defect, MigrateError, SystemRefused, UsageWrong
 from migrate.model.findings import Word
 from migrate.report.wording import hanging
 
@@ -26,6 +28,7 @@ EXIT_LOCKED: Final = 7
 EXIT_LOCK_LOST: Final = 10
 EXIT_USAGE: Final = 64
 EXIT_INTERRUPTED: Final = 130
+RUN_AGAIN: Final = "run the same command again to resume"
 
 
 def exit_code_of(word: Word, *, ready: int = EXIT_OK) -> int:
@@ -45,29 +48,44 @@ def render(error: MigrateError) -> str:
     return "\n".join(lines)
 
 
+def as_ours(error: Exception) -> MigrateError:
+    """The error with an id and an exit code: its own, that of a refusal of the system, or that of a defect."""
+    if isinstance(error, MigrateError):
+        return error
+    if isinstance(error, OSError):
+        return SystemRefused(error.strerror or str(error), where=str(error.filename or ""))
+    return Defect(f"{type(error).__name__}: {error}")
+
+
+def ended_by(error: BaseException) -> tuple[int, dict[str, Any] | None]:
+    """The exit code that an error leads to, and the error as values for programs; None where it is no error."""
+    if isinstance(error, SystemExit):
+        return (error.code if isinstance(error.code, int) else EXIT_ERROR), None
+    if isinstance(error, (KeyboardInterrupt, click.exceptions.Abort)):
+        return EXIT_INTERRUPTED, {"id": "", "what": "interrupted", "where": "", "why": "", "next": RUN_AGAIN}
+    if isinstance(error, click.ClickException):
+        code = EXIT_USAGE if isinstance(error, click.UsageError) else error.exit_code
+        return code, {"id": UsageWrong.id, "what": error.format_message(), "where": "", "why": "", "next": ""}
+    assert isinstance(error, Exception)
+    ours = as_ours(error)
+    values = {"id": ours.id, "what": ours.what, "where": ours.where, "why": ours.why, "next": ours.next_step}
+    return ours.exit_code, values
+
+
 @contextmanager
 def error_handler(*, verbose: bool) -> Iterator[None]:
     """Turn errors into a message and an exit code; a defect keeps its traceback, and is called one."""
     try:
         yield
-    except MigrateError as error:
-        if verbose:
-            say_page(hanging(traceback.format_exc().rstrip(), INDENT), err=True)
-        say_page(render(error), err=True)
-        sys.exit(error.exit_code)
-    except OSError as error:
-        if error.errno == errno.EPIPE:
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno == errno.EPIPE:
             raise  # who read our output has gone: click ends quietly
-        refused = SystemRefused(error.strerror or str(error), where=str(error.filename or ""))
-        if verbose:
-            say_page(hanging(traceback.format_exc().rstrip(), INDENT), err=True)
-        say_page(render(refused), err=True)
-        sys.exit(refused.exit_code)
-    except Exception as error:  # noqa: BLE001 - the last place where one can be told
-        say_page(hanging(traceback.format_exc().rstrip(), INDENT), err=True)
-        say_page(render(Defect(f"{type(error).__name__}: {error}")), err=True)
-        sys.exit(Defect.exit_code)
+        ours = as_ours(error)
+        if verbose or (ours is not error and isinstance(ours, Defect)):
+            say_text(hanging(traceback.format_exc().rstrip(), INDENT), err=True)
+        say_text(render(ours), err=True)
+        sys.exit(ours.exit_code)
     except KeyboardInterrupt as interrupt:
         if not interrupt.args:  # one with words was told where it struck
-            say("interrupted: run the same command again to resume", err=True)
+            say(f"interrupted: {RUN_AGAIN}", err=True)
         sys.exit(EXIT_INTERRUPTED)

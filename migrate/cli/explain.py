@@ -6,46 +6,48 @@ from typing import TYPE_CHECKING
 
 import click
 
+from migrate.cli.answers import give_answer
+from migrate.cli.completion import complete_code
 from migrate.cli.errors import EXIT_OK
 from migrate.cli.options import output_option
-from migrate.cli.screen import say_page
+from migrate.cli.screen import page_width, say_lines, say_text
 from migrate.errors import UsageWrong
+from migrate.model.findings import CodeDoc, WaitDoc
+from migrate.report.lines import Page, Tone
 
 if TYPE_CHECKING:
     from migrate.checks.pages import ErrorDoc
-    from migrate.model.findings import CodeDoc
-    from migrate.model.waiting import WaitDoc
 
 
 @click.command()
-@click.argument("codes", metavar="[CODE]...", nargs=-1)
+@click.argument("codes", metavar="[CODE]...", nargs=-1, shell_complete=complete_code)
 @click.option("--all", "every", is_flag=True, help="Every code, one per line.")
 @output_option
 def explain(codes: tuple[str, ...], every: bool, output: str) -> int:
     """What CODE means (B-ZKN-01, E-JAVA-01, S-STUCK-33), why it matters, and what to do about it."""
-    import json
     from dataclasses import asdict
 
-    from migrate import checks
     from migrate.checks import pages as texts
-    from migrate.checks import stuck
 
     if not codes and not every:
         raise UsageWrong("name a code, such as B-ZKN-01, or give --all")
-    known = list({**texts.error_docs(), **checks.CODES, **stuck.CODES})
-    found = [texts.find(code) for code in (known if every else codes)]
+    found = list(texts.all_docs().values()) if every else [texts.find(code) for code in codes]
     if output == "json":
-        say_page(json.dumps([{**asdict(doc), "blocks": _blocks(doc)} for doc in found], indent=2))
+        give_answer([{**asdict(doc), "blocks": _blocks(doc)} for doc in found])
     elif every:
-        say_page("\n".join(f"{doc.code:<13} {_title(doc)}" for doc in found))
+        say_text("\n".join(f"{doc.code:<13} {_title(doc)}" for doc in found))
     else:
-        say_page("\n\n".join(_text(doc) for doc in found))
+        page = Page(width=page_width())
+        for number, doc in enumerate(found):
+            if number:
+                page.add()
+            _write(page, doc)
+        say_lines(page.lines)
     return EXIT_OK
 
 
 def _blocks(doc: ErrorDoc | CodeDoc | WaitDoc) -> str:
     from migrate.checks.pages import blocks
-    from migrate.model.findings import CodeDoc
 
     return blocks(doc.code) if isinstance(doc, CodeDoc) else ""
 
@@ -56,10 +58,7 @@ def _title(doc: ErrorDoc | CodeDoc | WaitDoc) -> str:
     return doc.meaning if isinstance(doc, ErrorDoc) else doc.title
 
 
-def _text(doc: ErrorDoc | CodeDoc | WaitDoc) -> str:
-    from migrate.model.findings import CodeDoc
-    from migrate.model.waiting import WaitDoc
-
+def _write(page: Page, doc: ErrorDoc | CodeDoc | WaitDoc) -> None:
     rows: tuple[tuple[str, str], ...]
     if isinstance(doc, WaitDoc):
         rows = (
@@ -87,6 +86,7 @@ def _text(doc: ErrorDoc | CodeDoc | WaitDoc) -> str:
             ("next", doc.next_step),
             ("", ""),
         )
-    head = click.wrap_text(f"{doc.code}: {_title(doc)}", 100)
-    body = [click.wrap_text(text, 100, f"  {label:<8}", " " * 10) for label, text in rows if text not in ("", "-")]
-    return "\n".join([head, *body])
+    page.wrap(f"{doc.code}: {_title(doc)}", Tone.TITLE, indent=0)
+    for label, text in rows:
+        if text not in ("", "-"):
+            page.wrap(f"{label:<8}{text}", hang=8)

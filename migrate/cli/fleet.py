@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import functools
-import json
 import pathlib
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
+from migrate.cli.answers import give_answer
 from migrate.cli.errors import EXIT_BLOCKED, EXIT_CHANGES, EXIT_OK, exit_code_of
-from migrate.cli.options import output_option, rate_option, spark_options
-from migrate.cli.outputs import OUTPUT_FILE
-from migrate.cli.screen import say_page
+from migrate.cli.options import OUTPUT_FILE, OUTPUT_FOLDER, output_option, rate_option, spark_options
+from migrate.cli.screen import page_width, say_lines
 
 if TYPE_CHECKING:
-    from migrate.model.fleet import Fleet
+    from migrate.model.inventory import Fleet
     from migrate.report.fleet import Answer
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -34,6 +33,7 @@ OPTIONS: Final = (
         help="Clusters at a time.",
     ),
     click.option("--html", metavar="FILE", type=OUTPUT_FILE, help="Write one HTML file with all clusters too."),
+    click.option("--out", metavar="FOLDER", type=OUTPUT_FOLDER, help="Write Parquet files and JSON lines there too."),
     output_option,
 )
 
@@ -53,16 +53,26 @@ def fleet() -> None:
 
 @fleet.command()
 @fleet_options
-def assess(fleet: pathlib.Path, only: tuple[str, ...], at_once: int, html: pathlib.Path | None, output: str) -> int:
+@spark_options
+def assess(
+    fleet: pathlib.Path,
+    only: tuple[str, ...],
+    at_once: int,
+    html: pathlib.Path | None,
+    out: pathlib.Path | None,
+    output: str,
+) -> int:
     """Read-only findings about every cluster of FLEET.
 
     Exit code 3: a blocker was found somewhere; else that of the first cluster that could not be read, which is 1 for
     one that is INCOMPLETE; else 0.
     """
-    from migrate.cli.fleet_looks import assess_all
+    from migrate.cli.fleet_looks import assess_all, write_assessments
     from migrate.model.findings import Word
 
     found, answers = assess_all(fleet, only, at_once)
+    if out is not None:
+        write_assessments(out, answers)
     _show(found, answers, html, output)
     return _code(answers, str(Word.BLOCKED), EXIT_BLOCKED)
 
@@ -70,35 +80,43 @@ def assess(fleet: pathlib.Path, only: tuple[str, ...], at_once: int, html: pathl
 @fleet.command()
 @fleet_options
 @spark_options
-def diff(fleet: pathlib.Path, only: tuple[str, ...], at_once: int, html: pathlib.Path | None, output: str) -> int:
+def diff(
+    fleet: pathlib.Path,
+    only: tuple[str, ...],
+    at_once: int,
+    html: pathlib.Path | None,
+    out: pathlib.Path | None,
+    output: str,
+) -> int:
     """Compare ZooKeeper with KRaft, field by field, for every cluster of FLEET, in one Spark session.
 
     Exit code 2: one has differences without a rule; else that of the first one that could not be compared; else 0.
     """
-    from migrate.cli.fleet_looks import compare_all
+    from migrate.cli.fleet_looks import compare_all, write_comparisons
     from migrate.report.fleet import DIFFERENT
 
     found, answers = compare_all(fleet, only, at_once)
+    if out is not None:
+        write_comparisons(out, answers)
     _show(found, answers, html, output)
     return _code(answers, DIFFERENT, EXIT_CHANGES)
 
 
 def _show(found: Fleet, answers: Sequence[Answer], html: pathlib.Path | None, output: str) -> None:
-    from migrate.cli.outputs import write_text
+    from migrate.cli.options import write_text
     from migrate.report.fleet import fleet_html, fleet_json, fleet_lines
-    from migrate.report.lines import text
 
     if html is not None:
         write_text(html, fleet_html(found, answers))
     if output == "json":
-        say_page(json.dumps(fleet_json(found, answers), indent=1))
+        give_answer(fleet_json(found, answers))
     else:
-        say_page(text(fleet_lines(found, answers)), end="")
+        say_lines(fleet_lines(found, answers, page_width()))
 
 
 def _code(answers: Sequence[Answer], worst: str, code: int) -> int:
     """The exit code of the worst word; a cluster without an answer never ends in 0."""
-    from migrate.model.fleet import NotRead
+    from migrate.model.inventory import NotRead
     from migrate.report.assessment import Assessment
     from migrate.report.fleet import UNSETTLED
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import itertools
+import json
 import os
 import pathlib
 import time
@@ -17,13 +19,15 @@ from migrate.cli.diff import compared
 from migrate.cli.options import NO_PLAYBOOK, Evidence, load_target, paced, spark_given
 from migrate.cli.screen import say
 from migrate.errors import Defect, MigrateError, UsageWrong
-from migrate.model.difference import DiffReport
-from migrate.model.fleet import Fleet, Member, NotRead, Target
-from migrate.observe.many_files import FilesPool, not_read
+from migrate.model import strict_json
+from migrate.model.difference import LOCAL, DiffReport
+from migrate.model.inventory import Fleet, Member, NotRead, Target
+from migrate.observe.codec import decode, encode
+from migrate.observe.fleet import compare_members, on_executors, write_results
 from migrate.observe.session import spark_session
 from migrate.playbook.load import load_fleet
 from migrate.report.assessment import Assessment
-from migrate.report.fleet import Answer
+from migrate.report.fleet import NOT_READ, Answer
 
 if TYPE_CHECKING:
     from migrate.observe.session import SparkHandle
@@ -33,37 +37,94 @@ Look = Callable[[Subject], Found]
 
 
 def assess_all(path: pathlib.Path, only: Sequence[str], at_once: int) -> tuple[Fleet, list[Answer]]:
-    """The findings of every cluster, in the file's order; raises what a file that cannot be read raises."""
-    fleet = _chosen(load_fleet(path), only)
-    return fleet, _answers(fleet, at_once, lambda subject: assessment(judged(subject)))
+    """The findings of every cluster, in the file's order; raises what a file that cannot be read raises.
+
+    Bundles are read by the executors of a Spark master that was named; on this host no Spark is started for them.
+    """
+    fleet, where = _chosen(load_fleet(path), only), spark_given()
+    bundles = [member for member in fleet.members if member.target is Target.BUNDLE and where.master != LOCAL]
+    others = replace(fleet, members=tuple(member for member in fleet.members if member not in bundles))
+    answers = _answers(others, at_once, lambda subject: assessment(judged(subject)))
+    if bundles:
+        with spark_session(where) as handle:
+            answers += _assessed_elsewhere(handle, bundles)
+    found = {answer.member.name: answer for answer in answers}
+    return fleet, [found[member.name] for member in fleet.members]
+
+
+def assess_bundle(path: str) -> str:
+    """On an executor: the assessment of that bundle, and the seconds that it took."""
+    began, evidence = time.monotonic(), Evidence(bundle=pathlib.Path(path))
+    found = assessment(judged(Subject(*load_target(None, None, evidence), evidence)))
+    return json.dumps([time.monotonic() - began, encode(found)])
+
+
+def _assessed_elsewhere(handle: SparkHandle, members: Sequence[Member]) -> list[Answer]:
+    answers = []
+    for member, said in zip(members, on_executors(handle, [one.where for one in members], assess_bundle), strict=True):
+        if isinstance(said, NotRead):
+            answers.append(Answer(member, 0.0, said))
+        else:
+            seconds, found = strict_json.loads(said, surrogates=True)
+            answers.append(Answer(member, seconds, decode(Assessment, found, member.name)))
+        say(f"[{len(answers)}/{len(members)}] {member.name}: {answers[-1].word}", err=True)
+    return answers
 
 
 def compare_all(path: pathlib.Path, only: Sequence[str], at_once: int) -> tuple[Fleet, list[Answer]]:
-    """Every cluster's comparison on one Spark session, which starts while the first views are read."""
+    """Every cluster's comparison on one Spark session, whose executors read the clusters that files or bundles name."""
     fleet = _chosen(load_fleet(path), only)
-    files = [member for member in fleet.members if member.files is not None]
-    others = replace(fleet, members=tuple(member for member in fleet.members if member.files is None))
-    with spark_session(spark_given()) as handle:
-        found = {answer.member.name: answer for answer in _of_files(handle, files)}
-        found |= {
-            answer.member.name: answer for answer in _answers(others, at_once, functools.partial(_compared, handle))
-        }
+    files = [member for member in fleet.members if member.target in (Target.FILES, Target.BUNDLE)]
+    others = replace(fleet, members=tuple(member for member in fleet.members if member not in files))
+    where = spark_given()
+    if where.master == LOCAL and len(files) > 1:  # nobody named a master: a task a core
+        where = replace(where, master=f"local[{max(2, min(len(files), os.cpu_count() or 1))}]")
+    with spark_session(where) as handle:
+        answers = [*_of_files(handle, files), *_answers(others, at_once, functools.partial(_compared, handle))]
+    found = {answer.member.name: answer for answer in answers}
     return fleet, [found[member.name] for member in fleet.members]
 
 
 def _of_files(handle: SparkHandle, members: Sequence[Member]) -> list[Answer]:
-    """The comparisons of clusters that are named by their files: read side by side, compared by one job."""
+    """The comparisons of clusters that executors read; a line to stderr as each has been read."""
     if not members:
         return []
-    began = time.monotonic()
-    pairs = [member.files for member in members if member.files is not None]
-    with FilesPool(handle, min(len(pairs), os.cpu_count() or 1)) as pool:
-        found = pool.compare(pairs, datetime.now(UTC).date())
-    each = (time.monotonic() - began) / len(members)
-    answers = [Answer(member, each, one) for member, one in zip(members, found, strict=True)]
-    for answer in answers:
-        say(f"{answer.member.name}: {answer.word}", err=True)
-    return answers
+    took = [0.0] * len(members)
+    count = itertools.count(1)
+
+    def done(number: int, good: bool, seconds: float) -> None:
+        took[number] = seconds
+        word = "read" if good else NOT_READ
+        say(f"[{next(count)}/{len(members)}] {members[number].name}: {word}", err=True)
+
+    found = compare_members(handle, members, datetime.now(UTC).date(), done)
+    return [Answer(member, seconds, one) for member, seconds, one in zip(members, took, found, strict=True)]
+
+
+def write_comparisons(folder: pathlib.Path, answers: Sequence[Answer]) -> None:
+    """Clusters, differences and counts as files."""
+    reports = {answer.member.name: answer.found for answer in answers if isinstance(answer.found, DiffReport)}
+    write_results(folder, [_cluster_row(answer) for answer in answers], reports=reports)
+
+
+def write_assessments(folder: pathlib.Path, answers: Sequence[Answer]) -> None:
+    """Clusters and findings as files."""
+    findings = {answer.member.name: answer.found.findings for answer in answers if isinstance(answer.found, Assessment)}
+    write_results(folder, [_cluster_row(answer) for answer in answers], findings=findings)
+
+
+def _cluster_row(answer: Answer) -> dict[str, object]:
+    member, found = answer.member, answer.found
+    error = found if isinstance(found, NotRead) else None
+    return {
+        "cluster": member.name,
+        "named_by": str(member.target),
+        "where": member.where,
+        "verdict": answer.word,
+        "seconds": round(answer.seconds, 3),
+        "error": error and error.id,
+        "what": error and error.what,
+    }
 
 
 def _compared(handle: SparkHandle, subject: Subject) -> DiffReport:
@@ -129,9 +190,7 @@ def _answer(member: Member, subject: Subject | MigrateError, look: Look) -> Answ
     began = time.monotonic()
     found: Found | NotRead
     try:
-        found = not_read(subject) if isinstance(subject, MigrateError) else look(subject)
-    except MigrateError as error:
-        found = not_read(error)
+        found = NotRead.of(subject) if isinstance(subject, MigrateError) else look(subject)
     except Exception as error:  # noqa: BLE001 - one member's damage is that member's, a defect of ours included
-        found = not_read(Defect(f"{type(error).__name__}: {error}"))
+        found = NotRead.of(error)
     return Answer(member, time.monotonic() - began, found)

@@ -8,10 +8,10 @@ import pathlib
 import click
 
 from migrate.cli.errors import EXIT_OK
-from migrate.cli.options import rate_given, rate_option
-from migrate.cli.outputs import OUTPUT_FILE
-from migrate.cli.screen import say, say_page
+from migrate.cli.options import FILE, OUTPUT_FILE, rate_given, rate_option
+from migrate.cli.screen import ProgressLine, say, say_page
 from migrate.errors import NotVisible, UsageWrong
+from migrate.model.secrets import Digester
 
 
 @click.group()
@@ -27,7 +27,7 @@ def inventory() -> None:
     "--zookeeper-access",
     "access",
     metavar="FILE",
-    type=click.Path(path_type=pathlib.Path),
+    type=FILE,
     help="How ZooKeeper lets us in: YAML as under an inventory's `zookeeper_access` (sasl, tls), paths relative to it.",
 )
 @click.option(
@@ -38,26 +38,35 @@ def inventory() -> None:
     help="Who works the hosts (docs/executors.md): OpenSSH, this host's systemd, people, or (supervisor) a lab's own "
     "processes. What it needs is among the gaps.",
 )
-@click.option("--output", "output", type=OUTPUT_FILE, help="Write there instead of to stdout.")
+@click.option("--out", type=OUTPUT_FILE, help="Write there instead of to stdout.")
+@click.option("--output", "before", type=OUTPUT_FILE, hidden=True, help="The name that --out had before.")
 def init(
-    zookeeper: str, name: str | None, access: pathlib.Path | None, executor: str, output: pathlib.Path | None
+    zookeeper: str,
+    name: str | None,
+    access: pathlib.Path | None,
+    executor: str,
+    out: pathlib.Path | None,
+    before: pathlib.Path | None,
 ) -> int:
     """Write an inventory from what the cluster says of itself, with gaps to fill in.  Nothing is changed there.
 
     A file that exists is never overwritten.
     """
-    from migrate.model.secrets import Digester
     from migrate.playbook.access import load_zookeeper_access
     from migrate.playbook.proposal import NO_LOGIN, propose_inventory, unregistered
-    from migrate.zookeeper.client import connect
-    from migrate.zookeeper.login import access_of
+    from migrate.zookeeper.client import access_of, connect
     from migrate.zookeeper.rate_limit import Pace
     from migrate.zookeeper.read import read_view
 
+    output = out or before
     if output is not None and output.exists():
         raise UsageWrong("the inventory cannot be written: a file of that name is there", where=str(output))
     login = NO_LOGIN if access is None else load_zookeeper_access(access)
-    with connect(zookeeper, access=access_of(login), pace=Pace(rate_given())) as client:
+    pace = Pace(rate_given())
+    with (
+        ProgressLine.showing(lambda: f"reading ZooKeeper, {pace.operations:,} znodes read"),
+        connect(zookeeper, access=access_of(login), pace=pace) as client,
+    ):
         view = read_view(client, Digester())
     for part in view.malformed:
         raise NotVisible(f"an inventory cannot be written from a damaged tree: {part.problem}", where=part.path)

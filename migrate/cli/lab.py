@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
 import pathlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,9 +11,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from migrate.cli.lab_faults import break_, dir_option, mend
-from migrate.cli.options import output_option
-from migrate.cli.screen import say, say_page
+from migrate.cli.answers import give_answer
+from migrate.cli.completion import complete_stage
+from migrate.cli.options import FILE, output_option, stage_named
+from migrate.cli.screen import say, say_text
+from migrate.errors import FaultRefused, UsageWrong
+from migrate.model.stage import MIGRATION, Stage
+from migrate.model.views import Running
 
 if TYPE_CHECKING:
     from migrate.lab.cluster import Lab
@@ -23,8 +26,6 @@ if TYPE_CHECKING:
 
 def require_options(found: Lab, executor: str, *, secured: bool) -> None:
     """Refuse a lab that is there and was made with another executor, or in clear where a secured one is wanted."""
-    from migrate.errors import FaultRefused
-
     made, where = found.inventory.executor, found.topology.directory
     if made != executor:
         raise FaultRefused(
@@ -39,15 +40,29 @@ def require_options(found: Lab, executor: str, *, secured: bool) -> None:
 
 
 F = TypeVar("F", bound=Callable[..., Any])
+DEFAULT_DIRECTORY: Final = "kraft-migrate-lab"
+HOWS: Final = ("gone", "emptied", "replaced", "unreadable", "read-only", "full")
 
 
-def kafka_home_option(command: F) -> F:
-    """`--kafka-home DIR`."""
-    return click.option(
-        "--kafka-home",
-        metavar="DIR",
-        help="An unpacked Apache Kafka 3.9; without it 3.9.2's jars are fetched once and cached.",
-    )(command)
+dir_option: Final = click.option(
+    "--dir",
+    "directory",
+    type=FILE,
+    default=DEFAULT_DIRECTORY,
+    show_default=True,
+    help="The lab's folder, with every file of the cluster.",
+)
+kafka_home_option: Final = click.option(
+    "--kafka-home",
+    metavar="DIR",
+    help="An unpacked Apache Kafka 3.9; without it 3.9.2's jars are fetched once and cached.",
+)
+
+
+def _open(directory: pathlib.Path) -> Lab:
+    from migrate.lab.cluster import Lab
+
+    return Lab.open(directory)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +121,6 @@ def lab() -> None:
     """A real Apache Kafka cluster on this host: ZooKeeper, three brokers with three log directories each, seeded."""
 
 
-for group in (break_, mend):
-    lab.add_command(group)
-
-
 @lab.command()
 @lab_options
 @click.option(
@@ -123,7 +134,6 @@ def up(chosen: LabOptions, proxy: bool) -> int:
     Adopts what runs.  Safe to run again: it resumes after an interruption.
     """
     from migrate.cli.progress import ProgressLines
-    from migrate.errors import FaultRefused
     from migrate.lab.cluster import Lab
     from migrate.lab.topology import Shape
 
@@ -171,7 +181,10 @@ def status(directory: pathlib.Path, output: str) -> int:
     from migrate.lab.cluster import Lab
 
     found = Lab.open(directory).status()
-    say_page(json.dumps({"schema": 1, **asdict(found)}, indent=1) if output == "json" else as_text(found))
+    if output == "json":
+        give_answer(asdict(found))
+    else:
+        say_text(as_text(found))
     return 0
 
 
@@ -182,7 +195,6 @@ def down(directory: pathlib.Path) -> int:
     from migrate.cli.progress import ProgressLines
     from migrate.lab.cluster import Lab
     from migrate.lab.load import find_load, stop_load
-    from migrate.model.views import Running
 
     lines = ProgressLines()
     found = Lab.open(directory)
@@ -199,6 +211,7 @@ def down(directory: pathlib.Path) -> int:
 @lab_options
 @click.option(
     "--until",
+    shell_complete=complete_stage,
     default="cleanup",
     metavar="STAGE",
     show_default=True,
@@ -225,23 +238,17 @@ def demo(chosen: LabOptions, until: str, rollback_from: str | None, directories:
 
     Exit code 0: proven, or parked where --until says; 1: it stopped, or something does not hold.
     """
-    from migrate.cli.demo import Demo, DemoOptions
+    from migrate.cli.demo import Demo, DemoOptions, DirectoryDemo
     from migrate.cli.progress import ProgressLines
-    from migrate.errors import UsageWrong
-    from migrate.model.stage import MIGRATION, Stage
 
     if directories:
         if until != Stage.CLEANUP.label or rollback_from is not None:
             raise UsageWrong("--directories is a story of its own: it takes neither --until nor --rollback-from")
         if chosen.secured:
             raise UsageWrong("--secured is about a migration: --directories begins with a KRaft cluster")
-        from migrate.cli.directory_demo import story as directory_story
-
         options = DemoOptions(chosen.directory, chosen.kafka_home, Stage.DIRECTORIES, keep, load, chosen.executor)
-        return directory_story(options, ProgressLines())()
-    stage = next((one for one in MIGRATION if one.label == until), None)
-    if stage is None:
-        raise UsageWrong(f"there is no stage {until!r}: {', '.join(one.label for one in MIGRATION)}")
+        return DirectoryDemo(options, ProgressLines()).run()
+    stage = stage_named(until, MIGRATION)
     options = DemoOptions(chosen.directory, chosen.kafka_home, stage, keep, load, chosen.executor, chosen.secured)
     if rollback_from is not None:
         from migrate.cli.rollback_demo import story
@@ -274,3 +281,145 @@ def as_text(status: LabStatus) -> str:
         lines.append(f"  brokers {brokers}; {status.partitions} partitions, {status.not_whole} not whole")
     lines.append(f"  {'seeded' if status.seeded else 'not seeded yet'}")
     return "\n".join(lines)
+
+
+@lab.group("break", short_help="Break a disk, a broker, a controller or a link of the lab.")
+def break_() -> None:
+    """Break a part of the lab while it runs, to see what becomes of it.
+
+    `lab mend` takes it back.  Nothing of a disk is deleted: its folder waits as DIR.broken.
+    """
+
+
+@lab.group(short_help="Repair what `lab break` broke.")
+def mend() -> None:
+    """Repair what `lab break` broke."""
+
+
+# -- disks -------------------------------------------------------------------------------------------------------
+@break_.command("disk", short_help="Break a log directory of a broker.")
+@click.argument("broker", type=int)
+@click.argument("disk", type=int)
+@click.option(
+    "--how",
+    type=click.Choice(HOWS),
+    default=HOWS[0],
+    show_default=True,
+    help="gone: a file in its place. emptied: an empty folder. replaced: a new disk with another directory.id. "
+    "unreadable: all is there, and meta.properties cannot be read. read-only, full: a copy in memory (root).",
+)
+@dir_option
+def break_disk(broker: int, disk: int, how: str, directory: pathlib.Path) -> int:
+    """Break log directory DISK (its place in log.dirs, the first is 0) of broker BROKER.
+
+    A running broker notices within five seconds, when it writes its checkpoints: in migration mode it halts, in KRaft
+    mode it continues without the directory.
+    """
+    from migrate.lab import faults
+
+    folder = faults.break_disk(_open(directory), broker, disk, faults.DiskFault(how))
+    say(f"broken ({how}): {folder}")
+    say(f"its content waits in {faults.set_aside(folder)}")
+    say(f"repair: kraft-migrate lab mend disk {broker} {disk} --dir {directory}")
+    return 0
+
+
+@mend.command("disk", short_help="Put a broken disk's folder back, or a new disk in its place.")
+@click.argument("broker", type=int)
+@click.argument("disk", type=int)
+@click.option(
+    "--new", is_flag=True, help="A new, empty disk: `status` says what it needs. The old one stays aside as DIR.old."
+)
+@dir_option
+def mend_disk(broker: int, disk: int, new: bool, directory: pathlib.Path) -> int:
+    """Put the folder of log directory DISK of broker BROKER back, with everything that was in it.
+
+    Kafka takes a directory that failed back only when the broker starts again.
+    """
+    from migrate.lab import faults
+
+    found = _open(directory)
+    if new:
+        folder = faults.new_disk(found, broker, disk)
+        say(f"new and empty: {folder}")
+        say(f"what it needs: kraft-migrate status --inventory {found.inventory_path}")
+        return 0
+    folder = faults.repair_disk(found, broker, disk)
+    say(f"whole again: {folder}")
+    if isinstance(found.supervisor.state(faults.broker_name(found, broker)), Running):
+        words = f"lab break broker {broker} --dir {directory}`, then `lab mend broker {broker} --dir {directory}"
+        say(f"broker {broker} runs without it until it is started again: `{words}`")
+    return 0
+
+
+# -- processes ---------------------------------------------------------------------------------------------------
+def _process_commands(kind: str, killed: str, started: str) -> None:
+    """`break KIND` and `mend KIND`: kill that process, start it again."""
+
+    def names(number: int, directory: pathlib.Path) -> tuple[Lab, str]:
+        from migrate.lab import faults
+
+        found = _open(directory)
+        return found, (faults.broker_name if kind == "broker" else faults.controller_name)(found, number)
+
+    @break_.command(kind, help=killed)
+    @click.argument("number", metavar=kind.upper(), type=int)
+    @dir_option
+    def kill(number: int, directory: pathlib.Path) -> int:
+        from migrate.lab import faults
+
+        faults.break_process(*names(number, directory))
+        say(f"{kind} {number} was killed; repair: kraft-migrate lab mend {kind} {number} --dir {directory}")
+        return 0
+
+    @mend.command(kind, help=started)
+    @click.argument("number", metavar=kind.upper(), type=int)
+    @dir_option
+    def start(number: int, directory: pathlib.Path) -> int:
+        from migrate.lab import faults
+
+        faults.repair_process(*names(number, directory))
+        say(f"{kind} {number} is started; see kraft-migrate lab status --dir {directory}")
+        return 0
+
+
+_process_commands(
+    "broker",
+    "Kill broker BROKER (SIGKILL), as a host that loses power.",
+    "Start broker BROKER again, with the file that is there.",
+)
+_process_commands("controller", "Kill controller CONTROLLER (SIGKILL).", "Start controller CONTROLLER again.")
+
+
+# -- links -------------------------------------------------------------------------------------------------------
+@break_.command("link", short_help="Cut a broker off the controllers, or hold back some of its requests.")
+@click.argument("broker", type=int)
+@click.option(
+    "--hold",
+    "keys",
+    type=click.IntRange(0, 32767),
+    multiple=True,
+    metavar="KEY",
+    help="Hold back requests with that API key alone, 73 is AssignReplicasToDirs; repeatable. Without it: cut.",
+)
+@dir_option
+def break_link(broker: int, keys: tuple[int, ...], directory: pathlib.Path) -> int:
+    """Break the way of broker BROKER to the controllers.  The lab must have been made by `lab up --proxy`."""
+    from migrate.lab import faults
+
+    faults.break_link(_open(directory), broker, frozenset(keys))
+    what = f"requests with key {', '.join(map(str, keys))} are held back" if keys else "the link is cut"
+    say(f"broker {broker}: {what}; repair: kraft-migrate lab mend link {broker} --dir {directory}")
+    return 0
+
+
+@mend.command("link")
+@click.argument("broker", type=int)
+@dir_option
+def mend_link(broker: int, directory: pathlib.Path) -> int:
+    """Pass everything of broker BROKER on again, what was held back first."""
+    from migrate.lab import faults
+
+    faults.repair_link(_open(directory), broker)
+    say(f"broker {broker}: its requests reach the controllers")
+    return 0

@@ -8,9 +8,10 @@ import pathlib
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Final, TextIO
+from dataclasses import dataclass
+from typing import Any, Final, TextIO
 
 from rich.cells import cell_len
 from rich.console import Console, Group
@@ -18,9 +19,14 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from migrate.errors import MigrateError
+from migrate.cli.answers import as_json
+from migrate.cli.screen import say_page, say_text
+from migrate.errors import JournalDamaged, MigrateError
 from migrate.model.history import Event
+from migrate.model.inventory import Playbook
 from migrate.model.plan import Plan
+from migrate.model.ports import Clock
+from migrate.report.lines import fold
 from migrate.report.run_board import Board, Cell, board, lines
 from migrate.report.wording import plural, printable
 from migrate.run import journal as journals
@@ -35,7 +41,7 @@ Row = tuple[str, tuple[Cell, ...]]
 def board_table(found: Board, *, width: int, rows: int) -> Table:
     """The table, at most `width` characters wide and with at most `rows` rows; what has no room is counted in words.
 
-    Stages that are done give way first, then those furthest ahead; nodes under way or stopped are always shown.
+    Stages that are done give way first, then those furthest ahead; nodes in progress or stopped are always shown.
     """
     columns = _columns_that_fit(found, width)
     shown, folded = _rows_that_fit(found, max(rows, LEAST_ROWS))
@@ -106,6 +112,11 @@ def _place(row: Row) -> str:
     return "begun" if Cell.DONE in cells else "to come"
 
 
+def folded(said: Sequence[str], width: int) -> list[Text]:
+    """The lines, none of them cut; room is left for the `^C` that a terminal writes behind the last one."""
+    return [Text(piece) for line in said for piece in fold(printable(line), width - 4)]
+
+
 LOG: Final = logging.getLogger("migrate.cli")
 FRAME: Final = 6  # lines of the table's own: title, borders, heads, caption
 SPOKEN: Final = ("migrate", "migrate.manual")  # loggers whose handlers write to stderr
@@ -114,8 +125,15 @@ SPOKEN: Final = ("migrate", "migrate.manual")  # loggers whose handlers write to
 class LiveBoard:
     """What a `rich.live.Live` shows.  `hear` is called in the run's thread, `page` in Live's own."""
 
-    def __init__(self, plan: Plan, journal: pathlib.Path, now: Callable[[], float] = time.time) -> None:
-        self._plan, self._journal, self._now = plan, journal, now
+    def __init__(
+        self,
+        plan: Plan,
+        journal: pathlib.Path,
+        now: Callable[[], float] = time.time,
+        playbook: Playbook | None = None,
+        work: Callable[[], object] = str,
+    ) -> None:
+        self._plan, self._journal, self._now, self._playbook, self._work = plan, journal, now, playbook, work
         self._events: list[Event] = []
         self._board: Board | None = None
 
@@ -128,13 +146,13 @@ class LiveBoard:
             if event.number > len(self._events):
                 self._events = [known for known in self._before() if known.number < event.number]
             self._events.append(event)
-            self._board = board(self._plan, self._events)
+            self._board = board(self._plan, self._events, self._playbook)
         except Exception:
             LOG.debug("the board of event %d cannot be made", event.number, exc_info=True)
             self._board = None
 
     def page(self, console: Console) -> Group:
-        """Lines and table, cut to the terminal's size."""
+        """Lines and table, within the terminal's size."""
         found = self._board
         try:
             return Group() if found is None else self._drawn(found, console)
@@ -143,10 +161,14 @@ class LiveBoard:
             return Group()
 
     def _drawn(self, found: Board, console: Console) -> Group:
-        said = [Text(printable(line)) for line in lines(found, self._now())]
-        taken = sum(max(1, -(-line.cell_len // max(console.width, 1))) for line in said)
-        table = board_table(found, width=console.width, rows=console.height - taken - FRAME)
-        return Group(table, *said)
+        looks = str(self._work()) if found.over is None else ""
+        told = [*lines(found, self._now()), *([f"looks    {looks}"] if looks else ())]
+        for shown in (told, [line for line in told if not line.startswith("then ")]):
+            said = folded(shown, console.width)
+            rows = console.height - 1 - len(said) - FRAME
+            if rows >= LEAST_ROWS:
+                return Group(board_table(found, width=console.width, rows=rows), *said)
+        return Group(*said[: console.height - 1])  # a picture higher than the terminal would be left there twice
 
     def _before(self) -> tuple[Event, ...]:
         try:
@@ -179,3 +201,99 @@ def _log_to(old: TextIO, new: TextIO) -> None:
         for handler in logging.getLogger(name).handlers:
             if isinstance(handler, logging.StreamHandler) and handler.stream is old:
                 handler.setStream(new)
+
+
+TICK: Final = 1.0  # seconds between two looks at the journal's size
+LOOK: Final = 30.0  # seconds between two looks at the cluster
+WATCHED_FRAME: Final = 8  # lines of the screen that are neither the cluster's, nor the run's, nor rows of the table
+MOVING: Final = ("time",)  # keys of an answer that change without anything having happened
+
+
+@dataclass(slots=True)
+class RunFile:
+    """The newest run of a folder of runs, read again only when its journal grew."""
+
+    runs: pathlib.Path
+    playbook: Playbook | None = None
+    _seen: tuple[pathlib.Path, int] | None = None
+    _board: Board | None = None
+
+    def read(self) -> Board | None:
+        """The board of the newest run; None where there is none, or where its plan cannot be read."""
+        from migrate.cli.planning import load_plan
+
+        found = [(path.stat().st_mtime, path) for path in self.runs.glob("*/journal.jsonl")]
+        if not found:
+            return None
+        path = max(found)[1]
+        now = (path, path.stat().st_size)
+        if now != self._seen:
+            self._seen = now
+            try:
+                plan = load_plan(path.parent / "plan.json")
+                ours = self.playbook is not None and plan.playbook_sha256 == self.playbook.sha256
+                self._board = board(plan, journals.read(path).events, self.playbook if ours else None)
+            except (JournalDamaged, MigrateError):
+                self._board = None
+        return self._board
+
+
+def watch(
+    look: Callable[[], Mapping[str, Any]],
+    as_text: Callable[[Mapping[str, Any]], str],
+    run: RunFile,
+    clock: Clock,
+    *,
+    output: str,
+    turns: int | None = None,
+) -> None:
+    """Look again and again until Ctrl-C, or for so many `turns`."""
+    console = Console(highlight=False)
+    if output == "text" and console.is_terminal:
+        with Live(console=console, refresh_per_second=1, auto_refresh=False) as live:
+            for answer, found in _turns(look, run, clock, turns):
+                live.update(page(answer, as_text, found, time.time(), console.size), refresh=True)
+        return
+    last: object = None
+    for answer, found in _turns(look, run, clock, turns):
+        said = {key: value for key, value in answer.items() if key not in MOVING}
+        now = (said, None if found is None else (found.state, found.now, found.waiting, found.done))
+        if now == last:
+            continue
+        last = now
+        if output == "json":
+            told = {**answer, "run": None if found is None else lines(found, time.time())}
+            say_page(as_json("status", told, None))
+        else:
+            say_text("\n".join([as_text(answer), *([] if found is None else lines(found, time.time()))]))
+
+
+def _turns(look: Callable[[], Mapping[str, Any]], run: RunFile, clock: Clock, turns: int | None) -> Any:
+    """The cluster's answer, at most half a minute old, and the run's board, each second."""
+    answer, looked, number = look(), clock.monotonic(), 0
+    while True:
+        yield answer, run.read()
+        number += 1
+        if turns is not None and number >= turns:
+            return
+        clock.sleep(TICK)
+        if clock.monotonic() - looked >= LOOK:
+            answer, looked = look(), clock.monotonic()
+
+
+def page(
+    answer: Mapping[str, Any],
+    as_text: Callable[[Mapping[str, Any]], str],
+    found: Board | None,
+    now: float,
+    size: tuple[int, int],
+) -> Group:
+    """The whole screen, `size` characters wide and high: the cluster, the run's table, what it does and waits for."""
+    text = "\n".join(piece.plain for piece in folded(as_text(answer).split("\n"), size[0]))
+    parts: list[Any] = [Text(text)]
+    if found is not None:
+        said = folded(lines(found, now), size[0])
+        table = board_table(found, width=size[0], rows=size[1] - text.count("\n") - len(said) - WATCHED_FRAME)
+        parts += [Text(""), table, *said]
+    parts.append(Text("Ctrl-C ends the watching, not the run", style="dim"))
+    return Group(*parts)

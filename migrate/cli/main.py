@@ -2,60 +2,64 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
+import inspect
 import logging
 import os
+import pathlib
+import re
 import sys
 from typing import Final
 
 import click
 
 from migrate import __version__
-from migrate.cli.errors import EXIT_USAGE, error_handler
-from migrate.cli.manual import epilog
+from migrate.cli.answers import print_answer
+from migrate.cli.errors import EXIT_USAGE, ended_by, error_handler
+from migrate.cli.examples import epilog
+from migrate.cli.screen import COLOR, ProgressLine, say
+from migrate.errors import UsageWrong
+from migrate.report.lines import WIDEST
 
+GROUPS: Final = {  # in the order of use
+    "Look": ("doctor", "inventory", "playbook", "assess", "fleet", "status", "diff", "directories", "metadata"),
+    "Change": ("plan", "approve", "apply", "control", "manual", "rollback", "unlock"),
+    "Records": ("report", "bundle", "backup"),
+    "Help": ("explain", "help", "completion", "lab"),
+}
 # name -> (module, attribute, one line of help): nothing is imported until a command runs, so that --help is quick
 COMMANDS: Final = {
-    "lab": ("migrate.cli.lab", "lab", "Run a real test cluster on this host: up, demo, break, mend, ..."),
+    "doctor": ("migrate.cli.doctor", "doctor", "Check this host's prerequisites."),
     "inventory": ("migrate.cli.inventory", "inventory", "Write an inventory of a running cluster: init."),
+    "playbook": ("migrate.cli.playbook", "playbook", "Playbooks: lint, schema, show."),
     "assess": ("migrate.cli.assess", "assess", "Assess a cluster, read-only: findings, with causes and fixes."),
+    "fleet": ("migrate.cli.fleet", "fleet", "Assess or compare many clusters at once: assess, diff."),
+    "status": ("migrate.cli.status", "status", "Show how far the migration is, and the next command."),
+    "diff": ("migrate.cli.diff", "diff", "Compare ZooKeeper with KRaft, field by field."),
+    "directories": ("migrate.cli.directories", "directories", "Log directories: show, verify, rescue, ..."),
+    "metadata": ("migrate.cli.metadata", "metadata", "Read KRaft metadata files: dump, image, export."),
     "plan": ("migrate.cli.plan", "plan", "Plan every change without making any."),
+    "approve": ("migrate.cli.approve", "approve", "Approve one saved plan, optionally with a signature."),
     "apply": ("migrate.cli.apply", "apply", "Apply a saved plan, with a proof after every step."),
+    "control": ("migrate.cli.control", "control", "Control a run in progress: pause, resume, hold-after, abort, show."),
+    "manual": ("migrate.cli.manual", "manual", "Manual executor: look, show, could-not."),
     "rollback": (
         "migrate.cli.rollback",
         "rollback",
         "Roll back to ZooKeeper mode, or remove added directories: plan, apply.",
     ),
-    "approve": ("migrate.cli.approve", "approve", "Approve one saved plan, optionally with a signature."),
-    "control": ("migrate.cli.control", "control", "Control a run in progress: pause, resume, hold-after, abort, show."),
-    "manual": (
-        "migrate.cli.instructions",
-        "manual",
-        "Manual executor: look, show, could-not.",
-    ),
-    "status": ("migrate.cli.status", "status", "Show how far the migration is, and the next command."),
-    "diff": ("migrate.cli.diff", "diff", "Compare ZooKeeper with KRaft, field by field."),
-    "fleet": ("migrate.cli.fleet", "fleet", "Assess or compare many clusters at once: assess, diff."),
-    "directories": (
-        "migrate.cli.directories",
-        "directories",
-        "Log directories: show, verify, rescue, ...",
-    ),
-    "metadata": ("migrate.cli.metadata", "metadata", "Read KRaft metadata files: dump, image, export."),
-    "bundle": (
-        "migrate.cli.bundle",
-        "bundle",
-        "Save all that was observed in one file, without secrets.",
-    ),
-    "backup": ("migrate.cli.backup", "backup", "Back up the ZooKeeper tree: create, show, diff, restore."),
-    "report": ("migrate.cli.report", "report", "Write a run's report, and export and verify its evidence."),
-    "playbook": ("migrate.cli.playbook", "playbook", "Playbooks: lint, schema, show."),
-    "explain": ("migrate.cli.explain", "explain", "Explain a finding or an error by its code."),
-    "completion": ("migrate.cli.completion", "completion", "Print a shell completion script."),
     "unlock": ("migrate.cli.unlock", "unlock", "Show the lock's owner; remove the lock of a dead owner by its id."),
-    "doctor": ("migrate.cli.doctor", "doctor", "Check this host's prerequisites."),
+    "report": ("migrate.cli.report", "report", "Write a run's report, and export and verify its evidence."),
+    "bundle": ("migrate.cli.bundle", "bundle", "Save all that was observed in one file, without secrets."),
+    "backup": ("migrate.cli.backup", "backup", "Back up the ZooKeeper tree: create, show, diff, restore."),
+    "explain": ("migrate.cli.explain", "explain", "Explain a finding or an error by its code."),
+    "help": ("migrate.cli.completion", "show_help", "Show the help of a command."),
+    "completion": ("migrate.cli.completion", "completion", "Print a shell completion script."),
+    "lab": ("migrate.cli.lab", "lab", "Run a real test cluster on this host: up, demo, break, mend, ..."),
 }
 OURS_ALONE: Final = 0o077
+WORDS: Final = "migrate.cli.main.words"
 HELP_NAMES: Final = ["-h", "--help"]
 EXIT_CODES: Final = "Exit codes of every command: 0 done, 1 error, 64 wrong usage, 130 interrupted."
 
@@ -77,10 +81,68 @@ class LazyGroup(click.Group):
         _dress(command, cmd_name)
         return command
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Keep the words of the command line, which name the command where an answer or an error is printed."""
+        ctx.meta[WORDS] = tuple(args)
+        return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the command, then print its answer for programs, or the error as one."""
+        words: tuple[str, ...] = ctx.meta[WORDS]
+        try:
+            self._refuse_files(ctx, words)
+            code = super().invoke(ctx)
+        except BaseException as error:
+            print_answer(ctx, self._path(ctx, words), words, *ended_by(error))
+            raise
+        print_answer(ctx, self._path(ctx, words), words, code if isinstance(code, int) else 0)
+        return code
+
+    def _path(self, ctx: click.Context, words: tuple[str, ...]) -> str:
+        """The command that the words name, such as `directories verify`; "" where they name none."""
+        found: list[str] = []
+        group: click.Command | None = self
+        for word in words:
+            if isinstance(group, click.Group) and (inner := group.get_command(ctx, word)) is not None:
+                found.append(word)
+                group = inner
+        return " ".join(found)
+
+    def _refuse_files(self, ctx: click.Context, words: tuple[str, ...]) -> None:
+        """UsageWrong where a file of a known kind stands in the place of a command."""
+        group: click.Command | None = self
+        for number, word in enumerate(words):
+            if not isinstance(group, click.Group):
+                return
+            if (inner := group.get_command(ctx, word)) is not None:
+                group = inner
+            elif not word.startswith("-") and (path := pathlib.Path(word)).is_file():
+                from migrate.playbook.document import PLAYBOOK, read_kind
+
+                if (kind := read_kind(path)) is not None:
+                    back = kind == PLAYBOOK and words[number - 1 : number] == ("rollback",)
+                    raise UsageWrong(
+                        f"this is {kind.name}, not a command",
+                        where=word,
+                        why=kind.why,
+                        next_step=f"kraft-migrate rollback plan {word}" if back else kind.used(path),
+                    )
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
         """The list of commands, without importing them."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, _, text) in COMMANDS.items()])
+        for group, names in GROUPS.items():
+            with formatter.section(group):
+                formatter.write_dl([(f"{name:<11}", COMMANDS[name][2]) for name in names])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does; for a mistyped command, those that are like it are named."""
+        if args[0] not in COMMANDS and not args[0].startswith("-") and not ctx.resilient_parsing:
+            close = difflib.get_close_matches(args[0], COMMANDS)
+            hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
+            raise click.UsageError(f"No such command {args[0]!r}.{hint}", ctx)
+        return super().resolve_command(ctx, args)
 
 
 def _dress(command: click.Command, path: str) -> None:
@@ -90,13 +152,44 @@ def _dress(command: click.Command, path: str) -> None:
     if isinstance(command, click.Group):
         for name, inner in command.commands.items():
             _dress(inner, f"{path} {name}")
+    elif not any(entry.name == "verbose" for entry in command.params):
+        command.params += EVERYWHERE
+    if not command.short_help:  # whole: click would cut it
+        sentence = re.split(r"(?<=\.)\s", inspect.cleandoc(command.help or ""), maxsplit=1)[0]
+        command.short_help = " ".join(sentence.split())
+
+
+def _keep_color(_: click.Context, __: click.Parameter, value: str | None) -> None:
+    if value is not None:
+        os.environ[COLOR] = value  # for the processes that it starts, too
+
+
+def _keep_verbose(_: click.Context, __: click.Parameter, value: bool) -> None:
+    if value:
+        _say_more("migrate", logging.DEBUG)
+
+
+COLOR_WHEN: Final = click.Choice(["auto", "always", "never"])
+EVERYWHERE: Final = (  # hidden: they mean what they mean before the command
+    click.Option(["--verbose", "-v"], is_flag=True, hidden=True, expose_value=False, callback=_keep_verbose),
+    click.Option(["--color"], type=COLOR_WHEN, hidden=True, expose_value=False, callback=_keep_color),
+)
 
 
 @click.group(
-    cls=LazyGroup, context_settings={"help_option_names": HELP_NAMES, "max_content_width": 110}, epilog=EXIT_CODES
+    cls=LazyGroup, context_settings={"help_option_names": HELP_NAMES, "max_content_width": WIDEST}, epilog=EXIT_CODES
 )
 @click.version_option(__version__, prog_name="kraft-migrate")
-@click.option("--verbose", "-v", is_flag=True, help="Verbose output, with tracebacks of errors.")
+@click.option(
+    "--verbose", "-v", is_flag=True, help="Verbose output, with tracebacks of errors; may follow the command, too."
+)
+@click.option(
+    "--color",
+    type=COLOR_WHEN,
+    expose_value=False,
+    callback=_keep_color,
+    help="Colour the output: auto (the default) on a terminal, unless NO_COLOR is set; may follow the command, too.",
+)
 @click.option("--no-kernels", is_flag=True, help="Plain Python only, no compiled loops (KRAFT_MIGRATE_KERNELS=off).")
 @click.option(
     "--no-class-archive", is_flag=True, help="Start Spark without its class archive (KRAFT_MIGRATE_CLASS_ARCHIVE=off)."
@@ -129,7 +222,6 @@ def _raise_limits(raised: tuple[str, ...]) -> None:
     """For this command; UsageWrong for a kind or size that is none."""
     if not raised:
         return
-    from migrate.errors import UsageWrong
     from migrate.model import limits
 
     for text in raised:
@@ -144,7 +236,8 @@ class _Printable(logging.Formatter):
     """Names in a message come from whoever could write into the cluster: no line of them passes for one of ours."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """One line, its own later ones indented."""
+        """One line, its own later ones indented, in the place of the line of progress."""
+        ProgressLine.clear()
         from migrate.report.wording import hanging
 
         return hanging(super().format(record), " " * 9)
@@ -168,6 +261,11 @@ def main() -> None:
     with error_handler(verbose="-v" in sys.argv[1:] or "--verbose" in sys.argv[1:]):
         try:
             code = cli.main(standalone_mode=False)
+        except click.NoSuchOption as error:
+            error.show()
+            if error.option_name in ("--dry-run", "--check"):
+                say("`kraft-migrate plan` is the dry run: it changes nothing.", err=True)
+            sys.exit(EXIT_USAGE)
         except click.UsageError as error:
             error.show()
             sys.exit(EXIT_USAGE)

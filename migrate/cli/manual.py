@@ -1,269 +1,109 @@
-"""What a manual page has besides synopsis and options: examples, and the files a command reads and writes.
-
-Shown at the end of each `--help`, and in docs/commands.md; tests hold that each example is a line that is taken.
-"""
+"""`manual`: hosts that only people may touch: what is waited for, how a node is looked at, and `could not`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Final
+import pathlib
+from typing import TYPE_CHECKING
 
-PROGRAM: Final = "kraft-migrate"
+import click
 
+from migrate.cli.answers import give_answer
+from migrate.cli.errors import EXIT_OK
+from migrate.cli.options import FILE, output_option
+from migrate.cli.screen import say, say_text
+from migrate.errors import UsageWrong
+from migrate.model.outcome import Unknown
 
-@dataclass(frozen=True, slots=True)
-class Manual:
-    """`examples`: the words behind the program's name, and what they are for; `files`: a path, and what it is."""
+if TYPE_CHECKING:
+    from migrate.hosts.manual.instructions import Desk
 
-    examples: tuple[tuple[str, str], ...]
-    files: tuple[tuple[str, str], ...] = ()
-
-
-RUN_FILES: Final = (
-    ("RUNS/PLAN/plan.json", "the saved plan; RUNS is the inventory's `runs`, PLAN the fingerprint's beginning"),
-    ("RUNS/PLAN/journal.jsonl", "every step, effect, wait and proof; never edited"),
-    ("RUNS/PLAN/backup/", "ZooKeeper's tree and every file of before"),
-    ("RUNS/PLAN/report.html, .md, .json", "written however the run ends"),
-    ("RUNS/lock", "held while a run acts"),
+inventory_option = click.option(
+    "--inventory",
+    "-i",
+    required=True,
+    type=FILE,
+    help="The inventory; its executor must be manual.",
 )
-LAB_FILES: Final = (("DIR/", "the whole cluster: data, logs, inventory.yaml, playbook.yaml, runs/"),)
-PLAYBOOK_READ: Final = (("PLAYBOOK", "read, with the inventory that it names; nothing is written"),)
-FLEET_READ: Final = (("FLEET", "read, with the inventories, playbooks and bundles that it names"),)
-LOOK: Final = PLAYBOOK_READ
-WISH: Final = (("RUNS/PLAN/control.json", "the request, read by the run before every step"),)
-
-MANUALS: Final[Mapping[str, Manual]] = {
-    "lab up": Manual((("lab up --dir lab", "in ZooKeeper mode, three log directories per broker"),), LAB_FILES),
-    "lab seed": Manual((("lab seed --dir lab", "topics, records, quotas, ACLs, SCRAM users, configs"),), LAB_FILES),
-    "lab status": Manual((("lab status --dir lab", "each process: running or not, pid, ports"),), LAB_FILES),
-    "lab down": Manual((("lab down --dir lab", "stop all of it; the folder stays"),), LAB_FILES),
-    "lab demo": Manual(
-        (
-            ("lab demo", "the whole migration, in ./kraft-migrate-lab"),
-            ("lab demo --dir look --until hybrid", "stop in the middle, the cluster runs on"),
-            ("lab demo --rollback-from half-kraft-mode", "there, back, and there again"),
-        ),
-        LAB_FILES,
-    ),
-    "lab break broker": Manual((("lab break broker 1 --dir lab", "kill it (SIGKILL)"),), LAB_FILES),
-    "lab break controller": Manual((("lab break controller 3000 --dir lab", "kill it (SIGKILL)"),), LAB_FILES),
-    "lab break disk": Manual(
-        (("lab break disk 1 2 --dir lab", "the third log directory (the first is 0)"),), LAB_FILES
-    ),
-    "lab break link": Manual((("lab break link 1 --dir lab", "cut broker 1 off from the controllers"),), LAB_FILES),
-    "lab mend broker": Manual((("lab mend broker 1 --dir lab", "start it again"),), LAB_FILES),
-    "lab mend controller": Manual((("lab mend controller 3000 --dir lab", "start it again"),), LAB_FILES),
-    "lab mend disk": Manual((("lab mend disk 1 2 --dir lab --new", "an empty disk in its place"),), LAB_FILES),
-    "lab mend link": Manual((("lab mend link 1 --dir lab", "let broker 1 through again"),), LAB_FILES),
-    "inventory init": Manual(
-        (("inventory init --zookeeper zk1:2181/kafka --output inventory.yaml", "then fill in what is marked"),),
-        (("inventory.yaml", "written where there is no such file; it is never overwritten"),),
-    ),
-    "assess": Manual(
-        (
-            ("assess --zookeeper zk1:2181,zk2:2181/kafka", "a first look, from a connect string alone"),
-            ("assess playbook.yaml --html assess.html", "everything that the inventory reaches, as a page too"),
-            ("assess --from-bundle cluster.tar.gz", "far from the cluster, from what was kept of it"),
-        ),
-        (("--html, --markdown FILE", "written; nothing else is"), *PLAYBOOK_READ),
-    ),
-    "plan": Manual(
-        (
-            ("plan playbook.yaml", "every step up to the playbook's last stage"),
-            ("plan playbook.yaml --to copy", "up to a stage"),
-            ("plan playbook.yaml --stage finalize --output json", "one stage, for another program"),
-        ),
-        (RUN_FILES[0], ("--out FILE", "the plan once more")),
-    ),
-    "apply": Manual(
-        (
-            ("apply runs/1a2b3c4d/plan.json", "exactly that plan; the same command resumes after any stop"),
-            ("apply runs/1a2b3c4d/plan.json --json-lines", "each event for a program, on stdout"),
-        ),
-        RUN_FILES,
-    ),
-    "rollback plan": Manual(
-        (
-            ("rollback plan playbook.yaml --out back.json", "the rollback from the cluster's current state"),
-            ("rollback plan playbook.yaml --discard-differences", "the same; what ZooKeeper lacks by now is given up"),
-        ),
-        (RUN_FILES[0], ("--out FILE", "the plan once more")),
-    ),
-    "rollback apply": Manual(
-        (("rollback apply back.json --confirm FINGERPRINT", "the plan's last line has the fingerprint"),), RUN_FILES
-    ),
-    "approve": Manual(
-        (
-            ("approve runs/1a2b3c4d/plan.json --as alice --sign ~/.ssh/id_ed25519", "a signed approval of that plan"),
-            ("approve runs/1a2b3c4d/plan.json --stage finalize --comment seen", "for one stage alone"),
-        ),
-        (("RUNS/PLAN/approvals/", "one file per approval; --out FILE writes it elsewhere, to be carried there"),),
-    ),
-    "control pause": Manual(
-        (('control pause runs/1a2b3c4d --reason "look at broker 0"', "wait at the next parking point"),),
-        WISH,
-    ),
-    "control resume": Manual((("control resume runs/1a2b3c4d", "clear all requests"),), WISH),
-    "control abort": Manual((("control abort runs/1a2b3c4d", "end there"),), WISH),
-    "control hold-after": Manual(
-        (("control hold-after runs/1a2b3c4d hybrid", "compare, then wait for a person"),),
-        WISH,
-    ),
-    "control show": Manual((("control show runs/1a2b3c4d", "what is requested"),), WISH),
-    "manual look": Manual(
-        (("manual look -i inventory.yaml", "render how each node is looked at; bring the answers back"),),
-        (("RUNS/manual/look-NODE/", "what goes to that node's host"),),
-    ),
-    "manual show": Manual((("manual show -i inventory.yaml", "the instruction that a run waits for"),)),
-    "manual could-not": Manual(
-        (('manual could-not -i inventory.yaml --reason "the disk is full"', "the run stops, with that reason"),),
-        (("RUNS/manual/NN-NODE-EFFECT/could-not", "the reason, read by the run"),),
-    ),
-    "status": Manual(
-        (
-            ("status playbook.yaml", "where the cluster stands, what a wait is for, and the next command"),
-            ("status playbook.yaml --watch", "again and again, with the board of the newest run"),
-        ),
-        PLAYBOOK_READ,
-    ),
-    "diff": Manual(
-        (
-            ("diff playbook.yaml", "now, at one metadata offset"),
-            ("diff playbook.yaml --parquet rows", "with every row as Parquet, for a look of one's own"),
-            ("diff playbook.yaml --spark-master spark://spark1:7077", "computed on another Spark (docs/spark.md)"),
-        ),
-        (("--parquet FOLDER", "written; nothing else is"), *PLAYBOOK_READ),
-    ),
-    "fleet assess": Manual(
-        (
-            ("fleet assess fleet.yaml --html fleet.html", "every cluster, on one page"),
-            ("fleet assess fleet.yaml --only orders", "one of them"),
-        ),
-        (("--html FILE", "written; nothing else is"), *FLEET_READ),
-    ),
-    "fleet diff": Manual(
-        (("fleet diff fleet.yaml --at-once 2", "two at once, in one Spark session"),),
-        (("--html FILE", "written; nothing else is"), *FLEET_READ),
-    ),
-    "directories show": Manual((("directories show playbook.yaml", "each one: id, state, replicas"),), LOOK),
-    "directories inspect": Manual(
-        (
-            (
-                "directories inspect /data/d1 /data/d2 --mode kraft --cluster-id ID --node-id 1",
-                "would it start?",
-            ),
-        ),
-        (("DIRECTORY/meta.properties", "read, as Kafka reads it when it starts"),),
-    ),
-    "directories verify": Manual((("directories verify playbook.yaml", "every replica against its disk"),), LOOK),
-    "directories assign": Manual(
-        (
-            ("directories assign 4 playbook.yaml", "what would be sent for broker 4"),
-            ("directories assign 4 playbook.yaml --yes", "send it"),
-        ),
-        (("RUNS/lock", "held while it is sent"), *PLAYBOOK_READ),
-    ),
-    "directories rescue": Manual(
-        (
-            ("directories rescue playbook.yaml", "dead directories, and what hangs on them"),
-            ("directories rescue playbook.yaml --yes", "have Kafka fail over what hangs"),
-        ),
-        (("RUNS/lock", "held while it is sent"), *PLAYBOOK_READ),
-    ),
-    "directories collector": Manual(
-        (("directories collector > collect_disks.py", "to be run on hosts that this one may not reach"),)
-    ),
-    "metadata dump": Manual((("metadata dump /var/lib/kafka-meta/__cluster_metadata-0", "each record a line"),)),
-    "metadata image": Manual(
-        (("metadata image /var/lib/kafka-meta --kind topics", "the state that the records add up to"),)
-    ),
-    "metadata export": Manual(
-        (("metadata export /var/lib/kafka-meta --to image", "a Parquet file a kind"),),
-        (("--to FOLDER", "appears whole or not at all"),),
-    ),
-    "metadata compare": Manual(
-        (
-            (
-                "metadata compare /var/lib/kafka-meta --zookeeper-files /var/lib/zookeeper",
-                "do the two agree, and if not, on which topics",
-            ),
-        ),
-    ),
-    "bundle create": Manual(
-        (("bundle create cluster.tar.gz playbook.yaml", "everything that was seen, without secrets"),),
-        (("FILE", "written with mode 0600; never overwritten"),),
-    ),
-    "bundle show": Manual((("bundle show cluster.tar.gz", "what is in it, and what could not be seen"),)),
-    "backup create": Manual(
-        (("backup create tree.jsonl.gz playbook.yaml", "ZooKeeper's tree: data, versions, ACLs"),),
-        (("FILE", "written with mode 0600; it holds secrets as ZooKeeper does"),),
-    ),
-    "backup show": Manual((("backup show tree.jsonl.gz --path /config/topics", "a part of it"),)),
-    "backup diff": Manual((("backup diff tree.jsonl.gz playbook.yaml", "what a restore would change"),), PLAYBOOK_READ),
-    "backup restore": Manual(
-        (("backup restore tree.jsonl.gz playbook.yaml --path /config/topics/orders", "shown; --confirm does it"),),
-        (("RUNS/restore-*/", "the journal of the restore"), ("RUNS/lock", "held while it writes")),
-    ),
-    "report write": Manual(
-        (("report write runs/1a2b3c4d", "that run's report again, from its journal"),),
-        (("RUN/report.html, .md, .json", "written"),),
-    ),
-    "report evidence": Manual(
-        (("report evidence runs/1a2b3c4d --sign ~/.ssh/id_ed25519", "what proves how the run went"),),
-        (("RUN/evidence-PLAN.tar", "plan, approvals, journal, reports, each by its SHA-256"),),
-    ),
-    "report verify": Manual((("report verify runs/1a2b3c4d/evidence-1a2b3c4d.tar", "is it whole, and of whom?"),)),
-    "playbook lint": Manual((("playbook lint playbook.yaml inventory.yaml", "every problem, with line and column"),)),
-    "playbook schema": Manual((("playbook schema > playbook.schema.json", "JSON Schema, for an editor"),)),
-    "playbook show": Manual((("playbook show playbook.yaml", "every default, each window's next opening"),)),
-    "explain": Manual((("explain B-ZKN-01 E-JAVA-01", "these codes"), ("explain --all", "every code in a line"))),
-    "unlock": Manual(
-        (
-            ("unlock playbook.yaml", "who holds the lock, and does it live?"),
-            ("unlock playbook.yaml --id LOCK", "remove exactly that one, of a dead owner"),
-        ),
-        PLAYBOOK_READ,
-    ),
-    "doctor": Manual(
-        (
-            ("doctor", "Java, Kafka's jars, memory, disk"),
-            ("doctor --inventory inventory.yaml --hosts", "does each host take every command of a run?"),
-            ("doctor --inventory inventory.yaml --rights", "what our identities lack, and what they may beyond need"),
-            ("doctor --inventory inventory.yaml --host-setup kafka-1 > setup.sh", "the script that root runs there"),
-        ),
-        (("~/.cache/kraft-migrate/", "Kafka's jars, fetched once and checked"),),
-    ),
-    "completion": Manual(
-        (
-            ("completion bash > ~/.local/share/bash-completion/completions/kraft-migrate", "for bash"),
-            ('completion zsh > "${fpath[1]}/_kraft-migrate"', "for zsh"),
-        )
-    ),
-}
 
 
-def examples(path: str) -> list[str]:
-    """The examples of the command with that path, each with its comment above it."""
-    known = MANUALS.get(path)
-    found = () if known is None else known.examples
-    return [text for line, what in found for text in (f"# {what}", f"{PROGRAM} {line}")]
+@click.group()
+def manual() -> None:
+    """Instructions for people, where the inventory's executor is `manual`.
+
+    `apply` renders each effect into RUNS/manual/NN-NODE-EFFECT/ and waits until what it asks is seen.
+    """
 
 
-def epilog(path: str, exit_codes: str) -> str:
-    """The end of its help, in click's mark-up: examples, files, exit codes."""
-    return "\n\n".join(filter(None, (*_sections(path), exit_codes)))
+def _desk(path: pathlib.Path) -> Desk:
+    from migrate.hosts.manual.instructions import Desk
+    from migrate.playbook.load import load_inventory
+
+    inventory = load_inventory(path)
+    if inventory.executor != "manual":
+        raise UsageWrong(f"its executor is {inventory.executor}: no person is instructed", where=str(path))
+    return Desk(inventory)
 
 
-def _sections(path: str) -> Iterator[str]:
-    known = MANUALS.get(path)
-    if known is None:
-        return
-    yield _kept("Examples:", (f"  {line}" for line in examples(path)))
-    if known.files:
-        yield _kept("Files:", (line for name, what in known.files for line in (f"  {name}", f"      {what}")))
+@manual.command()
+@inventory_option
+def look(inventory: pathlib.Path) -> int:
+    """Render how the collector is run on each node's host; `plan` and `assess` need its answers in the inbox.
+
+    Nothing is changed by it. To be done again whenever newer answers are wanted; where an instruction was given, its
+    own line of the collector is the one to run.
+    """
+    desk = _desk(inventory)
+    for node in desk.inventory.nodes:
+        say(f"node {int(node.id)} at {node.host}: {desk.ask_to_look(node.id)}")
+    say(f"answers go into {desk.inbox.folder}")
+    return EXIT_OK
 
 
-def _kept(title: str, lines: Iterator[str]) -> str:
-    """A paragraph whose line ends click keeps."""
-    return "\n".join(["\b", title, *lines])
+@manual.command()
+@inventory_option
+@output_option
+def show(inventory: pathlib.Path, output: str) -> int:
+    """Which instruction is waited for, which metadata logs are to be brought, and which nodes' answers are missing."""
+    from migrate.hosts.manual.instructions import ManualMetadata
+
+    desk = _desk(inventory)
+    waiting = desk.open()
+    answers = {int(node.id): desk.answer(node.id) for node in desk.inventory.nodes}
+    absent = {node: answer.reason for node, answer in answers.items() if isinstance(answer, Unknown)}
+    logs = ManualMetadata(desk).requests()
+    if output == "json":
+        found = None if waiting is None else {
+            "id": waiting.id, "node": int(waiting.node), "host": waiting.host, "what": waiting.what,
+            "since": waiting.since, "folder": str(waiting.folder), "must_be_seen": [p.text() for p in waiting.proofs],
+        }  # fmt: skip
+        told = {"open": found, "unknown_nodes": absent, "logs_to_bring": [str(folder) for folder in logs]}
+        give_answer(told)
+        return EXIT_OK
+    text = "no instruction is open"
+    if waiting is not None:
+        text = (waiting.folder / "README.txt").read_text(encoding="utf-8", errors="backslashreplace")
+    say_text(text)
+    for folder in logs:
+        say(f"a metadata log is to be brought: {folder / 'README.txt'}")
+    for reason in absent.values():
+        say(reason)
+    return EXIT_OK
+
+
+@manual.command("could-not")
+@inventory_option
+@click.option("--reason", required=True, metavar="TEXT", help="The reason, for the journal and the report.")
+def could_not(inventory: pathlib.Path, reason: str) -> int:
+    """Say that the open instruction cannot be carried out: the run stops with E-MAN-01 and this reason.
+
+    Run again, `apply` renders the instruction anew; until the collector's answer to the old one is in the inbox, what
+    was done of it is unknown.
+    """
+    waiting = _desk(inventory).open()
+    if waiting is None:
+        raise UsageWrong("no instruction is open", where=str(inventory))
+    if not reason.strip():
+        raise UsageWrong("a reason of blanks is none")
+    waiting.refuse(reason.strip())
+    say(f"{waiting.id}: {waiting.what}: could not: {reason.strip()}")
+    return EXIT_OK

@@ -5,7 +5,6 @@ And against ZooKeeper's files (compare).
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Callable, Iterable
@@ -14,10 +13,18 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from migrate.cli.options import output_option
-from migrate.cli.outputs import OUTPUT_FOLDER
-from migrate.cli.screen import say, say_page
-from migrate.report.metadata_image import KINDS
+from migrate.cli.answers import give_answer
+from migrate.cli.options import OUTPUT_FOLDER, output_option
+from migrate.cli.screen import ProgressLine, say
+from migrate.model.secrets import Digester
+from migrate.report.metadata_text import (
+    KINDS,
+    agreement_json,
+    agreement_lines,
+    agreement_notes,
+    image_json,
+    image_lines,
+)
 
 if TYPE_CHECKING:
     from migrate.observe.metadata_files import MetadataRead
@@ -63,10 +70,10 @@ def directories_options(command: F) -> F:
 
 
 def _read(paths: tuple[Path, ...], at: int | None, high_watermark: int | None) -> MetadataRead:
-    from migrate.model.secrets import Digester
     from migrate.observe.metadata_files import read_metadata
 
-    return read_metadata(paths, Digester(), at=at, high_watermark=high_watermark)
+    with ProgressLine.showing(lambda: "decoding the metadata"):
+        return read_metadata(paths, Digester(), at=at, high_watermark=high_watermark)
 
 
 @metadata.command()
@@ -82,11 +89,9 @@ def image(
     fewer the tail is unproven, and the answer says so.  Counts come first.  Secrets are shown as digests that are equal
     for equal secrets within one answer.
     """
-    from migrate.report.metadata_image import image_json, image_lines
-
     found = _read(paths, at, high_watermark)
     if output == "json":
-        _print([json.dumps(image_json(found.view, kinds, found.notes), indent=1)])
+        give_answer(image_json(found.view, kinds, found.notes))
     else:
         _print(image_lines(found.view, kinds, found.notes))
 
@@ -102,8 +107,7 @@ def export(paths: tuple[Path, ...], at: int | None, high_watermark: int | None, 
     found = _read(paths, at, high_watermark)
     tables = export_metadata(found.view, folder)
     if output == "json":
-        answer = {"schema": 1, "folder": str(folder), "tables": dict(tables), "notes": list(found.notes)}
-        _print([json.dumps(answer)])
+        give_answer({"folder": str(folder), "tables": dict(tables), "notes": list(found.notes)})
         return
     _print(
         [
@@ -134,18 +138,17 @@ def compare(path: Path, folders: tuple[str, ...], chroot: str | None, output: st
     from migrate.cli.errors import EXIT_CHANGES, EXIT_OK
     from migrate.cli.options import zookeeper_files
     from migrate.kraft.files import find
-    from migrate.model.secrets import Digester
     from migrate.observe.offline import open_files, read_sides
-    from migrate.report.agreement_report import agreement_json, agreement_lines, agreement_notes
 
     files = zookeeper_files(folders, chroot)
     assert files is not None
     metadata_files, tree = find(path), open_files(files)
-    sides = read_sides(tree, metadata_files, Digester())
-    found, image = sides.agreement(), sides.image
+    with ProgressLine.showing(lambda: "decoding and comparing both sides"):
+        sides = read_sides(tree, metadata_files, Digester())
+        found, image = sides.agreement(), sides.image
     notes = agreement_notes(sides.zookeeper, image)
     if output == "json":
-        say_page(json.dumps(agreement_json(found, image, tree.zxid(), notes), indent=1))
+        give_answer(agreement_json(found, image, tree.zxid(), notes))
     else:
         for line in agreement_lines(found, image, tree.zxid(), notes):
             say(line)

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
+import difflib
 import functools
+import getpass
+import os
 import pathlib
 import re
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from migrate.errors import UsageWrong
+from migrate.cli.screen import ProgressLine
+from migrate.errors import SystemRefused, UsageWrong
+from migrate.hosts.files import replace_file
+from migrate.model.difference import SparkWhere
 from migrate.model.inventory import Inventory, Playbook
 from migrate.model.outcome import Unknown
-from migrate.model.spark_where import SparkWhere
+from migrate.model.stage import Stage
 
 if TYPE_CHECKING:
     from migrate.observe.bundle import Bundle
     from migrate.observe.session import SparkHandle
     from migrate.observe.world import ClusterObserver
-    from migrate.zookeeper.offline.reader import ZookeeperFiles
+    from migrate.zookeeper.offline.files import ZookeeperFiles
 
 F = TypeVar("F", bound=Callable[..., Any])
 RATE: Final = "migrate.cli.zookeeper_rate"
@@ -34,32 +41,34 @@ MOST_A_SECOND: Final = 1_000_000
 NO_PLAYBOOK: Final = Unknown("no playbook was given")
 
 
-def output_option(command: F) -> F:
-    """`--output text|json`."""
-    return click.option(
-        "--output",
-        "-o",
-        type=click.Choice(["text", "json"]),
-        default="text",
-        show_default=True,
-        help="Output format.",
-    )(command)
+FILE: Final = click.Path(path_type=pathlib.Path)
+output_option: Final = click.option(
+    "--output",
+    "-o",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="Output format.",
+)
 
 
-def rate_option(command: F) -> F:
-    """`--zookeeper-rate N`: kept in click's context, where `load_target` and `paced` find it."""
+def _keep(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
+    """Keep the option's value in click's context under that name, where whoever needs it finds it."""
 
-    def keep(context: click.Context, _: click.Parameter, value: int | None) -> None:
-        context.meta[RATE] = value
+    def kept(context: click.Context, _: click.Parameter, value: Any) -> None:
+        context.meta[name] = value
 
-    return click.option(
-        "--zookeeper-rate",
-        metavar="N",
-        type=click.IntRange(1, MOST_A_SECOND),
-        expose_value=False,
-        callback=keep,
-        help="Ask ZooKeeper for at most N znodes per second; default: the inventory's zookeeper_rate, else no limit.",
-    )(command)
+    return kept
+
+
+rate_option: Final = click.option(  # found by `rate_given`
+    "--zookeeper-rate",
+    metavar="N",
+    type=click.IntRange(1, MOST_A_SECOND),
+    expose_value=False,
+    callback=_keep(RATE),
+    help="Ask ZooKeeper for at most N znodes per second; default: the inventory's zookeeper_rate, else no limit.",
+)
 
 
 def rate_given() -> int | None:
@@ -75,27 +84,20 @@ def paced(inventory: Inventory) -> Inventory:
 
 
 def spark_options(command: F) -> F:
-    """`--spark-master URL`, `--spark-conf K=V`: kept in click's context, where `spark_given` finds them."""
-
-    def keep(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
-        def kept(context: click.Context, _: click.Parameter, value: Any) -> None:
-            context.meta[name] = value
-
-        return kept
-
+    """`--spark-master URL`, `--spark-conf K=V`: found by `spark_given`."""
     command = click.option(
         "--spark-conf",
         metavar="NAME=VALUE",
         multiple=True,
         expose_value=False,
-        callback=keep(CONF),
+        callback=_keep(CONF),
         help="A Spark setting; repeatable.  Put secrets into spark-defaults.conf instead.",
     )(command)
     return click.option(
         "--spark-master",
         metavar="URL",
         expose_value=False,
-        callback=keep(MASTER),
+        callback=_keep(MASTER),
         help="The Spark master: local[N], spark://HOST:PORT, yarn, k8s://URL, sc://HOST:PORT; default: this host.",
     )(command)
 
@@ -126,10 +128,8 @@ def spark_given() -> SparkWhere:
 
 def cluster_options(command: F) -> F:
     """A playbook as argument, or `--inventory FILE`."""
-    command = click.option(
-        "--inventory", "inventory", type=click.Path(path_type=pathlib.Path), help="Inventory of the cluster."
-    )(rate_option(command))
-    return click.argument("playbook", required=False, type=click.Path(path_type=pathlib.Path))(command)
+    command = click.option("--inventory", "-i", type=FILE, help="Inventory of the cluster.")(rate_option(command))
+    return click.argument("playbook", required=False, type=FILE)(command)
 
 
 class Evidence:
@@ -165,7 +165,6 @@ class Evidence:
 
 
 NONE: Final = Evidence()
-FILE: Final = click.Path(path_type=pathlib.Path)
 EVIDENCE: Final = (
     click.option(
         "--disks",
@@ -205,7 +204,7 @@ def evidence_options(command: F) -> F:
 
 def zookeeper_files(folders: tuple[str, ...], chroot: str | None) -> ZookeeperFiles | None:
     """The folders that were named, and the chroot in their tree; UsageWrong where the words do not go together."""
-    from migrate.zookeeper.offline.reader import ZookeeperFiles
+    from migrate.zookeeper.offline.files import ZookeeperFiles
 
     if not folders:
         if chroot is not None:
@@ -232,7 +231,10 @@ def load_target(
         loaded, found = load_playbook_with_inventory(playbook)
         return paced(found), loaded
     if inventory is None:
-        raise UsageWrong("name a playbook, or an inventory with --inventory FILE")
+        raise UsageWrong(
+            "neither a playbook nor an inventory was given",
+            next_step="give one: PLAYBOOK, or --inventory FILE (`kraft-migrate inventory init` writes one)",
+        )
     known = paced(load_inventory(inventory))
     return known, NO_PLAYBOOK if playbook is None else load_playbook(playbook, known)
 
@@ -245,10 +247,12 @@ def observing(
     spark: bool = False,
     evidence: Evidence = NONE,
     lent: SparkHandle | None = None,
+    progress: bool = True,
 ) -> Iterator[ClusterObserver]:
     """An observer on the real sources, or on what was kept of them; closed at the end.
 
-    A session that is `lent` is used instead of one of its own, and left running.
+    A session that is `lent` is used instead of one of its own, and left running.  On a terminal a line shows the
+    progress, unless the caller has a picture of its own.
     """
     from migrate.observe.sources import Sources
     from migrate.observe.world import ClusterObserver
@@ -265,11 +269,16 @@ def observing(
         observer.sources.spark_where = spark_given()
         if lent is not None:
             observer.sources.use_spark(lent)
-        try:
+        shown = ProgressLine.showing(partial(_in_progress, observer)) if progress else nullcontext()
+        with closing(observer), shown:
             _use(observer, evidence)
             yield observer
-        finally:
-            observer.close()
+
+
+def _in_progress(observer: ClusterObserver) -> str:
+    """Everything that is looked at now, with what was read of ZooKeeper until now."""
+    read = observer.sources.pace.operations
+    return ", ".join(filter(None, (str(observer.sources.work), f"{read:,} znodes read" if read else "")))
 
 
 def _use(observer: ClusterObserver, evidence: Evidence) -> None:
@@ -283,3 +292,92 @@ def _use(observer: ClusterObserver, evidence: Evidence) -> None:
         from migrate.observe.offline import open_files
 
         observer.sources.use_zookeeper_files(open_files(evidence.zookeeper))
+
+
+def stage_named(name: str, among: Iterable[Stage] = Stage) -> Stage:
+    """The stage of that name; UsageWrong, with the one that was probably meant, for a name that is none of them."""
+    stages = {stage.label: stage for stage in among}
+    if name in stages:
+        return stages[name]
+    close = difflib.get_close_matches(name.lower(), stages, n=1)
+    advice = f"did you mean {close[0]}?" if close else "give one of these stages"
+    raise UsageWrong(f"there is no stage {name!r}: {', '.join(stages)}", next_step=advice)
+
+
+def account() -> str:
+    """The account's name; `uid 1000` where this system knows no name for it, as in many containers."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return f"uid {os.getuid()}"
+
+
+BLOCK: Final = b"\0" * 4096
+
+
+class OutputPath(click.Path):
+    """A file that the command writes, or with `folder` a folder that it makes, with those above it."""
+
+    def __init__(self, *, folder: bool = False) -> None:
+        super().__init__(path_type=pathlib.Path)
+        self.folder = folder
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path.  Raises UsageWrong and SystemRefused as `require_room` and `require_folder` do."""
+        path = super().convert(value, param, ctx)
+        assert isinstance(path, pathlib.Path)
+        if ctx is None or not ctx.resilient_parsing:
+            (require_folder if self.folder else require_file)(path)
+        return path
+
+
+def require_file(path: pathlib.Path) -> None:
+    """A file can be written there, in a folder that is there.
+
+    Raises:
+        UsageWrong: there is no such folder, or something else than a file has that name.
+        SystemRefused: the folder takes no file: a right is missing, it is read-only, or it has no room.
+    """
+    parent = path.absolute().parent
+    if not parent.is_dir():
+        raise UsageWrong(f"there is no folder {parent}", where=str(path))
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        raise UsageWrong("no file can be written there: it is a link, a folder or a device", where=str(path))
+    _require_room(parent, path)
+
+
+def require_folder(path: pathlib.Path) -> None:
+    """A folder can be made there, and those above it that are not there; or it is there, and takes files.
+
+    Raises:
+        UsageWrong: something else than a folder is in its way.
+        SystemRefused: as `require_file`.
+    """
+    here = path.absolute()
+    while not here.exists() and not here.is_symlink():
+        here = here.parent
+    if not here.is_dir():
+        raise UsageWrong("no folder can be made there: a file is in its way", where=str(here))
+    _require_room(here, path)
+
+
+def _require_room(folder: pathlib.Path, path: pathlib.Path) -> None:
+    """A small file without a name is written there, and is gone."""
+    try:
+        with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
+            file.write(BLOCK)
+    except OSError as error:
+        raise SystemRefused(
+            f"nothing can be written there: {error.strerror or error}",
+            where=str(path),
+            why="it is asked before the work, which would be lost",
+        ) from error
+
+
+OUTPUT_FILE: Final = OutputPath()
+OUTPUT_FOLDER: Final = OutputPath(folder=True)
+
+
+def write_text(path: pathlib.Path, text: str) -> None:
+    """Whole or not at all; FileNotReplaced where it cannot be written, and then no draft of it stays."""
+    replace_file(str(path), text.encode())

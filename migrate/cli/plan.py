@@ -7,19 +7,35 @@ import time
 
 import click
 
+from migrate.cli.answers import give_answer
+from migrate.cli.completion import complete_stage
 from migrate.cli.errors import EXIT_CHANGES, exit_code_of
-from migrate.cli.options import Evidence, evidence_options, observing, output_option, rate_option
-from migrate.cli.outputs import OUTPUT_FILE, require_folder
-from migrate.cli.screen import say_page
+from migrate.cli.options import (
+    FILE,
+    OUTPUT_FILE,
+    Evidence,
+    evidence_options,
+    observing,
+    output_option,
+    rate_option,
+    require_folder,
+)
+from migrate.cli.screen import page_width, say_lines
 from migrate.errors import UsageWrong
+from migrate.model.inventory import Playbook
+from migrate.report.plan_json import plan_to_json, plan_values
+from migrate.report.plan_verdict import judge
 
 
 @click.command()
-@click.argument("playbook", required=False, type=click.Path(path_type=pathlib.Path))
-@click.option("--stage", help="Plan this stage alone (it must be the next one).")
-@click.option("--to", "to", help="Plan up to this stage.  Default: the last one of the playbook.")
-@click.option("--inventory", type=click.Path(path_type=pathlib.Path), help="Instead of the one the playbook names.")
+@click.argument("playbook", required=False, type=FILE)
+@click.option("--stage", shell_complete=complete_stage, help="Plan this stage alone (it must be the next one).")
+@click.option(
+    "--to", "to", shell_complete=complete_stage, help="Plan up to this stage.  Default: the last one of the playbook."
+)
+@click.option("--inventory", "-i", type=FILE, help="Instead of the one the playbook names.")
 @click.option("--out", type=OUTPUT_FILE, help="Save the plan there, too.")
+@click.option("--full", is_flag=True, help="Show every finding, directory and step; equal ones are not folded.")
 @rate_option
 @evidence_options
 @output_option
@@ -29,6 +45,7 @@ def plan(
     to: str | None,
     inventory: pathlib.Path | None,
     out: pathlib.Path | None,
+    full: bool,
     evidence: Evidence,
     output: str,
 ) -> int:
@@ -42,13 +59,9 @@ def plan(
     ZooKeeper nor the controllers answer; 2: changes are planned; 3: blocked by findings, or the place where the cluster
     stands in its migration is unknown.
     """
-    from migrate.cli.options import load_target
-    from migrate.cli.outputs import write_text
+    from migrate.cli.options import load_target, write_text
     from migrate.cli.planning import make_plan, save_plan, target_stage
-    from migrate.model.inventory import Playbook
-    from migrate.report.plan_json import plan_to_json
-    from migrate.report.plan_text import plan_text
-    from migrate.report.plan_verdict import judge
+    from migrate.report.plan_text import plan_lines
 
     if stage is not None and to is not None:
         raise UsageWrong("--stage plans one stage alone, --to all up to one: give one of them")
@@ -69,5 +82,8 @@ def plan(
     saved = str(save_plan(found, made)) if evidence.live else "PLAN (made live: this one is not saved)"
     if out is not None:
         write_text(out, plan_to_json(made))
-    say_page(plan_to_json(made) if output == "json" else plan_text(made, saved))
+    if output == "json":
+        give_answer(plan_values(made))
+    else:
+        say_lines(plan_lines(made, saved, page_width(), full=full))
     return exit_code_of(judge(made).word, ready=EXIT_CHANGES)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from migrate.checks.rollback.readiness import rollback_readiness
 from migrate.cli.assessing import PLANNED_ON, lasting_findings
-from migrate.cli.outputs import write_text
+from migrate.cli.options import stage_named, write_text
 from migrate.errors import MalformedPlan, PlanUnreadable, UsageWrong
 from migrate.hosts.files import read_within
 from migrate.model.inventory import Inventory, Playbook
@@ -21,22 +21,19 @@ from migrate.model.world import Need, World
 from migrate.plan import directories, rollback
 from migrate.plan.build import build
 from migrate.plan.schedule import scheduled
+from migrate.playbook.document import read_kind
 from migrate.report.plan_json import plan_from_json, plan_to_json
 from migrate.report.plan_text import plan_html, plan_text
 from migrate.run.carry_out import folder_of
 from migrate.run.clock import SystemClock
-from migrate.run.proven import by_journals, enabled_by_runs
-from migrate.run.way_back_facts import WAY_BACK, way_back_facts
+from migrate.run.past_runs import ROLLBACK_NEEDS, by_journals, enabled_by_runs, rollback_facts
 
 
 def target_stage(playbook: Playbook, name: str | None) -> Stage:
     """The stage of that name, or the playbook's last; UsageWrong for a name that is none, or not in the playbook."""
     if name is None:
         return max(playbook.stages)
-    try:
-        stage = Stage.from_label(name)
-    except KeyError:
-        raise UsageWrong(f"there is no stage {name!r}: {', '.join(stage.label for stage in Stage)}") from None
+    stage = stage_named(name)
     if stage not in playbook.stages:
         raise UsageWrong(
             f"stage {name} is not in the playbook",
@@ -50,11 +47,11 @@ def make_plan(observer: Observer, playbook: Playbook, *, target: Stage, only: bo
     """Observe, and plan; whether a rollback is possible now comes first among the plan's rollbacks."""
     if playbook.of_directories:
         return make_directory_plan(observer, playbook, created=created)
-    world = _seen(observer, PLANNED_ON | WAY_BACK)
+    world = _seen(observer, PLANNED_ON | ROLLBACK_NEEDS)
     plan = scheduled(build(world, playbook, target=target, only=only, created=created), playbook)
     found = lasting_findings(observer, plan.findings, SystemClock())
     plan = replace(plan, findings=found)
-    now = rollback_readiness(world, way_back_facts(world))
+    now = rollback_readiness(world, rollback_facts(world))
     row = {
         "stage": f"now ({now.origin})",
         "procedure": now.line if now.of(Weight.BAR) else f"{now.word}: {now.procedure}",
@@ -93,7 +90,7 @@ def make_rollback_plan(
     """Observe, and plan the rollback, or the way out of a stuck copy.
 
     With `discard_differences` it names every difference between ZooKeeper and the metadata, and gives them up.
-    Raises NoWayBack, NothingToPlan, RestoreRefused.
+    Raises RollbackImpossible, NothingToPlan, RestoreRefused.
     """
     if playbook.of_directories:
         return make_directory_plan(observer, playbook, created=created, back=True)
@@ -125,8 +122,13 @@ def load_plan(path: pathlib.Path) -> Plan:
             raise PlanUnreadable(f"it cannot be trusted: {problem}", where=str(path), next_step="chmod go-w, or chown")
         text = read_within(path, "plan").decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise PlanUnreadable(f"the plan cannot be read: {error}", where=str(path)) from error
+        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise PlanUnreadable(f"the plan cannot be read: {why}", where=str(path)) from error
     try:
         return plan_from_json(text)
     except (MalformedPlan, PlanUnreadable) as error:
+        if (kind := read_kind(path)) is not None:
+            raise MalformedPlan(
+                f"this is {kind.name}, not a saved plan", where=str(path), why=kind.why, next_step=kind.used(path)
+            ) from error
         raise type(error)(error.what, where=str(path), why=error.why) from error

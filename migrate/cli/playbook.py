@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from migrate.cli.answers import give_answer
+from migrate.cli.completion import complete_kind
 from migrate.cli.errors import EXIT_ERROR, EXIT_OK, render
-from migrate.cli.options import output_option
-from migrate.cli.screen import say, say_page
+from migrate.cli.options import FILE, output_option
+from migrate.cli.screen import say, say_page, say_text
 from migrate.errors import DocumentInvalid, InputError, MigrateError
+from migrate.model.inventory import Inventory, Playbook
 from migrate.report.wording import printable
 
 if TYPE_CHECKING:
-    from migrate.model.inventory import Inventory, Playbook
     from migrate.playbook.shown import Shown
-
-FILE = click.Path(path_type=pathlib.Path)
 
 
 @click.group()
@@ -37,20 +37,31 @@ def lint(files: tuple[pathlib.Path, ...], output: str) -> int:
     Exit code 1 where there is a problem.
     """
     problems = [(file, problem) for file in files for problem in _problems(file)]
+    for _, problem in problems:  # the advice of other commands is this command
+        problem.next_step = problem.next_step.partition("; `kraft-migrate playbook lint FILE`")[0]
     if output == "json":
         rows = [
             {"file": str(file), "id": p.id, "where": p.where, "what": p.what, "why": p.why, "next": p.next_step}
             for file, p in problems
         ]
-        say_page(json.dumps({"ok": not rows, "problems": rows}, indent=2))
+        give_answer({"ok": not rows, "problems": rows})
     else:
         wrong = {file for file, _ in problems}
         for file in files:
             if file not in wrong:
-                say(f"{file}: ok")
+                missing = _missing_inventory(file)
+                say(f"{file}: ok" + (f"; not compared with its inventory, which is missing: {missing}" * bool(missing)))
         for _, problem in problems:
-            say_page(render(problem))
+            say_text(render(problem))
     return EXIT_ERROR if problems else EXIT_OK
+
+
+def _missing_inventory(file: pathlib.Path) -> str:
+    """The inventory that a valid playbook names and that is missing; "" where it was compared, or there is none."""
+    from migrate.playbook.load import named_inventory
+
+    named = named_inventory(file)
+    return printable(named) if named and not pathlib.Path(named).exists() else ""
 
 
 def _problems(file: pathlib.Path) -> list[MigrateError]:
@@ -84,17 +95,23 @@ def _problems(file: pathlib.Path) -> list[MigrateError]:
 
 
 @playbook.command()
-@click.argument("kind", default="MigrationPlaybook")
+@click.argument("kind", default="MigrationPlaybook", shell_complete=complete_kind)
 def schema(kind: str) -> int:
-    """The JSON Schema of KIND, for editors.
+    """Print the JSON Schema of KIND, for editors and scripts.
 
-    MigrationPlaybook, DirectoryPlaybook, Inventory, AcceptedDifferences or Fleet.
+    KIND is MigrationPlaybook, DirectoryPlaybook, Inventory, AcceptedDifferences or Fleet; for the JSON output of a
+    command it is that command, such as status or directories-verify.
     """
+    from migrate.cli.answers import answer_schema, schema_names
     from migrate.playbook.load import KINDS, json_schema
 
-    if kind not in KINDS:
-        raise click.UsageError(f"no kind {kind!r}: one of {', '.join(KINDS)}")
-    say_page(json.dumps(json_schema(kind), indent=2))
+    if kind in KINDS:
+        found = json_schema(kind)
+    elif kind in schema_names():
+        found = answer_schema(kind)
+    else:
+        raise click.UsageError(f"no kind {kind!r}: one of {', '.join([*KINDS, *schema_names()])}")
+    say_page(json.dumps(found, indent=2))
     return EXIT_OK
 
 
@@ -110,7 +127,7 @@ def show(file: pathlib.Path, output: str) -> int:
     if (kind := kind_of(file)) in ("MigrationPlaybook", "DirectoryPlaybook"):
         found = load_playbook(file)
         if output == "text":
-            say_page("\n".join(map(printable, _table(shown(file)))))
+            say_text("\n".join(map(printable, _table(shown(file)))))
             return EXIT_OK
     elif kind == "Inventory":
         found = load_inventory(file)
@@ -119,16 +136,14 @@ def show(file: pathlib.Path, output: str) -> int:
     resolved = _resolved(found)
     if output == "json":
         values = [asdict(entry) for entry in shown(file)] if kind != "Inventory" else []
-        say_page(json.dumps({"kind": kind, **resolved, "values": values}, indent=2))
+        give_answer({"kind": kind, **resolved, "values": values})
     else:
-        say_page("\n".join(map(printable, _lines(resolved))))
+        say_text("\n".join(map(printable, _lines(resolved))))
     return EXIT_OK
 
 
 def _resolved(found: Playbook | Inventory) -> dict[str, Any]:
     """The value as plain data: stages and policies by name.  Secrets are paths, so nothing is hidden."""
-    from migrate.model.inventory import Playbook
-
     plain = asdict(found)
     if isinstance(found, Playbook):
         plain["stage_windows"] = {stage.label: name for stage, name in found.stage_windows.items()}

@@ -3,25 +3,37 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import pathlib
 import tempfile
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
+from migrate.cli.answers import give_answer
+from migrate.cli.completion import complete_run
 from migrate.cli.errors import EXIT_CHANGES, EXIT_OK
-from migrate.cli.options import output_option
-from migrate.cli.outputs import OUTPUT_FILE, require_file
-from migrate.cli.screen import say, say_page
-from migrate.errors import EvidenceBroken, InputError, NotVisible
+from migrate.cli.options import FILE, OUTPUT_FILE, output_option, require_file, write_text
+from migrate.cli.screen import say
+from migrate.errors import EvidenceBroken, InputError, JournalDamaged, NotVisible
 from migrate.hosts.files import read_no_follow, replace_file
 from migrate.model import limits
+from migrate.model.approvals import ApprovalPolicy
+from migrate.model.history import LoadSummary
+from migrate.model.plan import Plan
+from migrate.report.run_values import Claim, Extra, RunReport, run_answer, run_json
 
 if TYPE_CHECKING:
-    from migrate.model.approvals import ApprovalPolicy
     from migrate.report.evidence import Check
+    from migrate.run.carry_out import RunFolder
+
+
+RUN: Final = click.argument(
+    "folder",
+    metavar="RUN",
+    shell_complete=complete_run,
+    type=click.Path(path_type=pathlib.Path, file_okay=False, exists=True),
+)
 
 
 class ReportGroup(click.Group):
@@ -40,13 +52,11 @@ def report() -> None:
 
 
 @report.command()
-@click.argument("folder", metavar="RUN", type=click.Path(path_type=pathlib.Path, file_okay=False, exists=True))
+@RUN
 @output_option
 def write(folder: pathlib.Path, output: str) -> int:
     """Write report.html, report.md and report.json of the run in that folder."""
     from migrate.cli.planning import load_plan
-    from migrate.cli.run_report import read_report, write_reports
-    from migrate.report.run_values import run_json
     from migrate.run.carry_out import RunFolder
 
     run = RunFolder(folder)
@@ -58,7 +68,7 @@ def write(folder: pathlib.Path, output: str) -> int:
             next_step=f"kraft-migrate apply {run.plan}",
         )
     if output == "json":
-        say_page(run_json(read_report(plan, run)))
+        give_answer(run_answer(read_report(plan, run)))
         return EXIT_OK
     for path in write_reports(plan, run):
         say(path)
@@ -66,9 +76,9 @@ def write(folder: pathlib.Path, output: str) -> int:
 
 
 @report.command()
-@click.argument("folder", metavar="RUN", type=click.Path(path_type=pathlib.Path, file_okay=False, exists=True))
+@RUN
 @click.option("--out", type=OUTPUT_FILE, help="Default: evidence-PLAN.tar in the run's folder.")
-@click.option("--sign", "key_file", metavar="KEYFILE", type=click.Path(path_type=pathlib.Path), help="Ed25519 key.")
+@click.option("--sign", "key_file", metavar="KEYFILE", type=FILE, help="Ed25519 key.")
 def evidence(folder: pathlib.Path, out: pathlib.Path | None, key_file: pathlib.Path | None) -> int:
     """What proves how a run went, in one file: plan, approvals, journal, playbook, reports, versions, hashes.
 
@@ -97,7 +107,7 @@ def evidence(folder: pathlib.Path, out: pathlib.Path | None, key_file: pathlib.P
 
 
 @report.command()
-@click.argument("file", type=click.Path(path_type=pathlib.Path))
+@click.argument("file", type=FILE)
 @click.option("--key", metavar="KEY", help="A public key (ssh-ed25519 AAAA...) that must have signed the file.")
 @output_option
 def verify(file: pathlib.Path, key: str | None, output: str) -> int:
@@ -123,7 +133,7 @@ def verify(file: pathlib.Path, key: str | None, output: str) -> int:
     wrong = [entry.name for entry in found if not entry.holds]
     if output == "json":
         rows = [{"check": entry.name, "holds": entry.holds, "said": entry.said, "told": entry.told} for entry in found]
-        say_page(json.dumps({"whole": not wrong, "proven": key is not None and not wrong, "checks": rows}, indent=1))
+        give_answer({"whole": not wrong, "proven": key is not None and not wrong, "checks": rows})
     else:
         _say_checks(found, signed=bool(signature), proven=key is not None and not wrong)
     if wrong:
@@ -160,3 +170,56 @@ def _policy(members: Mapping[str, bytes], scratch: pathlib.Path) -> ApprovalPoli
         return load_approvals(path)
     except InputError:
         return None
+
+
+def read_report(
+    plan: Plan,
+    folder: RunFolder,
+    load: LoadSummary | None = None,
+    claims: Sequence[Claim] = (),
+    blind_spots: Sequence[str] = (),
+) -> RunReport:
+    """The report of the journal as it stands; a damaged journal is said in it, and shown as far as it holds."""
+    from migrate.playbook.load import load_inventory
+    from migrate.report.run_report import build
+    from migrate.run import journal as journals
+
+    inventory = load_inventory(plan.inventory)
+    roles = {str(int(node.id)): "broker" for node in inventory.brokers}
+    roles.update({str(int(node.id)): "controller" for node in inventory.controllers})
+    try:
+        reading = journals.read(folder.journal)
+        events, intact, said = reading.events, True, "a torn last line was left out" if reading.torn else ""
+    except JournalDamaged as error:
+        events, intact, said = (), False, str(error)
+    extra = Extra(
+        journal_intact=intact, journal=said, roles=roles, claims=tuple(claims), blind_spots=tuple(blind_spots)
+    )
+    return build(plan, events, load, extra)
+
+
+def write_reports(
+    plan: Plan,
+    folder: RunFolder,
+    load: LoadSummary | None = None,
+    claims: Sequence[Claim] = (),
+    blind_spots: Sequence[str] = (),
+) -> tuple[pathlib.Path, ...]:
+    """Write report.html, report.md and report.json into the run's folder; their paths, HTML first.
+
+    Raises:
+        FileNotReplaced: one cannot be written.
+    """
+    from migrate.report.run_pages import run_html, run_markdown
+
+    report = read_report(plan, folder, load, claims, blind_spots)
+    written = []
+    for name, text in (
+        ("report.html", run_html(report)),
+        ("report.md", run_markdown(report)),
+        ("report.json", run_json(report)),
+    ):
+        path = folder.path / name
+        write_text(path, text)
+        written.append(path)
+    return tuple(written)

@@ -7,12 +7,16 @@ import time
 
 import click
 
+from migrate.cli.answers import give_answer
 from migrate.cli.apply import JSON_LINES
 from migrate.cli.errors import EXIT_BLOCKED, EXIT_CHANGES, EXIT_OK
-from migrate.cli.options import output_option
-from migrate.cli.outputs import OUTPUT_FILE, require_folder
-from migrate.cli.screen import say_page
+from migrate.cli.options import FILE, OUTPUT_FILE, output_option, require_folder
+from migrate.cli.screen import page_width, say_lines
 from migrate.errors import UsageWrong
+from migrate.model.inventory import Playbook
+from migrate.report.change_summary import summarize
+from migrate.report.plan_json import plan_to_json, plan_values
+from migrate.report.plan_verdict import may_begin
 
 
 @click.group()
@@ -21,8 +25,8 @@ def rollback() -> None:
 
 
 @rollback.command("plan", short_help="Plan the rollback without changing anything.")
-@click.argument("playbook", type=click.Path(path_type=pathlib.Path))
-@click.option("--inventory", type=click.Path(path_type=pathlib.Path), help="Instead of the one the playbook names.")
+@click.argument("playbook", type=FILE)
+@click.option("--inventory", "-i", type=FILE, help="Instead of the one the playbook names.")
 @click.option("--out", type=OUTPUT_FILE, help="Save the plan there, too.")
 @click.option(
     "--copy-again", is_flag=True, help="No rollback: only leave a copy that is stuck for good, with a fresh quorum."
@@ -32,6 +36,7 @@ def rollback() -> None:
     is_flag=True,
     help="Discard each difference between ZooKeeper and the metadata, by name; ZooKeeper's side stays.",
 )
+@click.option("--full", is_flag=True, help="Show every finding, directory and step; equal ones are not folded.")
 @output_option
 def plan_back(
     playbook: pathlib.Path,
@@ -39,6 +44,7 @@ def plan_back(
     out: pathlib.Path | None,
     copy_again: bool,
     discard_differences: bool,
+    full: bool,
     output: str,
 ) -> int:
     """Plan the rollback from the cluster's current state without changing anything.
@@ -55,14 +61,9 @@ def plan_back(
     Exit code 0: nothing to undo; 2: changes are planned; 3: differences block it, no rollback exists, or a part of it
     is not visible.
     """
-    from migrate.cli.options import load_target, observing
-    from migrate.cli.outputs import write_text
+    from migrate.cli.options import load_target, observing, write_text
     from migrate.cli.planning import make_rollback_plan, save_plan
-    from migrate.model.inventory import Playbook
-    from migrate.report.change_summary import summarize
-    from migrate.report.plan_json import plan_to_json
-    from migrate.report.plan_text import plan_text
-    from migrate.report.plan_verdict import may_begin
+    from migrate.report.plan_text import plan_lines
 
     if copy_again and discard_differences:
         raise UsageWrong("--copy-again gives nothing up: take one of the two options")
@@ -80,14 +81,17 @@ def plan_back(
     saved = str(save_plan(found, made))
     if out is not None:
         write_text(out, plan_to_json(made))
-    say_page(plan_to_json(made) if output == "json" else plan_text(made, saved))
+    if output == "json":
+        give_answer(plan_values(made))
+    else:
+        say_lines(plan_lines(made, saved, page_width(), full=full))
     if not may_begin(made):
         return EXIT_BLOCKED
     return EXIT_OK if summarize(made).nothing else EXIT_CHANGES
 
 
 @rollback.command("apply", short_help="Carry out a saved rollback plan, with a proof after every step.")
-@click.argument("plan_file", metavar="PLAN", type=click.Path(path_type=pathlib.Path))
+@click.argument("plan_file", metavar="PLAN", type=FILE)
 @click.option("--confirm", default="", metavar="FINGERPRINT", help="The plan's whole fingerprint: always needed.")
 @JSON_LINES
 def apply_back(plan_file: pathlib.Path, confirm: str, json_lines: bool) -> int:

@@ -15,27 +15,29 @@ from typing import Final
 
 from migrate.checks.rollback.readiness import rollback_readiness
 from migrate.cli.demo import Demo, DemoOptions, ended
-from migrate.cli.outputs import write_text
+from migrate.cli.options import write_text
 from migrate.cli.planning import load_plan, make_plan, make_rollback_plan, save_plan
 from migrate.cli.progress import ProgressLines
-from migrate.cli.run_report import read_report, write_reports
+from migrate.cli.report import read_report, write_reports
+from migrate.cli.screen import page_width
 from migrate.errors import LabProofFailed, PlanIsStale, UsageWrong
 from migrate.lab import rollback_proofs
 from migrate.lab.faults import StaleEpochOnce
 from migrate.lab.rollback_proofs import hash_broker_files, prove_rollback
-from migrate.model.history import Event
+from migrate.model.history import Event, LoadSummary
 from migrate.model.inventory import Playbook
+from migrate.model.outcome import Unknown
 from migrate.model.plan import Plan
 from migrate.model.stage import Stage
 from migrate.observe.sources import Sources
 from migrate.observe.world import ClusterObserver
-from migrate.report.plan_text import plan_text
-from migrate.report.rehearsal import Leg, Rehearsal, down_between, markdown, values
+from migrate.report.lines import Tone
+from migrate.report.plan_text import plan_lines
+from migrate.report.rehearsal import COUNTED_WHOLE, Leg, Rehearsal, down_between, load_between, markdown, values
 from migrate.report.run_values import Claim, Holds, RunReport
 from migrate.run import journal as journals
-from migrate.run import measured
 from migrate.run.carry_out import Options, RunFolder, carry_out, folder_of
-from migrate.run.way_back_facts import WAY_BACK, way_back_facts
+from migrate.run.past_runs import ROLLBACK_NEEDS, rollback_facts
 
 MIGRATION_ROLL: Final = "roll-to-migration-mode"
 KRAFT_ROLL: Final = "roll-to-kraft"
@@ -161,7 +163,7 @@ class RollbackDemo(Demo):
         )
         self._keep_plan("plan_there", sources, plan)
         folder, last = folder_of(sources.inventory, plan), self._turn.park_at(plan)
-        self._lines.say(f"going to {self._turn.name}, to turn back there", "bold")
+        self._lines.say(f"going to {self._turn.name}, to turn back there", Tone.TITLE)
         planting = Planting(last, self._turn.held, begun=last in _begun(folder))
 
         def listen(event: Event) -> None:
@@ -169,7 +171,7 @@ class RollbackDemo(Demo):
             if planting.due(event):
                 rollback_proofs.hold_copy(sources.zookeeper_client())
                 self._lines.say(
-                    f"planted: broker {rollback_proofs.DEAD} in an assignment holds the copy open", "yellow"
+                    f"planted: broker {rollback_proofs.DEAD} in an assignment holds the copy open", Tone.WARN
                 )
             if _ended_well(event, last):
                 raise Parked
@@ -179,7 +181,7 @@ class RollbackDemo(Demo):
             try:
                 self._carry_out(plan, sources, options, "plan_there")
             except Parked:
-                self._lines.say(f"left after {last}", "bold green")
+                self._lines.say(f"left after {last}", Tone.GOOD)
         write_reports(plan, folder)
         self._remember(parked=time.time())
 
@@ -192,9 +194,9 @@ class RollbackDemo(Demo):
         observer = ClusterObserver(sources)
         plan = self._kept_plan("plan_back")
         if plan is None:
-            world = observer.observe(WAY_BACK, {})
-            ready = rollback_readiness(world, way_back_facts(world))
-            self._lines.say(f"rollback readiness: {ready.line}", "bold")
+            world = observer.observe(ROLLBACK_NEEDS, {})
+            ready = rollback_readiness(world, rollback_facts(world))
+            self._lines.say(f"rollback readiness: {ready.line}", Tone.TITLE)
             self._remember(readiness=ready.line, ready=ready.word.value, origin=ready.origin)
             plan = make_rollback_plan(observer, playbook, created=time.time())
         self._keep_plan("plan_back", sources, plan)
@@ -206,7 +208,7 @@ class RollbackDemo(Demo):
             self._lines(event)
             if self._turn.held and _ended_well(event, CONTROLLERS_GONE):
                 rollback_proofs.release_copy(sources.zookeeper_client())
-                self._lines.say("the dead id is taken out again: nobody is left to begin a copy", "yellow")
+                self._lines.say("the dead id is taken out again: nobody is left to begin a copy", Tone.WARN)
 
         if not ended(folder):
             options = Options(plan.fingerprint, "lab demo", listen, StaleEpochOnce, plan.cluster)
@@ -223,12 +225,12 @@ class RollbackDemo(Demo):
         found = []
         state = self._state()
         right = state["ready"].startswith("READY") and state["origin"] == self._turn.origin
-        text = f"Before the rollback the cluster stood at {self._turn.origin}, and readiness called the way back open."
+        text = f"Before the rollback the cluster stood at {self._turn.origin}, and readiness called the rollback open."
         found.append([text, (Holds.YES if right else Holds.NO).value, state["readiness"]])
         before = self._state()["files"]
         for proof in prove_rollback(self._lab, sources.zookeeper_client(), self._turn.name, before, folder.path, epoch):
             holds = Holds.NO if proof.against else Holds.YES
-            self._lines.say(f"{holds.value:<20} {proof.text} ({proof.against or proof.evidence})")
+            self._lines.say(f"{holds.words:<20} {proof.text} ({proof.against or proof.evidence})")
             found.append([proof.text, holds.value, proof.against or proof.evidence])
         return found
 
@@ -255,21 +257,21 @@ class RollbackDemo(Demo):
 
     def _told(self, report: RunReport, path: pathlib.Path) -> None:
         """One report of the whole story, beside those of its parts."""
-        legs = [self._leg(name, key) for name, key in (("there", "plan_there"), ("rollback", "plan_back"))]
+        legs = [self._leg("there", "plan_there", None), self._leg("rollback", "plan_back", report.load)]
         legs.append(
             Leg(f"again, to {self._options.until.label}", report.begin, report.end, str(report.verdict), str(path))
         )
         plan = self._kept_plan("plan_back")
         assert plan is not None
         events = journals.read(folder_of(self._lab.inventory, plan).journal).events
-        gap, load = measured.controller_gap(events), report.load
+        gap, load = journals.controller_gap(events), report.load
         story = Rehearsal(
             cluster=report.cluster,
             stage=self._turn.name,
             legs=tuple(legs),
             readiness=self._state().get("readiness", "not asked"),
             gap=None if gap is None else gap.seconds,
-            away={str(node): seconds for node, seconds in measured.away(events).items()},
+            away={str(node): seconds for node, seconds in journals.away(events).items()},
             down=None if load is None else down_between(load, legs[1].begin, legs[1].end),
             claims=report.claims,
             load=load,
@@ -279,11 +281,16 @@ class RollbackDemo(Demo):
         write_text(runs / "rehearsal.json", json.dumps(values(story), indent=1))
         self._lines.print(f"the whole story: {runs / 'rehearsal.md'}")
 
-    def _leg(self, name: str, key: str) -> Leg:
+    def _leg(self, name: str, key: str, load: LoadSummary | None) -> Leg:
+        """One part; with a load its report is written again, for the load is judged at the end of the whole story."""
         plan = self._kept_plan(key)
         assert plan is not None
         folder = folder_of(self._lab.inventory, plan)
         report = read_report(plan, folder)
+        if load is not None:
+            beside = load_between(load, report.begin, report.end)
+            write_reports(plan, folder, beside, blind_spots=[COUNTED_WHOLE])
+            report = read_report(plan, folder, beside, blind_spots=[COUNTED_WHOLE])
         word = "left there, as wanted" if name == "there" and not ended(folder) else str(report.verdict)
         return Leg(name, report.begin, report.end, word, str(folder.path / "report.html"))
 
@@ -296,11 +303,14 @@ class RollbackDemo(Demo):
         if self._state().get(key) is None:
             path = save_plan(sources.inventory, plan)
             self._remember(**{key: str(path)})
-            self._lines.print(plan_text(plan, str(path)))
+            self._lines.print(plan_lines(plan, str(path), page_width(err=True)))
 
     def _carry_out(self, plan: Plan, sources: Sources, options: Options, key: str) -> None:
         try:
-            with self._lines.following(plan, folder_of(sources.inventory, plan).journal):
+            playbook = None if isinstance(sources.playbook, Unknown) else sources.playbook
+            with self._lines.following(
+                plan, folder_of(sources.inventory, plan).journal, playbook, lambda: sources.work
+            ):
                 carry_out(plan, sources, options)
         except PlanIsStale:
             self._remember(**{key: None})  # the same command plans anew

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import pathlib
 import shlex
@@ -13,19 +12,30 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from migrate.cli.answers import give_answer
 from migrate.cli.options import cluster_options, load_target, observing, output_option
-from migrate.cli.screen import say_page
+from migrate.cli.screen import say_text
+from migrate.errors import MigrateError
+from migrate.model import rescue
+from migrate.model.broker_modes import node_mode, positions
+from migrate.model.detect import Detected, detect
+from migrate.model.disk_remedies import disk_troubles
+from migrate.model.facts import migration_state
+from migrate.model.findings import NO_CLUES, Clues
+from migrate.model.history import Event
+from migrate.model.ids import NodeId
+from migrate.model.inventory import Playbook
+from migrate.model.ledger import count_states
+from migrate.model.outcome import Unknown
+from migrate.model.plan import Plan
+from migrate.model.stage import Stage
+from migrate.model.views import ConfigFile, NoFile, Running
+from migrate.model.world import Need, World
+from migrate.report.change_summary import next_command
+from migrate.report.status_text import rollback_lines, rollback_values, waiting_lines, waiting_values
 from migrate.report.wording import hanging
 
 if TYPE_CHECKING:
-    from migrate.model.detect import Detected
-    from migrate.model.history import Event
-    from migrate.model.ids import NodeId
-    from migrate.model.outcome import Unknown
-    from migrate.model.plan import Plan
-    from migrate.model.views import ConfigFile, NoFile
-    from migrate.model.waiting import Clues
-    from migrate.model.world import World
     from migrate.observe.world import ClusterObserver
 
 
@@ -52,22 +62,19 @@ def status(playbook: pathlib.Path | None, inventory: pathlib.Path | None, output
 
     Exit code 0 at every stage, and where the stage is unknown: the answer says which.
     """
-    from migrate.cli.watch import RunFile
-    from migrate.cli.watch import watch as go_on
-    from migrate.model.inventory import Playbook
-    from migrate.model.world import Need
+    from migrate.cli.live_board import RunFile
+    from migrate.cli.live_board import watch as go_on
     from migrate.run.clock import SystemClock
-    from migrate.run.proven import by_journals
-    from migrate.run.way_back_facts import WAY_BACK
+    from migrate.run.past_runs import ROLLBACK_NEEDS, by_journals
 
     found, loaded = load_target(playbook, inventory)
     of_directories = isinstance(loaded, Playbook) and loaded.of_directories
-    needs = WAY_BACK | {Need.LEDGER} | ({Need.NEW_DIRECTORIES} if of_directories else set())
-    with observing(found, loaded) as observer:
+    needs = ROLLBACK_NEEDS | {Need.LEDGER} | ({Need.NEW_DIRECTORIES} if of_directories else set())
+    with observing(found, loaded, progress=not watch) as observer:
 
         def look() -> dict[str, Any]:
             world = observer.observe(needs, by_journals(found))
-            if of_directories:  # no migration is under way, and no ZooKeeper to go back to
+            if of_directories:  # no migration is in progress, and no ZooKeeper to go back to
                 seen = {key: value for key, value in describe(world).items() if key != "unknown"}
                 return named({**seen, **directory_stage(world)}, playbook)
             seen = describe(world, clues_for(observer, world))
@@ -75,9 +82,13 @@ def status(playbook: pathlib.Path | None, inventory: pathlib.Path | None, output
             return named(with_run(answer, unended(pathlib.Path(found.runs))), playbook)
 
         if watch:
-            go_on(look, as_text, RunFile(pathlib.Path(found.runs)), SystemClock(), output=output)
+            run = RunFile(pathlib.Path(found.runs), loaded if isinstance(loaded, Playbook) else None)
+            go_on(look, as_text, run, SystemClock(), output=output)
         answer = look()
-        say_page(json.dumps(answer, indent=1) if output == "json" else as_text(answer))
+        if output == "json":
+            give_answer(answer)
+        else:
+            say_text(as_text(answer))
         return 0
 
 
@@ -94,19 +105,13 @@ def named(answer: dict[str, Any], playbook: pathlib.Path | None) -> dict[str, An
 def describe(world: World, clues: Clues | None = None) -> dict[str, Any]:
     """The answer as plain values (schema version 1)."""
     from migrate.checks import stuck
-    from migrate.model.broker_modes import positions
-    from migrate.model.detect import detect
-    from migrate.model.outcome import Unknown
-    from migrate.model.waiting import NO_CLUES
-    from migrate.report import waiting
 
     here = detect(world)
     stage = {"unknown": here.reason} if isinstance(here, Unknown) else _stage(here)
-    waits = waiting.as_values(stuck.explain(world, NO_CLUES if clues is None else clues))
+    waits = waiting_values(stuck.explain(world, NO_CLUES if clues is None else clues))
     if "next" in stage and any(row["code"] == FOR_EVER for row in waits):
         stage = {**stage, "next": OUT_OF_IT}
     return {
-        "schema": 1,
         "cluster": world.inventory.name,
         "inventory": world.inventory.path,
         "time": time.time(),
@@ -126,10 +131,9 @@ def describe(world: World, clues: Clues | None = None) -> dict[str, Any]:
 def rollback_readiness(world: World) -> dict[str, Any]:
     """Is a rollback possible now?  Backups and journals are read as well."""
     from migrate.checks.rollback import readiness
-    from migrate.report import way_back_text
-    from migrate.run.way_back_facts import way_back_facts
+    from migrate.run.past_runs import rollback_facts
 
-    return way_back_text.as_values(readiness.rollback_readiness(world, way_back_facts(world)))
+    return rollback_values(readiness.rollback_readiness(world, rollback_facts(world)))
 
 
 def _stage(here: Detected) -> dict[str, Any]:
@@ -147,8 +151,6 @@ def _stage(here: Detected) -> dict[str, Any]:
 
 
 def _processes(world: World) -> list[dict[str, Any]]:
-    from migrate.model.outcome import Unknown
-    from migrate.model.views import Running
     from migrate.steps import facts
 
     unseen = Unknown("not looked at")
@@ -171,17 +173,12 @@ def _processes(world: World) -> list[dict[str, Any]]:
 
 
 def _file(file: ConfigFile | NoFile | Unknown) -> str:
-    from migrate.model.broker_modes import node_mode
-    from migrate.model.views import ConfigFile, NoFile
-
     if isinstance(file, ConfigFile):
         return node_mode(file.values)
     return "none" if isinstance(file, NoFile) else "unknown"
 
 
 def _quorum(world: World) -> Mapping[str, Any]:
-    from migrate.model.outcome import Unknown
-
     quorum = world.live if isinstance(world.live, Unknown) else world.live.quorum
     if isinstance(quorum, Unknown):
         return {"unknown": quorum.reason}
@@ -194,14 +191,10 @@ def _quorum(world: World) -> Mapping[str, Any]:
 
 
 def _ledger(world: World) -> Mapping[str, Any]:
-    from migrate.model.ledger import count_states
-    from migrate.model.outcome import Unknown
-    from migrate.observe.ledgers import stands
-
     if isinstance(world.ledger, Unknown):
         return {"unknown": world.ledger.reason}
     brokers = {str(int(node.id)): count_states(world.ledger.of(node.id)) for node in world.inventory.brokers}
-    return {"offset": world.ledger.offset, "copied": stands(world)[0], "brokers": brokers}
+    return {"offset": world.ledger.offset, "copied": migration_state(world)[0], "brokers": brokers}
 
 
 def _quorum_line(answer: Mapping[str, Any]) -> str:
@@ -216,8 +209,6 @@ def _quorum_line(answer: Mapping[str, Any]) -> str:
 
 
 def _unhealthy(world: World) -> int | None:
-    from migrate.model.outcome import Unknown
-
     if isinstance(world.live, Unknown):
         return None
     answers = [answer for answer in world.live.metadata.values() if not isinstance(answer, Unknown)]
@@ -226,9 +217,6 @@ def _unhealthy(world: World) -> int | None:
 
 def as_text(answer: Mapping[str, Any]) -> str:
     """The same for a person."""
-    from migrate.report import way_back_text
-    from migrate.report.waiting import as_lines as waiting_lines
-
     lines = [f"cluster {answer['cluster']}"]
     if "unknown" in answer:
         lines.append(f"stage    unknown: {answer['unknown']}")
@@ -260,7 +248,7 @@ def as_text(answer: Mapping[str, Any]) -> str:
     lines += _run_lines(answer.get("run"))
     lines += waiting_lines(answer["waiting"])
     if "rollback" in answer:
-        lines += [f"rollback {line}" for line in way_back_text.lines(answer["rollback"])]
+        lines += [f"rollback {line}" for line in rollback_lines(answer["rollback"])]
     if "next" in answer:
         first = "fix the disk as described above, then " if answer.get("disks") else ""
         lines.append(f"next     {first}kraft-migrate {answer['next']}")
@@ -281,7 +269,6 @@ def unended(runs: pathlib.Path) -> dict[str, Any] | None:
     A journal or a plan that cannot be read gives nothing here: `apply` says what is wrong with it.
     """
     from migrate.cli.planning import load_plan
-    from migrate.errors import MigrateError
     from migrate.run import journal as journals
 
     found = [(path.stat().st_mtime, path) for path in runs.glob("*/journal.jsonl")]
@@ -297,9 +284,8 @@ def unended(runs: pathlib.Path) -> dict[str, Any] | None:
 
 def _told(plan: Plan, events: Sequence[Event], folder: pathlib.Path, runs: pathlib.Path) -> dict[str, Any] | None:
     """The same of its plan and journal; KeyError or ValueError where they are none of a run's."""
-    from migrate.model.stage import Stage
     from migrate.report import run_board
-    from migrate.run import owners
+    from migrate.run import locks
 
     done = {
         event.data["step"] for event in events if event.name == "conclude" and event.data["outcome"] in run_board.WELL
@@ -307,7 +293,7 @@ def _told(plan: Plan, events: Sequence[Event], folder: pathlib.Path, runs: pathl
     left = [step for step in plan.steps if step.id not in done]
     if not left:
         return None
-    lock = owners.of_file(runs / "lock")
+    lock = locks.file_owner(runs / "lock")
     return {
         "plan": plan.short,
         "back": plan.kind.rolls_back,
@@ -320,8 +306,6 @@ def _told(plan: Plan, events: Sequence[Event], folder: pathlib.Path, runs: pathl
 
 
 def _command(plan: Plan, path: pathlib.Path) -> str:
-    from migrate.report.change_summary import next_command
-
     near = os.path.relpath(path)
     return next_command(plan, str(path) if near.startswith(os.pardir) else near).removeprefix(f"{PROGRAM} ")
 
@@ -374,9 +358,7 @@ def clues_for(observer: ClusterObserver, world: World) -> Clues:
 def _with_reports(observer: ClusterObserver, clues: Clues, brokers: tuple[NodeId, ...]) -> Clues:
     """Looks a second time: what a broker has reported by then was no stall."""
     from migrate.checks.stuck import reports
-    from migrate.model.outcome import Unknown
-    from migrate.model.world import Need
-    from migrate.observe.reports import reports as look
+    from migrate.observe.clues import reports as look
     from migrate.run.clock import SystemClock
 
     SystemClock().sleep(AGAIN_SECONDS)
@@ -397,8 +379,6 @@ CONTROLLER: Final = "controller"  # `disk_trouble.CONTROLLER`
 
 def disk_values(world: World) -> list[dict[str, Any]]:
     """Every directory that is not as it should be: what is wrong, what that does, what to do."""
-    from migrate.model.disk_remedies import disk_troubles
-
     return [{**asdict(trouble), "mode": str(trouble.mode), "do": list(trouble.do)} for trouble in disk_troubles(world)]
 
 
@@ -415,8 +395,6 @@ def _disk_lines(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
 
 def unseen_disks(world: World) -> dict[str, str]:
     """Node -> why nothing is known of its disks: that is not the same as nothing to tell."""
-    from migrate.model.outcome import Unknown
-
     if isinstance(world.disks, Unknown):
         return {}
     return {str(int(node)): found.reason for node, found in world.disks.items() if isinstance(found, Unknown)}
@@ -429,9 +407,6 @@ def _unseen_disk_lines(reasons: Mapping[str, str]) -> Iterator[str]:
 
 def leaderless_partitions(world: World) -> list[str]:
     """Partitions without a leader that ElectLeaders brings back: where a replaced disk held the only replica."""
-    from migrate.model import rescue
-    from migrate.model.outcome import Unknown
-
     if isinstance(world.kraft, Unknown):
         return []
     return [f"{row.topic}-{row.partition}" for row in rescue.leaderless(world.kraft)]
@@ -469,7 +444,6 @@ def _directory_rows(world: Any) -> Iterator[dict[str, str]]:
 
 def _directory_state(world: World, broker: NodeId, path: str) -> dict[str, str]:
     """`in use`, `in the file, not registered`, `not yet`, or unknown with the reason."""
-    from migrate.model.outcome import Unknown
     from migrate.steps.directories import gates
 
     here = gates.listed(world, int(broker))

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import pathlib
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from migrate.cli.answers import give_answer
 from migrate.cli.errors import EXIT_OK
 from migrate.cli.options import cluster_options, load_target, output_option
-from migrate.cli.screen import say, say_page
-from migrate.errors import LockNotDead
+from migrate.cli.screen import say, say_text
+from migrate.errors import LockNotDead, MigrateError
+from migrate.model.inventory import Inventory, Playbook
 from migrate.report.wording import hanging
-
-if TYPE_CHECKING:
-    from migrate.model.inventory import Inventory
 
 
 @click.command()
@@ -33,12 +31,10 @@ def unlock(playbook: pathlib.Path | None, inventory: pathlib.Path | None, token:
 
     Exit code 0: shown, removed, or there is none; 7: the owner lives, or the id is another.
     """
-    from migrate.model.inventory import Playbook
     from migrate.observe.sources import Sources
-    from migrate.run import owners
-    from migrate.zookeeper import lock as locks
-    from migrate.zookeeper.lock import LOCK_PATH
-    from migrate.zookeeper.znode import Absent
+    from migrate.run import locks
+    from migrate.zookeeper.layout import Absent
+    from migrate.zookeeper.lock import LOCK_PATH, look_at_lock, remove_lock
 
     found, loaded = load_target(playbook, inventory)
     path = loaded.lock_path if isinstance(loaded, Playbook) else LOCK_PATH
@@ -48,24 +44,27 @@ def unlock(playbook: pathlib.Path | None, inventory: pathlib.Path | None, token:
     sources = Sources(found, loaded, None)
     try:
         client = sources.zookeeper_client()
-        seen = locks.look_at_lock(client, path)
+        seen = look_at_lock(client, path)
         held = None if isinstance(seen, Absent) else seen
-        answer = described(held, owners.of_file(file), path, file)
-        say_page(json.dumps(answer, indent=1) if output == "json" else as_text(answer))
-        if answer["file"]["alive"] == owners.Alive.LIVES or answer["znode"].get("alive") == owners.Alive.LIVES:
+        answer = described(held, locks.file_owner(file), path, file)
+        if output == "json":
+            give_answer(answer)
+        else:
+            say_text(as_text(answer))
+        if answer["file"]["alive"] == locks.Alive.LIVES or answer["znode"].get("alive") == locks.Alive.LIVES:
             raise LockNotDead("the owner lives: stop that process instead", where=path)
         if held is None:
             if answer["file"]["owner"] and token is None:
-                owners.empty(file)
+                locks.empty_file(file)
             return EXIT_OK
         given = token if token is not None else typed_id(output)
         if given is None:
             return EXIT_OK
         if given != held.token:
             raise LockNotDead(f"{given} is not the id of this lock", where=path)
-        locks.remove_lock(client, held)
+        remove_lock(client, held)
         if file.exists():
-            owners.empty(file)
+            locks.empty_file(file)
         say(f"removed: the lock with id {held.token}", err=output == "json")
         return EXIT_OK
     finally:
@@ -74,16 +73,16 @@ def unlock(playbook: pathlib.Path | None, inventory: pathlib.Path | None, token:
 
 def _on_hosts(run: pathlib.Path, inventory: Inventory, output: str) -> int:
     """The locks of a cluster without ZooKeeper: the kernel frees each with its owner's process, so none is removed."""
-    from migrate.run import owners
+    from migrate.run import locks
 
     rows = [_row(str(run), *_here(run))]
     rows += [_row(place, *seen) for place, seen in _beside_the_brokers(inventory)]
     if output == "json":
-        say_page(json.dumps({"schema": 1, "files": rows}, indent=1))
+        give_answer({"files": rows})
     else:
         for row in rows:
             say(f"file     {row['path']}: {row['owner'] or 'nobody'}: {row['alive']}")
-    held = next((row for row in rows if row["alive"] == owners.Alive.LIVES), None)
+    held = next((row for row in rows if row["alive"] == locks.Alive.LIVES), None)
     if held is not None:
         raise LockNotDead("the owner lives: stop that process instead", where=held["path"])
     return EXIT_OK
@@ -91,24 +90,23 @@ def _on_hosts(run: pathlib.Path, inventory: Inventory, output: str) -> int:
 
 def _row(place: str, text: str, held: bool | None) -> dict[str, str]:
     """`held` None: that could not be seen."""
-    from migrate.run import owners
+    from migrate.run import locks
 
     if held is None:
-        return {"path": place, "owner": text, "alive": str(owners.Alive.UNSEEN)}
-    state = str(owners.Alive.LIVES if held else owners.Alive.DEAD) if text or held else "nobody"
+        return {"path": place, "owner": text, "alive": str(locks.Alive.UNSEEN)}
+    state = str(locks.Alive.LIVES if held else locks.Alive.DEAD) if text or held else "nobody"
     return {"path": place, "owner": text, "alive": state}
 
 
 def _here(path: pathlib.Path) -> tuple[str, bool]:
-    from migrate.run import owners
+    from migrate.run import locks
 
-    owner = owners.of_file(path)
+    owner = locks.file_owner(path)
     return ("", False) if owner is None else (owner.text, owner.held)
 
 
 def _beside_the_brokers(inventory: Inventory) -> Iterator[tuple[str, tuple[str, bool | None]]]:
     """Each broker's lock file, on its host: who holds it, and whether; or why that cannot be seen."""
-    from migrate.errors import MigrateError
     from migrate.hosts.executors import executor_of
     from migrate.run.locks import HOST_SUFFIX
 
@@ -131,20 +129,20 @@ def _beside_the_brokers(inventory: Inventory) -> Iterator[tuple[str, tuple[str, 
 
 def described(held: Any, file_owner: Any, path: str, file: pathlib.Path) -> dict[str, Any]:
     """Both locks as plain values."""
-    from migrate.run import owners
+    from migrate.run import locks
 
     znode: dict[str, Any] = {"path": path, "held": held is not None}
     if held is not None:
         holder = held.holder
-        alive = owners.Alive.UNSEEN if holder is None else owners.process(holder.host, holder.pid)
+        alive = locks.Alive.UNSEEN if holder is None else locks.process_alive(holder.host, holder.pid)
         znode |= {"id": held.token, "session": f"0x{held.session:x}", "alive": str(alive)}
         if holder is not None:
             znode |= {name: getattr(holder, name) for name in ("owner", "host", "pid", "since", "plan")}
             znode["session_seconds"] = holder.session_seconds
     text = "" if file_owner is None else file_owner.text
     lives = file_owner is not None and file_owner.held
-    state = str(owners.Alive.LIVES if lives else owners.Alive.DEAD) if text or lives else "nobody"
-    return {"schema": 1, "znode": znode, "file": {"path": str(file), "owner": text, "alive": state}}
+    state = str(locks.Alive.LIVES if lives else locks.Alive.DEAD) if text or lives else "nobody"
+    return {"znode": znode, "file": {"path": str(file), "owner": text, "alive": state}}
 
 
 def as_text(answer: dict[str, Any]) -> str:

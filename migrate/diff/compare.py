@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import reduce
 from typing import Any, Final
@@ -17,10 +17,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import broadcast, expr
 
-from migrate.diff import by_sums, frames, typed_rows
+from migrate.diff import frames, typed_rows
 from migrate.diff.expected import RULES, chosen, literal, rule_of
 from migrate.diff.frames import answering
-from migrate.diff.partition_files import PartitionFiles
 from migrate.diff.tables import FOUND, PARTITION_FIELDS, Compared, entity_table, partition_table
 from migrate.errors import MalformedZnode
 from migrate.model.difference import Difference, DifferenceClass, DiffReport, IdleAcceptance, IdleReason, current
@@ -48,18 +47,20 @@ def equal_fields(given: Given, differences: Iterable[Mapping[str, Any]]) -> Coun
     """Equal fields by cluster and kind; a partition has `PARTITION_FIELDS`, everything else is one field.
 
     Raises:
-        RuntimeError: the rows that both sides have are not as many on one as on the other: a key stands twice.
+        RuntimeError: the rows that both sides have are not as many on one as on the other: a key appears twice.
     """
     only_zookeeper, only_kraft, differing = Counter[Key](), Counter[Key](), Counter[Key]()
-    for row in differences:
+    for row in differences:  # or so many rows of that kind, `n`
         alone = not row["field"] if row["kind"] == PARTITION else None in (row["zookeeper"], row["kraft"])
         side = only_kraft if row["zookeeper"] is None else only_zookeeper
-        (side if alone else differing)[row["cluster"], row["kind"]] += 1
+        (side if alone else differing)[row["cluster"], row["kind"]] += row.get("n", 1)
     equal = Counter[Key]()
     for key, (zookeeper, kraft) in given.items():
         both = zookeeper - only_zookeeper[key]
         if both != kraft - only_kraft[key]:
-            raise RuntimeError(f"{zookeeper} and {kraft} rows of {key} do not go with what differs: a key stands twice")
+            raise RuntimeError(
+                f"{zookeeper} and {kraft} rows of {key} do not go with what differs: a key appears twice"
+            )
         equal[key] = both * (len(PARTITION_FIELDS) if key[1] == PARTITION else 1) - differing[key]
     return equal
 
@@ -77,6 +78,17 @@ DELETIONS: Final = pa.schema([("cluster", pa.int32()), ("topic", pa.string()), (
 
 
 @dataclass(frozen=True, slots=True)
+class Terms:
+    """What a cluster's report rests on beside its rows: `deletions` are the topics in its /admin/delete_topics."""
+
+    offset: int
+    lag: int
+    blind_spots: Sequence[str] = ()
+    accepted: Sequence[AcceptedDifference] = ()
+    deletions: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Question:
     """The two views of one cluster, what is accepted there, and how far behind dual write was (records)."""
 
@@ -89,6 +101,29 @@ class Question:
         """Refuse a tree that was read in part: what it lacks would look like something that is only in KRaft."""
         for part in self.zookeeper.malformed:
             raise MalformedZnode(part.problem, where=part.path, why="a tree that was read in part is not compared")
+
+    @property
+    def terms(self) -> Terms:
+        """All but the rows."""
+        view = self.zookeeper
+        return Terms(
+            self.kraft.offset, self.lag, tuple(view.blind_spots), tuple(self.accepted), tuple(view.pending.deletions)
+        )
+
+    def tables(self, cluster: int = 0) -> tuple[Sides, Sides]:
+        """Partitions, and everything else, of both sides."""
+        zookeeper, kraft = self.zookeeper, self.kraft
+        blind = typed_rows.blind_configs(zookeeper.blind_spots)
+        left = frames.entities(zookeeper.entities, typed_rows.of_zookeeper(zookeeper), cluster)
+        right = frames.entities(kraft.entities, typed_rows.of_kraft(kraft), cluster)
+        partitions = tuple(frames.partitions(view.partitions, cluster) for view in (zookeeper, kraft))
+        return (partitions[0], partitions[1]), (_without(left, blind), _without(right, blind))
+
+
+def fields_in(kraft: KraftView) -> int:
+    """How many fields of that side a comparison looks at: known before it begins."""
+    others = frames.entities(kraft.entities, typed_rows.of_kraft(kraft))
+    return len(kraft.partitions) * len(PARTITION_FIELDS) + int(others.num_rows)
 
 
 def compare(
@@ -109,89 +144,34 @@ def compare(
         SparkGone: the session ended under the comparison.
     """
     question = Question(zookeeper, kraft, accepted, lag)
+    terms = replace(question.terms, offset=offset)
+    partitions, entities = question.tables()
     with answering("the comparison"):
-        return _compared(spark, question, _tables(spark, *_given([question])), today, offset)
+        tables = partition_table(spark, *partitions), entity_table(spark, *entities)
+        classed = in_classes(spark, all_differing(tables), {0: terms}, today)
+        rows = _listed(classed).toArrow().to_pylist()
+        unequal = _count(classed) if len(rows) > MOST_ROWS else Counter((row["kind"], row["cls"]) for row in rows)
+        counted = unequal + Counter({(kind, EQUAL): n for table in tables for kind, n in table.equal().items()})
+        _check_nothing_lost(tables, counted.total())
+    LOG.info("compared at offset %d: %d fields, %d of them not equal", offset, counted.total(), unequal.total())
+    return report_of(terms, rows[:MOST_ROWS], counted, today)
 
 
-def compare_files(
-    spark: SparkSession,
-    question: Question,
-    files: tuple[PartitionFiles, PartitionFiles],
-    *,
-    today: date,
-    every_field: bool = False,
+def report_of(
+    terms: Terms, rows: Sequence[Mapping[str, Any]], counted: Counter[tuple[str, str]], today: date
 ) -> DiffReport:
-    """The same where the partitions of ZooKeeper and of KRaft lie in files; those of the views are not looked at.
-
-    Topics whose fingerprints agree are equal (`migrate.diff.by_sums`), unless `every_field` asks for all to be set
-    field by field, as gates do.
-
-    Raises:
-        SparkGone: the session ended under the comparison.
-    """
-    with answering("the comparison"):
-        partitions = (by_sums.in_jvm if every_field else by_sums.compare_files)(spark, *files)
-        tables = partitions, entity_table(spark, *_stacked([_entities(question)]))
-        return _compared(spark, question, tables, today, question.kraft.offset)
-
-
-def _compared(
-    spark: SparkSession, question: Question, tables: tuple[Compared, ...], today: date, offset: int
-) -> DiffReport:
-    classed = _classed(spark, _found(tables), [question], today)
-    rows = _listed(classed).toArrow().to_pylist()
-    unequal = _count(classed) if len(rows) > MOST_ROWS else Counter((row["kind"], row["cls"]) for row in rows)
-    counted = unequal + Counter({(kind, EQUAL): n for table in tables for kind, n in table.equal().items()})
-    _check_nothing_lost(tables, counted.total())
-    total = unequal.total()
-    cut = (f"{total - MOST_ROWS} of {total} differences are counted and not listed",) if total > MOST_ROWS else ()
-    LOG.info("compared at offset %d: %d fields, %d of them not equal", offset, counted.total(), total)
-    return _report(question, rows[:MOST_ROWS], counted, today, offset=offset, cut=cut)
-
-
-def compare_many(spark: SparkSession, questions: Sequence[Question], *, today: date) -> list[DiffReport]:
-    """The comparisons of several small clusters by one job, in their order; every difference is listed.
-
-    Raises:
-        MalformedZnode: a part of ZooKeeper could not be read: it would look like something that is only in KRaft.
-        SparkGone: the session ended under the comparison.
-    """
-    given = _given(questions)
-    with answering("the comparisons"):
-        tables = _tables(spark, *given)
-        rows = _classed(spark, _found(tables), questions, today).toArrow().to_pylist()
-    equal = equal_fields(rows_given(given), rows)
-    _check_nothing_lost(tables, len(rows) + equal.total())
-    listed: list[list[dict[str, str | None]]] = [[] for _ in questions]
-    counted: list[Counter[tuple[str, str]]] = [Counter() for _ in questions]
-    for (cluster, kind), number in equal.items():
-        counted[cluster][kind, EQUAL] += number
-    for row in rows:
-        listed[row["cluster"]].append(row)
-        counted[row["cluster"]][row["kind"], row["cls"]] += 1
-    return [
-        _report(question, found, counts, today, offset=question.kraft.offset, cut=())
-        for question, found, counts in zip(questions, listed, counted, strict=True)
-    ]
-
-
-def _report(
-    question: Question,
-    rows: Sequence[dict[str, str | None]],
-    counted: Counter[tuple[str, str]],
-    today: date,
-    *,
-    offset: int,
-    cut: tuple[str, ...],
-) -> DiffReport:
+    """The report of these rows, of as many as `counted` says: what is not listed is a blind spot, with its number."""
     differences = tuple(sorted(map(_difference, rows), key=_order))
+    total = sum(number for (_, cls), number in counted.items() if cls != EQUAL)
+    left = total - len(differences)
+    cut = (f"{left} of {total} differences are counted and not listed",) if left else ()
     return DiffReport(
-        offset=offset,
-        lag=question.lag,
+        offset=terms.offset,
+        lag=terms.lag,
         counts=_by_kind(counted),
         differences=differences,
-        blind_spots=(*question.zookeeper.blind_spots, *cut),
-        idle=idle_acceptances(question.accepted, differences, today, whole=not cut),
+        blind_spots=(*terms.blind_spots, *cut),
+        idle=idle_acceptances(terms.accepted, differences, today, whole=not cut),
     )
 
 
@@ -212,34 +192,7 @@ def idle_acceptances(
     return tuple(idle)
 
 
-def _given(questions: Sequence[Question]) -> tuple[Sides, Sides]:
-    """Partitions and everything else of all clusters, ZooKeeper's and KRaft's."""
-    partitions = [
-        tuple(frames.partitions(view.partitions, cluster) for view in (question.zookeeper, question.kraft))
-        for cluster, question in enumerate(questions)
-    ]
-    return _stacked(partitions), _stacked([_entities(question, cluster) for cluster, question in enumerate(questions)])
-
-
-def _tables(spark: SparkSession, partitions: Sides, entities: Sides) -> tuple[Compared, ...]:
-    return partition_table(spark, *partitions), entity_table(spark, *entities)
-
-
-def _entities(question: Question, cluster: int = 0) -> tuple[pa.Table, pa.Table]:
-    """Everything that is no partition, of either view."""
-    zookeeper, kraft = question.zookeeper, question.kraft
-    blind = typed_rows.blind_configs(zookeeper.blind_spots)
-    left = frames.entities(zookeeper.entities, typed_rows.of_zookeeper(zookeeper), cluster)
-    right = frames.entities(kraft.entities, typed_rows.of_kraft(kraft), cluster)
-    return _without(left, blind), _without(right, blind)
-
-
-def _stacked(pairs: Sequence[tuple[pa.Table, ...]]) -> Sides:
-    left, right = zip(*pairs, strict=True)
-    return pa.concat_tables(left), pa.concat_tables(right)
-
-
-def _found(tables: Iterable[Compared]) -> DataFrame:
+def all_differing(tables: Iterable[Compared]) -> DataFrame:
     return reduce(DataFrame.unionByName, (table.differing for table in tables))
 
 
@@ -255,10 +208,10 @@ def _without(table: pa.Table, blind: frozenset[tuple[str, str]]) -> pa.Table:
 
 
 # -- classes -----------------------------------------------------------------------------------------------------
-def _classed(spark: SparkSession, found: DataFrame, questions: Sequence[Question], today: date) -> DataFrame:
+def in_classes(spark: SparkSession, found: DataFrame, clusters: Mapping[int, Terms], today: date) -> DataFrame:
     """With the rule or the ticket that excuses a row, and the class that follows."""
-    known = _accepted(questions, today)
-    excused, ticket = _deleting(spark, found, questions), "CAST(NULL AS STRING)"
+    known = _accepted(clusters, today)
+    excused, ticket = _deleting(spark, found, clusters), "CAST(NULL AS STRING)"
     if known.num_rows:
         tickets = frames.frame(spark, known).dropDuplicates(list(ACCEPTED_KEYS))
         excused, ticket = excused.join(broadcast(tickets), list(ACCEPTED_KEYS), "left"), "ticket"
@@ -271,11 +224,11 @@ def _classed(spark: SparkSession, found: DataFrame, questions: Sequence[Question
     return ruled.selectExpr(*shown, "coalesce(rule, ticket, '') AS rule", f"{chosen(excuses, 'cls')} AS cls")
 
 
-def _deleting(spark: SparkSession, found: DataFrame, questions: Sequence[Question]) -> DataFrame:
+def _deleting(spark: SparkSession, found: DataFrame, clusters: Mapping[int, Terms]) -> DataFrame:
     """With `deleting`: the row is about a topic of that cluster's /admin/delete_topics."""
     pending = frames.Column.of(DELETIONS)
-    for cluster, question in enumerate(questions):
-        for topic in question.zookeeper.pending.deletions:
+    for cluster, terms in clusters.items():
+        for topic in terms.deletions:
             pending.add(cluster, topic, True)
     if not pending.values["cluster"]:
         return found.selectExpr("*", "false AS deleting")
@@ -284,18 +237,20 @@ def _deleting(spark: SparkSession, found: DataFrame, questions: Sequence[Questio
     return joined.selectExpr(*FOUND, "coalesce(deleting, false) AS deleting")
 
 
-def _accepted(questions: Sequence[Question], today: date) -> pa.Table:
+def _accepted(clusters: Mapping[int, Terms], today: date) -> pa.Table:
     found = frames.Column.of(ACCEPTED)
-    for cluster, question in enumerate(questions):
-        for entry in current(question.accepted, today):
+    for cluster, terms in clusters.items():
+        for entry in current(terms.accepted, today):
             found.add(cluster, entry.rule, entry.kind, entry.name, entry.field, entry.ticket)
     return found.table()
 
 
+EXCUSED: Final = f"cls IN ({literal(DifferenceClass.EXPECTED)}, {literal(DifferenceClass.ACCEPTED)})"
+
+
 def _listed(classed: DataFrame) -> DataFrame:
     """The rows to list and one more: what nothing excuses first."""
-    excused = f"cls IN ({literal(DifferenceClass.EXPECTED)}, {literal(DifferenceClass.ACCEPTED)})"
-    return classed.orderBy(expr(excused), "kind", "key", "field").limit(MOST_ROWS + 1)
+    return classed.orderBy(expr(EXCUSED), "kind", "key", "field").limit(MOST_ROWS + 1)
 
 
 def _count(classed: DataFrame) -> Counter[tuple[str, str]]:
@@ -308,7 +263,7 @@ def _check_nothing_lost(tables: Iterable[Compared], classes: int) -> None:
     for table in tables:
         seen = table.seen()
         if (seen["zookeeper"], seen["kraft"]) != (table.zookeeper, table.kraft):
-            message = f"{table.zookeeper} and {table.kraft} rows were given, {seen} were compared: a key stands twice"
+            message = f"{table.zookeeper} and {table.kraft} rows were given, {seen} were compared: a key appears twice"
             raise RuntimeError(message)
     fields = sum(table.fields() for table in tables)
     if classes != fields:
@@ -316,7 +271,7 @@ def _check_nothing_lost(tables: Iterable[Compared], classes: int) -> None:
         raise RuntimeError(message)
 
 
-def _difference(row: dict[str, str | None]) -> Difference:
+def _difference(row: Mapping[str, Any]) -> Difference:
     return Difference(
         kind=str(row["kind"]),
         key=str(row["key"]),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -164,7 +166,7 @@ def export(view: KraftView, folder: Path) -> Mapping[str, int]:
         folder.parent.mkdir(parents=True, exist_ok=True)
         partial.mkdir()
     except FileExistsError as error:
-        raise ExportRefused("another export is under way, or was broken off", where=str(partial)) from error
+        raise ExportRefused("another export is in progress, or was broken off", where=str(partial)) from error
     except OSError as error:
         raise ExportRefused(f"the folder cannot be made: {error.strerror}", where=str(folder)) from error
     counts: dict[str, int] = {}
@@ -193,33 +195,79 @@ DIFFERENCES: Final = pa.schema(
 COUNTS: Final = pa.schema([("offset", pa.int64()), ("kind", TEXT), ("class", TEXT), ("fields", pa.int64())])
 
 
+CLUSTERS: Final = pa.schema(
+    [
+        *((name, TEXT) for name in ("cluster", "named_by", "where", "verdict")),
+        ("seconds", pa.float64()),
+        *((name, TEXT) for name in ("error", "what")),  # of one that was not read
+    ]
+)
+FINDINGS: Final = pa.schema([(name, TEXT) for name in ("code", "severity", "about", "message", "evidence", "fix")])
+OF_A_CLUSTER: Final = pa.field("cluster", TEXT)
+FLEET: Final[Mapping[str, pa.Schema]] = {
+    "clusters": CLUSTERS,
+    "findings": FINDINGS.insert(0, OF_A_CLUSTER),
+    "differences": DIFFERENCES.insert(0, OF_A_CLUSTER),
+    "counts": COUNTS.insert(0, OF_A_CLUSTER),
+}
+Row = Mapping[str, object]
+Put = Callable[[Path], object]
+
+
 def write(report: DiffReport, folder: Path) -> list[Path]:
     """`differences.parquet` and `counts.parquet` in that folder, made where it is missing.
 
     Raises:
         ExportRefused: something stands there already, or it cannot be written.
     """
+    tables = rows_of(report)
+    files: dict[str, Put] = {}
+    for name, schema in (("differences", DIFFERENCES), ("counts", COUNTS)):
+        files[f"{name}.parquet"] = partial(pq.write_table, pa.Table.from_pylist(tables[name], schema=schema))
+    return _written(folder, files)
+
+
+def write_fleet(folder: Path, tables: Mapping[str, Sequence[Row]]) -> list[Path]:
+    """Each table of a fleet, of those in `FLEET`, as NAME.parquet and as NAME.jsonl, a line a row.
+
+    Raises what `write` raises.
+    """
+    files: dict[str, Put] = {}
+    for name, rows in tables.items():
+        files[f"{name}.parquet"] = partial(pq.write_table, pa.Table.from_pylist(list(rows), schema=FLEET[name]))
+        files[f"{name}.jsonl"] = partial(_write_lines, rows)
+    return _written(folder, files)
+
+
+def _write_lines(rows: Sequence[Row], path: Path) -> None:
+    with path.open("w", encoding="utf-8") as file:
+        file.writelines(f"{json.dumps(row)}\n" for row in rows)
+
+
+def rows_of(report: DiffReport) -> dict[str, list[dict[str, object]]]:
+    """Differences and counts of a report, as in their tables."""
     rows = [_row(report.offset, row, settled=True) for row in report.differences]
     rows += [_row(report.offset, row, settled=False) for row in report.unsettled]
-    counts = [
+    counts: list[dict[str, object]] = [
         {"offset": report.offset, "kind": kind, "class": name, "fields": number}
         for kind, classes in report.counts.items()
         for name, number in classes.items()
     ]
-    tables = {
-        "differences.parquet": pa.Table.from_pylist(rows, schema=DIFFERENCES),
-        "counts.parquet": pa.Table.from_pylist(counts, schema=COUNTS),
-    }
-    paths = [folder / name for name in tables]
+    return {"differences": rows, "counts": counts}
+
+
+def _written(folder: Path, files: Mapping[str, Put]) -> list[Path]:
+    """Write each file into the folder; none where one of them is there already."""
+    paths = [folder / name for name in files]
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for path in paths:
             if path.exists():
                 raise ExportRefused("a file stands there already", where=str(path), next_step="name another folder")
-        for path, table in zip(paths, tables.values(), strict=True):
-            pq.write_table(table, path)
+        for path, put in zip(paths, files.values(), strict=True):
+            put(path)
     except OSError as error:
-        raise ExportRefused("the differences cannot be written", where=str(folder), why=str(error)) from error
+        raise ExportRefused("the results cannot be written", where=str(folder), why=str(error)) from error
     return paths
 
 

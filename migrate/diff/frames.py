@@ -94,16 +94,13 @@ class Column:
 
     @classmethod
     def of(cls, schema: pa.Schema) -> Column:
-        """Empty columns of that schema."""
         return cls(schema, {name: [] for name in schema.names})
 
     def add(self, *row: object) -> None:
-        """Append one row, in the schema's order."""
         for column, value in zip(self.values.values(), row, strict=True):
             column.append(value)
 
     def table(self) -> pa.Table:
-        """The Arrow table."""
         return pa.table(self.values, schema=self.schema)
 
 

@@ -47,7 +47,6 @@ class Question:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Views that every row needs and that are unknown."""
         return unknown_views(
             self.zookeeper, self.kraft, self.disks, after_copy=self.after_copy, finalized=self.finalized
         )
@@ -64,7 +63,6 @@ class Question:
         return self.kraft.partitions if asked and not isinstance(self.kraft, Unknown) else PartitionColumns()
 
     def registrations(self) -> Mapping[NodeId, Registration]:
-        """Registrations of brokers."""
         return {} if isinstance(self.kraft, Unknown) else self.kraft.brokers
 
 
@@ -176,7 +174,6 @@ def _replicas(partitions: DataFrame) -> DataFrame:
 
 
 def _seeds(zookeeper: DataFrame, kraft: DataFrame) -> DataFrame:
-    """Every replica that has a row, and who names it."""
     left = zookeeper.selectExpr(*KEYS, "topic AS z_topic")
     right = kraft.selectExpr(*KEYS, "topic AS k_topic", "directory")
     named = left.join(right, list(KEYS), "full_outer")

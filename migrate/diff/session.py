@@ -23,16 +23,18 @@ import sys
 import tempfile
 import threading
 import time
+import zipfile
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import migrate
 from migrate.errors import MigrateError, NoJava, SparkDidNotStart, SparkGone
 from migrate.java.archive import DriverArchive, driver_archive
 from migrate.java.find import find_java
 from migrate.java.gateway import DriverJvm, DriverRequest, jar_files, start_driver
-from migrate.model.spark_where import SparkWhere
+from migrate.model.difference import SparkWhere
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -89,8 +91,14 @@ def settings(master: str, folder: Path, conf: Mapping[str, str] | None = None) -
         "spark.python.sql.dataFrameDebugging.enabled": "false",
         "spark.sql.session.timeZone": "UTC",
         "spark.log.level": "ERROR",
+        "spark.pyspark.python": sys.executable if master.startswith("local") else executors_python(),
     }
     return {**base, **(local if master.startswith("local") else {}), **(conf or {})}
+
+
+def executors_python() -> str:
+    """The Python of executors elsewhere: PYSPARK_PYTHON, else the path of ours."""
+    return os.environ.get("PYSPARK_PYTHON") or sys.executable
 
 
 class _NothingOfPy4j(logging.Filter):
@@ -117,6 +125,7 @@ class SparkHandle:
         self._failure: MigrateError | None = None
         self._archive: DriverArchive | None = None
         self._stopped = False
+        self._shipped = False
         self.seconds = 0.0  # from start to the end of the first job
         self.waited = 0.0  # of them, somebody waited for it in `get`
         self._thread = threading.Thread(target=self._run, name="spark-start", daemon=True)
@@ -150,10 +159,27 @@ class SparkHandle:
             raise SparkGone("Spark's driver is gone", where=str(self._jvm.log))
         return self._session
 
+    def ship_package(self) -> SparkSession:
+        """The session, once its executors have this package, which those elsewhere need not have.
+
+        Raises what `get` raises.
+        """
+        session = self.get()
+        if self._where.is_local or self._shipped:
+            return session
+        self._shipped = True
+        archive, package = self._folder / "kraft_migrate.zip", Path(migrate.__file__).parent
+        with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
+            for path in sorted(package.rglob("*")):
+                if path.is_file() and "__pycache__" not in path.parts:
+                    packed.write(path, path.relative_to(package.parent))
+        session.addArtifacts(str(archive), pyfile=True)
+        return session
+
     def stop(self) -> None:
         """End session and driver, and remove their folder, also before the start has ended; a second call does nothing.
 
-        A start that is under way is broken off: what was not comparable is not waited for.
+        A start that is in progress is broken off: what was not comparable is not waited for.
         """
         self._stopped = True
         if not self._ready.is_set() and (starting := self._jvm) is not None:
@@ -220,7 +246,7 @@ class SparkHandle:
         self._jvm = start_driver(request, unwanted=lambda: self._stopped)
         if self._stopped:
             return
-        self._session = _connect(self._jvm)
+        self._session = _connect(self._jvm, request.environment["PYSPARK_PYTHON"])
         if self._stopped:
             return
         _warm(self._session)
@@ -254,7 +280,7 @@ class SparkHandle:
             extra_classpath=folders,
             archive=driver_archive(java, jar_files(jars), SMALL_DRIVER) if local and not folders else None,
             environment={
-                "PYSPARK_PYTHON": sys.executable,
+                "PYSPARK_PYTHON": conf["spark.pyspark.python"],
                 "PYSPARK_DRIVER_PYTHON": sys.executable,
                 **({**LOCAL, ARENAS: os.environ.get(ARENAS, "2")} if local else {}),
             },
@@ -279,7 +305,7 @@ def _configuration_folders() -> tuple[str, ...]:
     return tuple(folder for folder in named if folder and Path(folder).is_dir())
 
 
-def _connect(jvm: DriverJvm) -> SparkSession:
+def _connect(jvm: DriverJvm, python: str) -> SparkSession:
     """A session in that driver.  pyspark takes port and secret from the environment; they leave it at once."""
     from pyspark import SparkContext  # noqa: PLC0415 - see _spark_home
     from pyspark.java_gateway import launch_gateway  # noqa: PLC0415
@@ -290,7 +316,7 @@ def _connect(jvm: DriverJvm) -> SparkSession:
     # Py4J logs a traceback for whatever interrupts a call, Ctrl-C too; what matters comes back as an exception
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     logging.getLogger().addFilter(NOTHING_OF_PY4J)  # again is nothing
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ["PYSPARK_PYTHON"], os.environ["PYSPARK_DRIVER_PYTHON"] = python, sys.executable
     os.environ.update({"PYSPARK_GATEWAY_PORT": str(jvm.port), "PYSPARK_GATEWAY_SECRET": jvm.secret})
     try:
         gateway = launch_gateway()  # type: ignore[no-untyped-call]
@@ -393,7 +419,6 @@ def open_session(where: SparkWhere) -> SparkSession:
 
 
 def _reason(error: Exception) -> str:
-    """The reason in one line, of the many that gRPC logs."""
     text = str(error)
     found = DETAILS.search(text)
     return found[1] if found else f"{type(error).__name__}: {text.splitlines()[0] if text else ''}"

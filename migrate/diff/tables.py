@@ -61,11 +61,9 @@ class Compared:
     zookeeper: int
     kraft: int
     weight: int
-    agreed: int = 0  # keys that both sides have with equal fields, and that did not go through the join
 
     def equal(self) -> dict[str, int]:
-        """Equal fields by kind."""
-        return {kind: self._count(f"equal {kind}") + self.agreed * self.weight for kind in self.kinds}
+        return {kind: self._count(f"equal {kind}") for kind in self.kinds}
 
     def seen(self) -> Mapping[str, int]:
         """Rows of each side that came through the join."""
@@ -74,7 +72,7 @@ class Compared:
     def fields(self) -> int:
         """All compared fields: `weight` a key of both sides, one for a key of one side."""
         both = self._count("both")
-        return self.agreed * self.weight + both * self.weight + self.zookeeper + self.kraft - 2 * both
+        return both * self.weight + self.zookeeper + self.kraft - 2 * both
 
     def _count(self, name: str) -> int:
         return int(self.counts.get[name] or 0)
@@ -154,10 +152,14 @@ def _side_class(zookeeper: str, kraft: str) -> str:
 # -- everything else ---------------------------------------------------------------------------------------------
 def entity_table(spark: SparkSession, zookeeper: pa.Table, kraft: pa.Table) -> Compared:
     """Entities of both views, joined on kind, key and name."""
-    left = frames.frame(spark, zookeeper).selectExpr(*ENTITY_KEYS, "value AS z")
-    right = frames.frame(spark, kraft).selectExpr(*ENTITY_KEYS, "value AS k")
+    sides = frames.frame(spark, zookeeper), frames.frame(spark, kraft)
+    return entity_join(*sides, _kinds(zookeeper, kraft), (zookeeper.num_rows, kraft.num_rows))
+
+
+def entity_join(zookeeper: DataFrame, kraft: DataFrame, kinds: tuple[str, ...], rows: tuple[int, int]) -> Compared:
+    """The same of frames that have so many rows, of these kinds."""
+    left, right = zookeeper.selectExpr(*ENTITY_KEYS, "value AS z"), kraft.selectExpr(*ENTITY_KEYS, "value AS k")
     joined = left.join(right, list(ENTITY_KEYS), "full_outer")
-    kinds = _kinds(zookeeper, kraft)
     counts = Observation()
     observed = joined.observe(
         counts,
@@ -170,8 +172,8 @@ def entity_table(spark: SparkSession, zookeeper: pa.Table, kraft: pa.Table) -> C
         differing=_entity_rows(observed),
         counts=counts,
         kinds=kinds,
-        zookeeper=zookeeper.num_rows,
-        kraft=kraft.num_rows,
+        zookeeper=rows[0],
+        kraft=rows[1],
         weight=1,
     )
 

@@ -17,12 +17,10 @@ EntityRow = tuple[str, str, str, str]  # kind, key, name, value
 
 
 def of_zookeeper(view: ZookeeperView) -> tuple[EntityRow, ...]:
-    """Of brokers."""
     return tuple(zookeeper_brokers(view.brokers))
 
 
 def of_kraft(view: KraftView) -> tuple[EntityRow, ...]:
-    """Of brokers and features."""
     return *kraft_brokers(view.brokers), *kraft_features(view.features)
 
 

@@ -6,5 +6,4 @@ Two roots: what we were given is wrong, and what we could not see or do.  See `m
 from migrate.errors.base import *
 from migrate.errors.cluster import *
 from migrate.errors.hosts import *
-from migrate.errors.lab import *
 from migrate.errors.runs import *

@@ -1,8 +1,9 @@
 """The whole tree of errors.
 
 Two roots: `InputError` (an input is wrong) and `WorldError` (something could not be seen or done).  A bug is a
-plain Python exception until the command line reports it as a `Defect`.  Every class has a stable `id`, the exit code of
-the process and a `hint`; docs/errors.md is generated from them.  Only `Retryable` errors are retried.
+plain Python exception until the command line reports it as a `Defect`.  Every class has a stable `id`, which its header
+gives as `code`, the exit code of the process and a `hint`; docs/errors.md is generated from them.  Only `Retryable`
+errors are retried.
 """
 
 from __future__ import annotations
@@ -17,12 +18,27 @@ class MigrateError(Exception):
     exit_code: ClassVar[int] = 1
     hint: ClassVar[str] = ""
 
+    def __init_subclass__(cls, code: str = "", exit_code: int = 0) -> None:
+        """`class LockHeld(WorldError, code="E-LOCK-01", exit_code=7)`: what is left out is the base class's."""
+        super().__init_subclass__()
+        if code:
+            cls.id = code
+        if exit_code:
+            cls.exit_code = exit_code
+
     def __init__(self, what: str, *, where: str = "", why: str = "", next_step: str = "") -> None:
         super().__init__(what)
         self.what = what
         self.where = where
         self.why = why
         self.next_step = next_step or self.hint
+
+    @property
+    def advised(self) -> str:
+        """The error in one line; where the next step is of this very error, not of its class, why and next step too."""
+        if self.next_step == self.hint:
+            return str(self)
+        return f"{self}{f' ({self.why})' if self.why else ''}; next: {self.next_step}"
 
     def __str__(self) -> str:
         place = f"{self.where}: " if self.where else ""
@@ -33,59 +49,49 @@ class Retryable(MigrateError):
     """Mixin: a retry of the same call may succeed."""
 
 
-class InputError(MigrateError):
+class InputError(MigrateError, code="E-INPUT"):
     """An input (a file, a flag, a znode, a snapshot) is wrong."""
 
-    id = "E-INPUT"
     hint = "correct the input named above and run the same command again; nothing was changed"
 
 
-class WorldError(MigrateError):
+class WorldError(MigrateError, code="E-WORLD"):
     """Something could not be seen or done."""
 
-    id = "E-WORLD"
     hint = "check the place named above; the same command resumes where it stopped"
 
 
-class UnknownCode(InputError):
+class UnknownCode(InputError, code="E-CODE-01"):
     """`explain` knows no such error id or finding code."""
 
-    id = "E-CODE-01"
     hint = "`kraft-migrate explain --all` lists every code"
 
 
-class UsageWrong(InputError):
+class UsageWrong(InputError, code="E-USAGE", exit_code=64):
     """The arguments of the command contradict each other."""
 
-    id = "E-USAGE"
-    exit_code = 64
-    hint = "see --help of that command"
+    hint = "run the command with --help"
 
 
-class NotVisible(WorldError):
+class NotVisible(WorldError, code="E-VIEW-01"):
     """What was requested cannot be seen now."""
 
-    id = "E-VIEW-01"
 
-
-class SystemRefused(WorldError):
+class SystemRefused(WorldError, code="E-SYS-01"):
     """The operating system refused something that every command needs: disk space, a folder, an open file."""
 
-    id = "E-SYS-01"
     hint = "free disk space, or grant the missing permission; then run the same command again"
 
 
-class PythonTooOld(WorldError):
+class PythonTooOld(WorldError, code="E-SYS-02"):
     """The Python that runs kraft-migrate is earlier than 3.11."""
 
-    id = "E-SYS-02"
     hint = "install kraft-migrate into a virtual environment of Python 3.11 or later; nothing was done"
 
 
-class Defect(WorldError):
+class Defect(WorldError, code="E-DEFECT"):
     """An unexpected failure: a defect of kraft-migrate, not of your cluster."""
 
-    id = "E-DEFECT"
     hint = (
         "nothing was done after this point; run the same command again once, and report the defect with the lines"
         " above and the output of `kraft-migrate --version` to those who gave you this release"

@@ -5,277 +5,224 @@ from __future__ import annotations
 from migrate.errors.base import InputError, MigrateError, Retryable, WorldError
 
 
-class MalformedPlan(InputError):
+class MalformedPlan(InputError, code="E-REPORT-01"):
     """A saved plan cannot be read: not JSON, another schema, missing or unknown fields."""
 
-    id = "E-REPORT-01"
     hint = "make the plan again with `kraft-migrate plan`; nothing was changed"
 
 
-class PlanUnreadable(InputError):
+class PlanUnreadable(InputError, code="E-PLAN-01"):
     """A saved plan cannot be decoded, or its fingerprint does not match its content."""
 
-    id = "E-PLAN-01"
     hint = "make the plan again with `kraft-migrate plan`"
 
 
-class PlanIsStale(InputError):
+class PlanIsStale(InputError, code="E-PLAN-02", exit_code=6):
     """The cluster or its files have changed since the plan was made."""
 
-    id = "E-PLAN-02"
-    exit_code = 6
     hint = "check what changed, then make the plan again with `kraft-migrate plan`; nothing was changed by this step"
 
 
-class NotConfirmed(InputError):
+class NotConfirmed(InputError, code="E-PLAN-03", exit_code=4):
     """A plan that contains the point of no return needs its fingerprint as confirmation."""
 
-    id = "E-PLAN-03"
-    exit_code = 4
     hint = "read the plan to its end, then give --confirm with its whole fingerprint"
 
 
-class NothingToPlan(InputError):
+class NothingToPlan(InputError, code="E-PLAN-04", exit_code=3):
     """The requested stage cannot be planned from the cluster's present state."""
 
-    id = "E-PLAN-04"
-    exit_code = 3
     hint = "`kraft-migrate status` names the next stage: plan that one, or `--to` a later one"
 
 
-class JournalDamaged(InputError):
+class JournalDamaged(InputError, code="E-RUN-01"):
     """A journal's line is not what was written."""
 
-    id = "E-RUN-01"
     hint = "keep the file as it is; do not edit a journal.  `status` finds the state from the cluster itself"
 
 
-class JournalUnwritable(WorldError):
+class JournalUnwritable(WorldError, code="E-RUN-02"):
     """The journal cannot be written: a run changes nothing without it."""
 
-    id = "E-RUN-02"
     hint = "free disk space, or make the run's folder writable, and run the same command again"
 
 
-class RunLocked(WorldError):
+class RunLocked(WorldError, code="E-RUN-03", exit_code=7):
     """Another process works on this run or on this cluster."""
 
-    id = "E-RUN-03"
-    exit_code = 7
     hint = (
         "wait for the other process (`kraft-migrate unlock` names it and says whether it runs), or stop it; then retry"
     )
 
 
-class PlanStopped(WorldError):
+class PlanStopped(WorldError, code="E-RUN-04", exit_code=3):
     """A step was refused, failed, or is unknown: the run stopped before the next change."""
 
-    id = "E-RUN-04"
-    exit_code = 3
     hint = "fix what the reason names and run the same command again; it resumes at this step"
 
 
-class PredictionFailed(WorldError):
+class PredictionFailed(WorldError, code="E-RUN-05"):
     """The outcome differs from what the step predicted."""
 
-    id = "E-RUN-05"
     hint = "find out who else changes this cluster (people, configuration management), stop that, then plan again"
 
 
-class NoProgress(WorldError):
+class NoProgress(WorldError, code="E-RUN-06", exit_code=5):
     """A wait made no progress for longer than the playbook allows."""
 
-    id = "E-RUN-06"
-    exit_code = 5
     hint = "check what it waits for; the same command continues to wait"
 
 
-class AssignmentRefused(WorldError):
+class AssignmentRefused(WorldError, code="E-DIR-01"):
     """The controller refused to assign a replica to a directory."""
 
-    id = "E-DIR-01"
     hint = "run `directories verify` for that replica; nothing else was sent"
 
 
-class ReplicaMoved(WorldError, Retryable):
+class ReplicaMoved(WorldError, Retryable, code="E-DIR-07"):
     """The controller has no such replica of the broker: its topic was deleted, or the replica was moved."""
 
-    id = "E-DIR-07"
     hint = "run the command again when no topics are being changed; `directories verify` shows what the metadata has"
 
 
-class DriveStopped(WorldError):
+class DriveStopped(WorldError, code="E-DIR-02"):
     """Sending directory assignments was stopped because the cluster changed."""
 
-    id = "E-DIR-02"
     hint = "wait until the cluster is healthy and run the command again: what the metadata has is not sent again"
 
 
-class LeadersNotRestored(WorldError):
+class LeadersNotRestored(WorldError, code="E-LEAD-01"):
     """Partitions kept a leader other than their preferred one after an election was requested."""
 
-    id = "E-LEAD-01"
     hint = "check the controller's log, then run the same command again: it requests only what is left"
 
 
-class RescueUnproven(WorldError):
+class RescueUnproven(WorldError, code="E-DIR-05", exit_code=5):
     """What was sent for the replicas of a dead directory is not in the metadata, or did not free their partitions."""
 
-    id = "E-DIR-05"
-    exit_code = 5
     hint = "check the active controller's log; `directories rescue` without --yes shows what is left"
 
 
-class RescueRefused(WorldError):
+class RescueRefused(WorldError, code="E-DIR-06", exit_code=3):
     """Directories have failed and nothing proves which ids they had: nothing is sent for them."""
 
-    id = "E-DIR-06"
-    exit_code = 3
     hint = "stop that broker: its partitions fail over at once; then repair or replace the disk and start it"
 
 
-class RestoreRefused(WorldError):
+class RestoreRefused(WorldError, code="E-PLAN-05", exit_code=3):
     """A broker's file cannot be restored from any kept copy, neither byte for byte nor key by key."""
 
-    id = "E-PLAN-05"
-    exit_code = 3
     hint = "follow the message for the keys that it names, then plan the rollback again: docs/rollback.md"
 
 
-class NoWayBack(WorldError):
+class RollbackImpossible(WorldError, code="E-PLAN-06", exit_code=3):
     """The migration is finalized, or may be at any moment: rollback to ZooKeeper mode is impossible."""
 
-    id = "E-PLAN-06"
-    exit_code = 3
     hint = "roll every broker forward to KRaft mode: `kraft-migrate plan`"
 
 
-class NotSetAside(WorldError):
+class NotSetAside(WorldError, code="E-HOST-09"):
     """A file or folder could not be renamed."""
 
-    id = "E-HOST-09"
     hint = "fix what the message names, such as permissions or a full disk; the same command moves the rest"
 
 
-class WindowNeverOpens(InputError):
+class WindowNeverOpens(InputError, code="E-WIN-01", exit_code=3):
     """A change window never opens again: a run would wait for it forever."""
 
-    id = "E-WIN-01"
-    exit_code = 3
     hint = "correct the window in the playbook, then plan again; nothing was changed"
 
 
-class WindowClosed(WorldError):
+class WindowClosed(WorldError, code="E-WIN-02", exit_code=4):
     """The window is closed, or too short for the next steps: nothing was started in this session."""
 
-    id = "E-WIN-02"
-    exit_code = 4
     hint = "run the same command again when the window is open"
 
 
-class RunParked(WorldError):
+class RunParked(WorldError, code="E-PARK-01", exit_code=5):
     """The run stopped itself at a safe point, for the reason given."""
 
-    id = "E-PARK-01"
-    exit_code = 5
     hint = "run the same command again to resume; `status` shows the state of the cluster"
 
 
-class RunInterrupted(WorldError):
+class RunInterrupted(WorldError, code="E-PARK-02", exit_code=130):
     """Ctrl-C or SIGTERM: the run stopped at the next safe point, with no step in progress."""
 
-    id = "E-PARK-02"
-    exit_code = 130
     hint = "run the same command again to resume"
 
 
-class ClockJumped(WorldError):
+class ClockJumped(WorldError, code="E-PARK-03"):
     """This host's clock was changed during the run, or is before the journal's last line."""
 
-    id = "E-PARK-03"
     hint = "correct the clock (NTP), then run the same command again; windows and approvals depend on it"
 
 
-class ControlUnreadable(InputError):
+class ControlUnreadable(InputError, code="E-CTL-01"):
     """A run's control file cannot be read; an unreadable request is never treated as no request."""
 
-    id = "E-CTL-01"
     hint = "write it with `kraft-migrate control`, or delete the file; nothing was changed"
 
 
-class ControlUnwritable(WorldError):
+class ControlUnwritable(WorldError, code="E-CTL-02"):
     """A request cannot be written into the run's folder: the run continues as before."""
 
-    id = "E-CTL-02"
     hint = "free disk space, or grant write permission on the run's folder; then run the same command again"
 
 
-class NotApproved(InputError):
+class NotApproved(InputError, code="E-APPR-01", exit_code=4):
     """A stage requires more valid approvals than there are."""
 
-    id = "E-APPR-01"
-    exit_code = 4
     hint = "let the reviewers run `kraft-migrate approve PLAN`, then retry; nothing of that stage was started"
 
 
-class ApprovalRefused(InputError):
+class ApprovalRefused(InputError, code="E-APPR-02", exit_code=4):
     """An approval in the run's folder is invalid: unreadable, for another plan, or with a wrong signature."""
 
-    id = "E-APPR-02"
-    exit_code = 4
     hint = "find out where the file comes from and remove it; nothing was changed"
 
 
-class KeyUnusable(InputError):
+class KeyUnusable(InputError, code="E-APPR-03"):
     """A signing key cannot be used: unreadable, not an Ed25519 key, or not the one in the playbook."""
 
-    id = "E-APPR-03"
     hint = "name the private key of the pair (ssh-keygen -t ed25519) whose public key is in the playbook"
 
 
-class LockNotDead(WorldError):
+class LockNotDead(WorldError, code="E-LOCK-03", exit_code=7):
     """A lock was not removed: its owner is alive, or it is not the named one."""
 
-    id = "E-LOCK-03"
-    exit_code = 7
     hint = "check again with `kraft-migrate unlock`; stop a living owner, never take its lock"
 
 
-class EvidenceBroken(InputError):
+class EvidenceBroken(InputError, code="E-EVID-01"):
     """An evidence bundle is not what was written: a hash, the journal's chain, a fingerprint or signature is wrong."""
 
-    id = "E-EVID-01"
     hint = "do not rely on this file; make the bundle again from the run's folder"
 
 
-class DocumentNotTrusted(InputError):
+class DocumentNotTrusted(InputError, code="E-PLAY-05"):
     """Another user could have written a file that decides what is done or run."""
 
-    id = "E-PLAY-05"
     hint = "check the file, change its owner to your account, and remove write permission for everybody else"
 
 
-class DocumentUnreadable(InputError):
+class DocumentUnreadable(InputError, code="E-PLAY-01"):
     """A YAML file cannot be read at all: missing, too large, or not UTF-8."""
 
-    id = "E-PLAY-01"
     hint = "give the path of a readable UTF-8 file of at most 256 KiB"
 
 
-class YamlRefused(InputError):
+class YamlRefused(InputError, code="E-PLAY-02"):
     """The file is not YAML, or uses what strict YAML forbids: aliases, tags, duplicate keys, several documents."""
 
-    id = "E-PLAY-02"
     hint = "write the value out at the place named above; `kraft-migrate playbook lint FILE` checks the file again"
 
 
-class DocumentInvalid(InputError):
+class DocumentInvalid(InputError, code="E-PLAY-03"):
     """The YAML is valid but its content is wrong: an unknown or missing key, a wrong type, ids that collide.
 
     `problems` has all of them; the first one is the error's own text.
     """
 
-    id = "E-PLAY-03"
     hint = "fix the place named above; `kraft-migrate playbook lint FILE` shows all of them at once"
 
     def __init__(
@@ -285,50 +232,43 @@ class DocumentInvalid(InputError):
         self.problems = problems or (self,)
 
 
-class NotSupportedYet(DocumentInvalid):
+class NotSupportedYet(DocumentInvalid, code="E-PLAY-04"):
     """A key or value that the format reserves and this release does not support: refused, never ignored."""
 
-    id = "E-PLAY-04"
     hint = "remove it; this release would not act on it"
 
 
-class CollectedDamaged(InputError):
+class CollectedDamaged(InputError, code="E-COLLECT-01"):
     """A collector's answer cannot be read, or its SHA-256 does not match its content."""
 
-    id = "E-COLLECT-01"
     hint = "copy the file again, or run `collect_disks.py` again on that host; do not edit its answer"
 
 
-class CollectedOtherVersion(InputError):
+class CollectedOtherVersion(InputError, code="E-COLLECT-02"):
     """A collector's answer has a format that this release does not support."""
 
-    id = "E-COLLECT-02"
     hint = "`kraft-migrate directories collector` prints this release's collector: run that one on the host"
 
 
-class CollectedForNobody(InputError):
+class CollectedForNobody(InputError, code="E-COLLECT-03"):
     """A collector's answer does not belong to exactly one node of the inventory."""
 
-    id = "E-COLLECT-03"
     hint = "run the collector with --node N or on the right properties file, and give one file per node"
 
 
-class BundleDamaged(InputError):
+class BundleDamaged(InputError, code="E-BUNDLE-01"):
     """A bundle cannot be read, or a part of it does not match its manifest."""
 
-    id = "E-BUNDLE-01"
     hint = "copy the bundle again, or make another with `kraft-migrate bundle create`; do not edit it"
 
 
-class BundleOtherVersion(InputError):
+class BundleOtherVersion(InputError, code="E-BUNDLE-02"):
     """A bundle has a format that this release does not support."""
 
-    id = "E-BUNDLE-02"
     hint = "read it with the release that made it (`kraft-migrate bundle show` names it), or make another"
 
 
-class BundleExists(InputError):
+class BundleExists(InputError, code="E-BUNDLE-03"):
     """The path for a new bundle already exists."""
 
-    id = "E-BUNDLE-03"
     hint = "give another path, or remove what exists"

@@ -92,24 +92,34 @@ def redacted_value(name: str, value: str, digest: Digest) -> str:
     """The value as it may leave the host: of a JAAS login the names, of other secrets the digest, the rest as it is."""
     if not value.strip() or REFERENCE.fullmatch(value.strip()) or DIGEST.fullmatch(value.strip()):
         return value
-    if name.endswith("sasl.jaas.config") and JAAS.fullmatch(value):
-        return JAAS_OPTION.sub(lambda found: _jaas_option(found, digest), value)
-    return digest(value.strip()) if is_sensitive(name) or SECRET_INSIDE.search(value) else value
+    if not (name.endswith("sasl.jaas.config") and JAAS.fullmatch(value)):
+        return digest(value.strip()) if is_sensitive(name) or SECRET_INSIDE.search(value) else value
 
+    def option(found: Any) -> str:
+        secret = str(found.group(3).strip('"'))
+        public = found.group(1) in JAAS_PUBLIC or DIGEST.fullmatch(secret)
+        return str(found.group(0) if public else found.group(1) + found.group(2) + '"' + digest(secret) + '"')
 
-def _jaas_option(found: Any, digest: Digest) -> str:
-    if found.group(1) in JAAS_PUBLIC or DIGEST.fullmatch(found.group(3).strip('"')):
-        return str(found.group(0))
-    return str(found.group(1) + found.group(2) + '"' + digest(found.group(3).strip('"')) + '"')
+    return JAAS_OPTION.sub(option, value)
 
 
 def redact(raw: bytes, digest: Digest) -> bytes:
     """A properties file without its secrets and comments; all other lines stay byte by byte."""
-    return "".join(_redacted(line, digest) for line in logical_lines(raw.decode("latin-1"))).encode("latin-1")
+    redacted = []
+    for line in logical_lines(raw.decode("latin-1")):
+        body = line.rstrip("\r\n")
+        end = line[len(body) :]
+        if is_comment(body):
+            redacted.append("# (left out)" + end if body.strip() else line)
+            continue
+        name, value = key_and_value(body)
+        shown = redacted_value(name, value, digest)
+        same = shown == value and not stands_for_secret(value)
+        redacted.append(line if same else escaped(name, key=True) + "=" + escaped(shown) + end)
+    return "".join(redacted).encode("latin-1")
 
 
 def is_comment(line: str) -> bool:
-    """Is it a comment, or blank?"""
     return line.lstrip(" \t\f")[:1] in ("#", "!", "")
 
 
@@ -126,18 +136,6 @@ def logical_lines(text: str) -> List[str]:
         comment = not going_on and is_comment(body)
         going_on = not comment and (len(body) - len(body.rstrip("\\"))) % 2 == 1
     return found
-
-
-def _redacted(line: str, digest: Digest) -> str:
-    body = line.rstrip("\r\n")
-    end = line[len(body) :]
-    if is_comment(body):
-        return "# (left out)" + end if body.strip() else line
-    name, value = key_and_value(body)
-    shown = redacted_value(name, value, digest)
-    if shown == value and not stands_for_secret(value):
-        return line
-    return escaped(name, key=True) + "=" + escaped(shown) + end
 
 
 def stands_for_secret(value: str) -> bool:
@@ -166,8 +164,6 @@ def key_and_value(body: str) -> Tuple[str, str]:
 
 
 def unescaped(text: str) -> str:
-    """Backslash sequences resolved."""
-
     def one(found: Any) -> str:
         escape = str(found.group(1))
         if len(escape) == 5:
@@ -184,11 +180,7 @@ def escaped(text: str, key: bool = False) -> str:
     written = [named.get(char) or ("\\" + char if char in special else char) for char in text]
     if written and written[0] == " ":
         written[0] = "\\ "
-    return "".join(map(_latin, written))
-
-
-def _latin(part: str) -> str:
-    return part if all(ord(char) < 256 for char in part) else "".join("\\u%04x" % ord(char) for char in part)
+    return "".join(char if ord(char) < 256 else "\\u%04x" % ord(char) for char in "".join(written))
 
 
 # -- files ---------------------------------------------------------------------------------------------------------
@@ -469,7 +461,7 @@ def file_of(path: str, digest: Digest) -> Dict[str, Any]:
 def processes_of(config: str) -> Optional[List[Dict[str, Any]]]:
     """Kafka's processes with that file: pid, start in nanoseconds since 1970, words behind it.
 
-    None where that cannot be told: this user does not see the processes of others, or not from where one was started.
+    None where that is unknown: this user does not see the processes of others, or not from where one was started.
     """
     if not os.path.exists("/proc/1/stat"):
         return None  # hidepid
@@ -572,18 +564,15 @@ def _json_escape(found: Any) -> str:
 
 
 def body_sha256(body: Any) -> str:
-    """SHA-256 (hex) over the body's canonical JSON."""
     return hashlib.sha256(as_json(body).encode()).hexdigest()
 
 
 def document(body: Dict[str, Any]) -> str:
-    """The whole answer as text."""
     whole = {"format": FORMAT, "version": VERSION, "sha256": body_sha256(body), "body": body}
     return as_json(whole, "\n ") + "\n"
 
 
 def main(words: Optional[List[str]] = None) -> int:
-    """The command line."""
     parser = argparse.ArgumentParser(description="Tell what a Kafka node's log directories hold, as JSON.")
     parser.add_argument("--properties", metavar="FILE", help="the node's properties file: its log.dirs are looked at")
     parser.add_argument("--node", type=int, help="the node's id, where no properties file says it")

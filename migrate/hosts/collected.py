@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
 import errno
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -60,11 +61,15 @@ def read_collected(path: str) -> Collected:
         CollectedOtherVersion: another format's version.
         CollectedForNobody: it does not say of which node it is.
     """
+    return decode_collected(read_raw(path), path)
+
+
+def read_raw(path: str) -> bytes:
+    """One answer's bytes; raises CollectedDamaged."""
     try:
-        raw = read_no_follow(path, limit=limits.most("collected"))
+        return read_no_follow(path, limit=limits.most("collected"))
     except OSError as error:
         raise CollectedDamaged(f"cannot be read: {error.strerror or error}", where=path) from error
-    return decode_collected(raw, path)
 
 
 def room_of(raw: bytes) -> int:
@@ -74,9 +79,16 @@ def room_of(raw: bytes) -> int:
 
 def decode_collected(raw: bytes, path: str) -> Collected:
     """Decode a collector's answer (pure); `path` is its source.  Raises as `read_collected`."""
-    body = _body(raw, path)
+    body = body_of(raw, path)
+    with refuse_odd_content(path):
+        return collected_of(body, path)
+
+
+@contextlib.contextmanager
+def refuse_odd_content(path: str) -> Iterator[None]:
+    """Raise CollectedDamaged for what decoding a body raises where the collector did not write it."""
     try:
-        return _collected(body, path)
+        yield
     except (KeyError, TypeError, ValueError, AttributeError, binascii.Error) as error:
         raise CollectedDamaged(
             f"its content is not what the collector writes: {type(error).__name__} {error}", where=path
@@ -112,7 +124,8 @@ def _files(paths: Iterable[str]) -> Iterable[str]:
         yield from inside
 
 
-def _body(raw: bytes, path: str) -> Mapping[str, Any]:
+def body_of(raw: bytes, path: str) -> Mapping[str, Any]:
+    """The body of an answer, proven by its hash; raises CollectedDamaged or CollectedOtherVersion."""
     try:
         document = strict_json.loads(raw, room=room_of(raw), surrogates=True)
     except strict_json.NotStrictJson as error:
@@ -132,7 +145,7 @@ def _body(raw: bytes, path: str) -> Mapping[str, Any]:
     return document["body"]
 
 
-def _collected(body: Mapping[str, Any], path: str) -> Collected:
+def collected_of(body: Mapping[str, Any], path: str) -> Collected:
     looks = {spell_as_broker(_text(entry["path"])): entry for entry in body["directories"]}
     own_user = any(entry.get("own") is True for entry in looks.values())
     found: dict[str, Directory] = {}
@@ -188,19 +201,24 @@ def _directory(entry: Mapping[str, Any], path: str, *, probed: bool, own_user: b
             problem = f"cannot be written: {_why(entry['not_written'], own, path)}"
         try:
             meta = _meta(entry.get("meta", {}), own, path)
-            metadata_log = _scan(_entries(entry, own, path), (replicas, oddities), own, path)
+            metadata_log = _scan(entry, (replicas, oddities), own, path)
             problem = problem or _text(entry.get("gone", ""))
         except _UnreadableError as error:
             problem = problem or f"cannot be read: {error}"
         problem = problem or no_room(_number(entry.get("free_bytes", -1)), _number(entry.get("free_files", -1)))
-    oddities_of_place(entry["link"], entry["filesystem"], oddities)
+    if entry["link"] is not None:
+        oddities.append(f"the directory is a link to {entry['link']}")
+    if entry["filesystem"] in _VOLATILE:
+        oddities.append(f"is in memory ({entry['filesystem']}): its content is lost with the host")
+    if len(oddities) > MAX_ODDITIES:
+        oddities[MAX_ODDITIES:] = [f"and {len(oddities) - MAX_ODDITIES} more"]
     return Directory(
         path=path,
         problem=problem,
         meta=meta,
         replicas=replicas,
         holds_metadata_log=metadata_log >= 0,
-        oddities=cap(oddities),
+        oddities=tuple(oddities),
         mount=_text(entry["mount"]),
         filesystem=_text(entry["filesystem"]),
         free_bytes=_number(entry.get("free_bytes", -1)),
@@ -239,18 +257,13 @@ def _meta(entry: Mapping[str, Any], own: bool, path: str) -> MetaProperties | Me
     return meta_properties.decode(base64.b64decode(entry["raw"], validate=True)) if "raw" in entry else MetaMissing()
 
 
-def _entries(entry: Mapping[str, Any], own: bool, path: str) -> list[Any]:
-    if "not_read" in entry:
-        raise _UnreadableError(_why(entry["not_read"], own, path))
-    found: list[Any] = entry["entries"]
-    return found
-
-
-def _scan(entries: list[Any], into: tuple[ReplicaColumns, list[str]], own: bool, path: str) -> int:
+def _scan(directory: Mapping[str, Any], into: tuple[ReplicaColumns, list[str]], own: bool, path: str) -> int:
     """Add replicas and oddities; the bytes of the metadata log's segments, -1 where it is not there."""
+    if "not_read" in directory:
+        raise _UnreadableError(_why(directory["not_read"], own, path))
     columns, oddities = into
     metadata_log = -1
-    for entry in entries:
+    for entry in directory["entries"]:
         name = _text(entry["name"])
         replica = meta_properties.decode_folder(name)
         if entry.get("link"):
@@ -283,21 +296,6 @@ def _topic_id(entry: Mapping[str, Any], own: bool, path: str) -> str:
     if "raw" not in entry:
         return ""
     return meta_properties.decode_partition_metadata(base64.b64decode(entry["raw"], validate=True))
-
-
-def oddities_of_place(link: str | None, filesystem: str, oddities: list[str]) -> None:
-    """Add oddities of the location of a log directory; `link` is the target of its path, None for no link."""
-    if link is not None:
-        oddities.append(f"the directory is a link to {link}")
-    if filesystem in _VOLATILE:
-        oddities.append(f"is in memory ({filesystem}): its content is lost with the host")
-
-
-def cap(oddities: list[str]) -> tuple[str, ...]:
-    """The first ones, and the number of the others."""
-    if len(oddities) <= MAX_ODDITIES:
-        return tuple(oddities)
-    return (*oddities[:MAX_ODDITIES], f"and {len(oddities) - MAX_ODDITIES} more")
 
 
 def no_room(free_bytes: int, free_files: int) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -98,34 +98,55 @@ class HostAccess:
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> HostAccess:
-        """As the inventory's executor says."""
         return cls(options.get("host_program", PROGRAM), options.get("sudo", "yes") == "yes")
 
     def words(self, command: Words) -> Words:
-        """The command as it is run."""
         return (*(("sudo", "-n", "--") if self.sudo else ()), self.program, *command)
 
 
-# -- the program itself ------------------------------------------------------------------------------------------------
-def about() -> Words:
-    """Its release and its configuration."""
-    return ("about",)
+ABOUT: Final = ("about",)  # its release and its configuration
+ALLOWED: Final = ("allowed",)  # which of the commands on stdin it would refuse, and why; nothing is done
+CLOCK: Final = ("clock",)  # seconds since 1970 with nine digits behind the point, and seconds since the boot
+PULLED_IN_AT_BOOT: Final = ("boot-units",)  # the units that default.target pulls in, one a line, targets followed
 
 
-def allowed() -> Words:
-    """Which of the commands on stdin it would refuse, and why; nothing is done."""
-    return ("allowed",)
+def _of_node(verb: str) -> Callable[[NodeId], Words]:
+    return lambda node: (verb, _id(node))
 
 
-# -- files -------------------------------------------------------------------------------------------------------------
-def status(node: NodeId, file: str) -> Words:
-    """Kind, size, mode, owner and change time of a path, also of a link itself."""
-    return ("status", _id(node), path(file))
+def _of_path(verb: str) -> Callable[[NodeId, str], Words]:
+    return lambda node, place: (verb, _id(node), path(place))
 
 
-def read(node: NodeId, file: str) -> Words:
-    """The bytes of a regular file, at most READ_LIMIT + 1."""
-    return ("read", _id(node), path(file))
+def _of_paths(verb: str) -> Callable[[NodeId, Sequence[str]], Words]:
+    return lambda node, places: (verb, _id(node), *map(path, places))
+
+
+def _of_unit(verb: str) -> Callable[[str], Words]:
+    return lambda name: (verb, unit(name))
+
+
+def _id(node: NodeId) -> str:
+    return str(int(node))
+
+
+status: Final = _of_path("status")  # kind, size, mode, owner and change time, also of a link itself
+read: Final = _of_path("read")  # a regular file, at most READ_LIMIT + 1 bytes
+remove: Final = _of_path("remove")  # a copy; never a file that a node uses
+make_directory: Final = _of_path("make-directory")  # a metadata directory and its parents
+names: Final = _of_path("names")  # in a folder, each ended by a zero byte
+hold_lock: Final = _of_path("lock")  # until the command's input ends; each line sent is written into it and echoed
+try_lock: Final = _of_path("try-lock")  # could it be locked?  It is released at once
+archive: Final = _of_node("archive")  # a controller's metadata log and meta.properties as one tar stream
+facts: Final = _of_node("facts")  # what the unit's user may read and write, checked as that user; JSON
+collector: Final = _of_paths("collect")  # as the unit's user; health by a write and fsync in each directory
+resolve_paths: Final = _of_paths("places")  # where paths lead to, and the names in them, as the unit's user
+unit_state: Final = _of_unit("unit-show")
+unit_start: Final = _of_unit("unit-start")  # without waiting; the caller observes the result
+unit_stop: Final = _of_unit("unit-stop")  # without waiting; the caller waits
+unit_is_enabled: Final = _of_unit("unit-is-enabled")  # in one word
+unit_enable: Final = _of_unit("unit-enable")  # running processes are not affected
+unit_disable: Final = _of_unit("unit-disable")
 
 
 def write(node: NodeId, file: str, content: bytes) -> Words:
@@ -138,73 +159,6 @@ def rename(node: NodeId, old: str, new: str) -> Words:
     return ("rename", _id(node), path(old), path(new))
 
 
-def remove(node: NodeId, file: str) -> Words:
-    """Remove a copy; never a file that a node uses."""
-    return ("remove", _id(node), path(file))
-
-
-def make_directory(node: NodeId, folder: str) -> Words:
-    """Create a metadata directory and its parents."""
-    return ("make-directory", _id(node), path(folder))
-
-
-def names(node: NodeId, folder: str) -> Words:
-    """The names in a folder, each ended by a zero byte."""
-    return ("names", _id(node), path(folder))
-
-
-def archive(node: NodeId) -> Words:
-    """A controller's metadata log and meta.properties as one tar stream."""
-    return ("archive", _id(node))
-
-
-# -- locks -------------------------------------------------------------------------------------------------------------
-def hold_lock(node: NodeId, file: str) -> Words:
-    """Lock a file until the command's input ends; each line sent is written into it and echoed."""
-    return ("lock", _id(node), path(file))
-
-
-def try_lock(node: NodeId, file: str) -> Words:
-    """Could it be locked?  It is released at once."""
-    return ("try-lock", _id(node), path(file))
-
-
-# -- services ----------------------------------------------------------------------------------------------------------
-def unit_state(name: str) -> Words:
-    """A unit's properties."""
-    return ("unit-show", unit(name))
-
-
-def unit_start(name: str) -> Words:
-    """Start it without waiting; the caller observes the result."""
-    return ("unit-start", unit(name))
-
-
-def unit_stop(name: str) -> Words:
-    """Stop it without waiting; the caller waits."""
-    return ("unit-stop", unit(name))
-
-
-def unit_is_enabled(name: str) -> Words:
-    """Whether it is enabled, in one word."""
-    return ("unit-is-enabled", unit(name))
-
-
-def unit_enable(name: str) -> Words:
-    """Start it at each boot; running processes are not affected."""
-    return ("unit-enable", unit(name))
-
-
-def unit_disable(name: str) -> Words:
-    """Do not start it at boot; running processes are not affected."""
-    return ("unit-disable", unit(name))
-
-
-def pulled_in_at_boot() -> Words:
-    """The units that default.target pulls in, one a line, targets followed."""
-    return ("boot-units",)
-
-
 def unit_log(name: str, lines: int) -> Words:
     """The end of a unit's journal."""
     return ("unit-log", unit(name), str(int(lines)))
@@ -215,42 +169,12 @@ def process_words(name: str, pid: int) -> Words:
     return ("process", unit(name), str(int(pid)))
 
 
-def clock() -> Words:
-    """Seconds since 1970 with nine digits behind the point, and seconds since the boot."""
-    return ("clock",)
-
-
 def sockets(table: str) -> Words:
     """The sockets of a host, as the kernel lists them; `table` is tcp or tcp6."""
     return ("sockets", table)
 
 
-def facts(node: NodeId) -> Words:
-    """What the unit's user may read and write, checked as that user; JSON."""
-    return ("facts", _id(node))
-
-
-# -- Kafka -------------------------------------------------------------------------------------------------------------
 def storage_format(node: NodeId, cluster_id: str, release: str, *, ignore_formatted: bool) -> Words:
     """kafka-storage format with a node's file, as the unit's user."""
-    return (
-        "format",
-        _id(node),
-        check_word(cluster_id),
-        release,
-        *(("--ignore-formatted",) if ignore_formatted else ()),
-    )
-
-
-def collector(node: NodeId, directories: tuple[str, ...]) -> Words:
-    """The collector as the unit's user: health by a write and fsync of six bytes in each directory."""
-    return ("collect", _id(node), *map(path, directories))
-
-
-def tell_places(node: NodeId, paths: tuple[str, ...]) -> Words:
-    """Resolve paths and list their names, as the unit's user."""
-    return ("places", _id(node), *map(path, paths))
-
-
-def _id(node: NodeId) -> str:
-    return str(int(node))
+    also = ("--ignore-formatted",) if ignore_formatted else ()
+    return ("format", _id(node), check_word(cluster_id), release, *also)

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from migrate.errors import MigrateError
-from migrate.hosts import collect_disks, commands, tell_places
+from migrate.hosts import collect_disks, commands
 from migrate.hosts.collect_disks import PROBE_PREFIX
 from migrate.hosts.collected import decode_collected
-from migrate.hosts.properties import log_dirs, metadata_log_dir
+from migrate.hosts.properties import all_directories
 from migrate.hosts.runner import Completed, LocalRunner, Runner
 from migrate.model import strict_json
 from migrate.model.ids import NodeId
@@ -64,20 +64,15 @@ def inspect_new_directories(
     Directories are compared by their resolved paths, not by their spelling.
     """
     used = _used(inventory, configs, wanted)
-    if isinstance(used, Unknown):
-        return dict.fromkeys(wanted, used)
-    told = _told_of(used, disks)
-    return {node: _of_broker(disks, node, paths, told) for node, paths in wanted.items()}
+    known = used if isinstance(used, Unknown) else _resolve(used, disks)
+    if isinstance(known, Unknown):
+        return dict.fromkeys(wanted, known)
+    return {node: _of_broker(disks, node, paths, known) for node, paths in wanted.items()}
 
 
 def _of_broker(
-    disks: Disks, node: NodeId, paths: Sequence[str], told: Mapping[NodeId, Mapping[_Place, Told] | Unknown]
+    disks: Disks, node: NodeId, paths: Sequence[str], known: Mapping[_Place, Told]
 ) -> tuple[NewDirectory, ...] | Unknown:
-    known: dict[_Place, Told] = {}
-    for found in told.values():
-        if isinstance(found, Unknown):  # another node's directories may be these
-            return found
-        known |= found
     looked = disks.look(node, paths, None)
     if isinstance(looked, Unknown):
         return looked
@@ -100,26 +95,23 @@ def _used(
         if isinstance(file, Unknown):
             return Unknown(f"which directories broker {int(broker.id)} uses is unknown: {file.reason}")
         if isinstance(file, ConfigFile):
-            apart = metadata_log_dir(file.values)
-            paths = (*log_dirs(file.values), *([apart] if apart else []))
-            found |= dict.fromkeys(_Place(broker.id, broker.host, path) for path in paths)
+            found |= dict.fromkeys(_Place(broker.id, broker.host, path) for path in all_directories(file.values))
     for controller in inventory.controllers:
         found[_Place(controller.id, controller.host, controller.metadata_directory)] = None
     return tuple(found)
 
 
-def _told_of(used: Sequence[_Place], disks: PathDisks) -> dict[NodeId, Mapping[_Place, Told] | Unknown]:
-    """Resolve the places of each node on its host."""
-    found: dict[NodeId, Mapping[_Place, Told] | Unknown] = {}
+def _resolve(used: Sequence[_Place], disks: PathDisks) -> Mapping[_Place, Told] | Unknown:
+    """Resolve the places on their hosts; Unknown where one does not say: its directories may be any of the others."""
+    found: dict[_Place, Told] = {}
     for node in dict.fromkeys(place.node for place in used):
         mine = {place.path: place for place in used if place.node == node}
         told = disks.told(node, tuple(mine))
         if isinstance(told, Unknown):
-            found[node] = told
-        elif untold := sorted(mine.keys() - told.keys()):
-            found[node] = Unknown(f"the host of node {int(node)} does not say where {untold[0]} leads to")
-        else:
-            found[node] = {mine[path]: told[path] for path in mine}
+            return told
+        if untold := sorted(mine.keys() - told.keys()):
+            return Unknown(f"the host of node {int(node)} does not say where {untold[0]} leads to")
+        found |= {mine[path]: told[path] for path in mine}
     return found
 
 
@@ -148,7 +140,6 @@ class CollectorDisks:
         self._runners = runners
 
     def look(self, broker: NodeId, log_dirs: Sequence[str], metadata_dir: str | None) -> BrokerDisks | Unknown:
-        """Every directory, healthy or not; Unknown where the host does not answer or denies access."""
         known = {os.path.normpath(path) for path in log_dirs}
         apart = metadata_dir if metadata_dir and os.path.normpath(metadata_dir) not in known else None
         paths = tuple(dict.fromkeys((*log_dirs, *([apart] if apart else []))))
@@ -174,12 +165,11 @@ class CollectorDisks:
         return runner.host, runner.run(commands.collector(node, paths), seconds=LOOK_SECONDS)
 
     def told(self, node: NodeId, paths: Sequence[str]) -> Mapping[str, Told] | Unknown:
-        """Where each path leads to, and what is in it; Unknown where the host does not answer."""
         if self._runners is None:
-            return {path: _told(tell_places.told(path)) for path in paths}
+            return {path: _told_here(path) for path in paths}
         runner = self._runners[node]
         try:
-            done = runner.run(commands.tell_places(node, tuple(paths)), seconds=TELL_SECONDS)
+            done = runner.run(commands.resolve_paths(node, tuple(paths)), seconds=TELL_SECONDS)
         except MigrateError as error:
             return Unknown(f"{error.id} {error}")
         if done.code:
@@ -196,6 +186,14 @@ def _told(entry: Any) -> Told:
     if problem or not entry["real"].startswith("/"):
         raise ValueError(problem or f"{entry['real'][:80]!r} is no absolute path")
     return Told(entry["real"], tuple(entry["names"]))
+
+
+def _told_here(path: str) -> Told:
+    try:
+        names = sorted(os.listdir(path))  # noqa: PTH208 - names are all that is asked
+    except OSError:
+        names = []
+    return Told(os.path.realpath(path), tuple(names))
 
 
 def not_storing(disks: Disks, node: NodeId, paths: Sequence[str]) -> Mapping[str, str]:

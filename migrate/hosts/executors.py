@@ -17,9 +17,7 @@ from migrate.hosts.commands import HostAccess
 from migrate.hosts.disks import CollectorDisks
 from migrate.hosts.files import LocalFiles
 from migrate.hosts.manual.executor import ManualDisks, ManualFiles, ManualServices, NetworkWitness, Proofs
-from migrate.hosts.manual.instructions import Desk
-from migrate.hosts.manual.metadata import ManualMetadata
-from migrate.hosts.persistent_command import Holder, LocalHolder, ProgramHolder
+from migrate.hosts.manual.instructions import Desk, ManualMetadata
 from migrate.hosts.remote_files import (
     HostLock,
     LocalMetadata,
@@ -29,7 +27,7 @@ from migrate.hosts.remote_files import (
     is_held,
     owner_of,
 )
-from migrate.hosts.runner import Runner
+from migrate.hosts.runner import Holder, LocalRunner, ProgramHolder, Runner
 from migrate.hosts.ssh import SshConnections
 from migrate.hosts.supervisor import Supervisor
 from migrate.hosts.systemd import Service, SystemdServices
@@ -49,18 +47,14 @@ class CrashableFiles(Files, Protocol):
     between: Callable[[str], None]
 
 
-def _nothing() -> None:
-    """Nothing is open."""
+def _nothing() -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class LocksOnHosts:
-    """Lock files of nodes, on the nodes' hosts."""
-
     holders: Mapping[NodeId, Holder]
 
     def take(self, node: NodeId, path: str, owner: str) -> HostLock:
-        """Lock it; raises what `HostLock` raises."""
         return HostLock(self.holders[node], node, path, owner)
 
     def owner(self, node: NodeId, path: str) -> tuple[str, bool]:
@@ -90,11 +84,9 @@ class _Waits:
     """A clock outside of runs: measures only how long a process takes to end."""
 
     def monotonic(self) -> float:
-        """Seconds that never go back."""
         return time.monotonic()
 
     def sleep(self, seconds: float) -> None:
-        """Wait."""
         threading.Event().wait(seconds)
 
 
@@ -105,10 +97,16 @@ def executor_of(inventory: Inventory) -> Executor:
         return Executor(LocalFiles(), CollectorDisks(), services, LocalMetadata())
     access = HostAccess.of(inventory.executor_options)
     if inventory.executor == LOCAL:
-        here = ProgramHolder(LocalHolder(), access)
+        here = ProgramHolder(LocalRunner(), access)
         return _units(inventory, lambda _host: here, _nothing)
     if inventory.executor == MANUAL:
-        return _by_hand(inventory)
+        desk, witness = Desk(inventory), NetworkWitness(inventory)
+        proofs = Proofs(desk, witness)
+        by_hand = ManualServices(desk, proofs, witness)
+        return Executor(
+            ManualFiles(desk, proofs), ManualDisks(desk), by_hand, ManualMetadata(desk), resume=by_hand.resume,
+            witness=witness,
+        )  # fmt: skip
     connections = SshConnections(inventory.executor_options.get("ssh_config"))
     runners: dict[str, ProgramHolder] = {}
 
@@ -116,20 +114,6 @@ def executor_of(inventory: Inventory) -> Executor:
         return runners.setdefault(host, ProgramHolder(connections.runner(host), access))
 
     return _units(inventory, runner, connections.close)
-
-
-def _by_hand(inventory: Inventory) -> Executor:
-    desk, witness = Desk(inventory), NetworkWitness(inventory)
-    proofs = Proofs(desk, witness)
-    services = ManualServices(desk, proofs, witness)
-    return Executor(
-        files=ManualFiles(desk, proofs),
-        disks=ManualDisks(desk),
-        services=services,
-        metadata=ManualMetadata(desk),
-        resume=services.resume,
-        witness=witness,
-    )
 
 
 def _units(inventory: Inventory, runner: Callable[[str], ProgramHolder], close: Callable[[], None]) -> Executor:
@@ -140,12 +124,6 @@ def _units(inventory: Inventory, runner: Callable[[str], ProgramHolder], close: 
         for node in inventory.nodes
     }
     return Executor(
-        files=files,
-        disks=CollectorDisks(runners),
-        services=SystemdServices(services, _Waits()),
-        metadata=RemoteMetadata(runners),
-        close=close,
-        runners=runners,
-        parallel=True,
-        locks=LocksOnHosts(runners),
-    )
+        files, CollectorDisks(runners), SystemdServices(services, _Waits()), RemoteMetadata(runners), close=close,
+        runners=runners, parallel=True, locks=LocksOnHosts(runners),
+    )  # fmt: skip

@@ -99,15 +99,27 @@ def replace_file(path: str, content: bytes, between: Callable[[str], None] = _no
 
 
 def _replace_in(folder: int, name: str, content: bytes, between: Callable[[str], None]) -> None:
-    old = _regular(folder, name)
+    try:
+        old = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        old = None
+    if old is not None and stat.S_ISLNK(old.st_mode):
+        raise OSError(errno.ELOOP, "it is a link: name the file that it points to", name)
+    if old is not None and not stat.S_ISREG(old.st_mode):
+        raise OSError(errno.EINVAL, "it is no regular file", name)
     temporary = f".{name}.{secrets.token_hex(6)}.new"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     descriptor = os.open(temporary, flags, NEW_FILE_MODE, dir_fd=folder)
     try:
         try:
-            _write_all(descriptor, content)
+            view = memoryview(content)
+            while view:
+                view = view[os.write(descriptor, view) :]
             if old is not None:
-                _keep_owner_and_mode(descriptor, old)
+                mine = os.fstat(descriptor)
+                if (mine.st_uid, mine.st_gid) != (old.st_uid, old.st_gid):  # refused: better no change than
+                    os.fchown(descriptor, old.st_uid, old.st_gid)  # a file that Kafka cannot read
+                os.fchmod(descriptor, stat.S_IMODE(old.st_mode))
             between(f"unsynced:{name}")
             os.fsync(descriptor)
         finally:
@@ -120,31 +132,6 @@ def _replace_in(folder: int, name: str, content: bytes, between: Callable[[str],
     os.fsync(folder)
 
 
-def _regular(folder: int, name: str) -> os.stat_result | None:
-    try:
-        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
-    except FileNotFoundError:
-        return None
-    if stat.S_ISLNK(found.st_mode):
-        raise OSError(errno.ELOOP, "it is a link: name the file that it points to", name)
-    if not stat.S_ISREG(found.st_mode):
-        raise OSError(errno.EINVAL, "it is no regular file", name)
-    return found
-
-
-def _write_all(descriptor: int, content: bytes) -> None:
-    view = memoryview(content)
-    while view:
-        view = view[os.write(descriptor, view) :]
-
-
-def _keep_owner_and_mode(descriptor: int, old: os.stat_result) -> None:
-    mine = os.fstat(descriptor)
-    if (mine.st_uid, mine.st_gid) != (old.st_uid, old.st_gid):
-        os.fchown(descriptor, old.st_uid, old.st_gid)  # refused: better no change than a file Kafka cannot read
-    os.fchmod(descriptor, stat.S_IMODE(old.st_mode))
-
-
 class LocalFiles:
     """`model.ports.Files` for nodes of this host; `between` is a crash point of every write."""
 
@@ -152,19 +139,15 @@ class LocalFiles:
         self.between: Callable[[str], None] = _nothing
 
     def read(self, node: NodeId, path: str) -> bytes:  # noqa: ARG002 - every node is here
-        """The file's bytes; OSError if it cannot be read, ELOOP if the path ends in a link."""
         return read_no_follow(path)
 
     def write(self, node: NodeId, path: str, content: bytes) -> None:  # noqa: ARG002
-        """Replace the file atomically (see `replace_file`)."""
         replace_file(path, content, self.between)
 
     def exists(self, node: NodeId, path: str) -> bool:  # noqa: ARG002
-        """Is there anything at that path, a broken link too?"""
         return os.path.lexists(path)
 
     def rename(self, node: NodeId, old: str, new: str) -> None:  # noqa: ARG002
-        """Set a file or folder aside, durably; FileExistsError if `new` is there."""
         if os.path.lexists(new):
             raise FileExistsError(errno.EEXIST, "there is something at the new name", new)
         Path(old).rename(new)
@@ -172,12 +155,10 @@ class LocalFiles:
             fsync_folder(str(folder))
 
     def remove(self, node: NodeId, path: str) -> None:  # noqa: ARG002
-        """Remove a file, durably."""
         Path(path).unlink()
         fsync_folder(str(Path(path).parent))
 
     def make_directory(self, node: NodeId, path: str) -> None:  # noqa: ARG002
-        """Make a folder and its parents, durably; nothing if it is there."""
         missing: list[Path] = []
         here = Path(path)
         while not here.is_dir():
@@ -189,5 +170,4 @@ class LocalFiles:
             fsync_folder(str(folder.parent))
 
     def names(self, node: NodeId, path: str) -> list[str]:  # noqa: ARG002
-        """The names in a folder, sorted; OSError if it cannot be listed."""
         return sorted(entry.name for entry in Path(path).iterdir())

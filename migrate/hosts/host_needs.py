@@ -19,10 +19,9 @@ from migrate.hosts.host_setup import configuration
 from migrate.hosts.launches import TABLES
 from migrate.hosts.leftovers import ASIDE_SUFFIX, BACKUP_SUFFIX
 from migrate.hosts.meta_properties import META_PROPERTIES
-from migrate.hosts.persistent_command import ProgramHolder, set_up
-from migrate.hosts.properties import log_dirs, metadata_log_dir, read_config
+from migrate.hosts.properties import all_directories, read_config
 from migrate.hosts.remote_files import LOCK_SUFFIX, LOG, RemoteFiles
-from migrate.hosts.runner import Runner
+from migrate.hosts.runner import ProgramHolder, Runner, set_up
 from migrate.model import strict_json
 from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode, ControllerNode, Inventory
@@ -36,13 +35,15 @@ SAMPLE_TIME: Final = "20260101T000000"  # in the place of what a name takes from
 SAMPLE_HASH: Final = "0" * 8
 SAMPLE_CLUSTER: Final = "A" * 22
 SAMPLE_RELEASE: Final = "3.9"
+UNIT_COMMANDS: Final = (
+    commands.unit_state, commands.unit_stop, commands.unit_start, commands.unit_is_enabled, commands.unit_enable,
+    commands.unit_disable,
+)  # fmt: skip
 Node = BrokerNode | ControllerNode
 
 
 @dataclass(frozen=True, slots=True)
 class HostNeed:
-    """One command that a run may give to the host program of a node's host."""
-
     node: NodeId
     host: str
     command: Words
@@ -70,19 +71,22 @@ def needs_of(inventory: Inventory, node: Node, directories: Sequence[str] = ()) 
 
 
 def _words(node: Node, directories: tuple[str, ...], *, zookeeper: bool) -> Iterator[Words]:
-    yield from _of_unit(node.unit)
-    yield from (commands.facts(node.id), commands.clock(), *map(commands.sockets, TABLES))
+    yield from (make(node.unit) for make in UNIT_COMMANDS)
+    yield from (commands.unit_log(node.unit, LOG_LINES), commands.unit_log(node.unit, LOG_LINES_DEEP))
+    yield from (commands.process_words(node.unit, 1), commands.PULLED_IN_AT_BOOT)
+    yield from (commands.facts(node.id), commands.CLOCK, *map(commands.sockets, TABLES))
     yield commands.names(node.id, os.path.dirname(node.config))  # noqa: PTH120 - a path of another host
     yield from _of_file(node.id, node.config)
     if isinstance(node, ControllerNode):
         home = node.metadata_directory
         yield commands.make_directory(node.id, home)
-        yield from (
-            commands.status(node.id, home),
-            commands.status(node.id, f"{home}/{LOG}"),
-            commands.archive(node.id),
-        )
-        yield from _metadata_aside(node.id, home)
+        yield from (commands.status(node.id, home), commands.status(node.id, f"{home}/{LOG}"))
+        yield commands.archive(node.id)
+        folder = f"{home}/{leftovers.ASIDE_FOLDER}-{SAMPLE_TIME}"
+        yield commands.make_directory(node.id, folder)
+        for entry in leftovers.ENTRIES:
+            new = f"{folder}/{entry}"
+            yield from (commands.status(node.id, new), commands.rename(node.id, f"{home}/{entry}", new))
         directories = (home,)
     elif not zookeeper:  # without ZooKeeper only a DirectoryPlaybook acts
         lock = f"{node.config}{LOCK_SUFFIX}"
@@ -91,37 +95,16 @@ def _words(node: Node, directories: tuple[str, ...], *, zookeeper: bool) -> Iter
         yield commands.names(node.id, path)
         yield from _of_file(node.id, f"{path}/{META_PROPERTIES}")
     if directories:
-        yield from (commands.collector(node.id, directories), commands.tell_places(node.id, directories))
+        yield from (commands.collector(node.id, directories), commands.resolve_paths(node.id, directories))
     for ignored in (False, True):
         yield commands.storage_format(node.id, SAMPLE_CLUSTER, SAMPLE_RELEASE, ignore_formatted=ignored)
 
 
-def _of_unit(name: str) -> Iterator[Words]:
-    yield from (commands.unit_state(name), commands.unit_stop(name), commands.unit_start(name))
-    yield from (commands.unit_is_enabled(name), commands.pulled_in_at_boot())
-    yield from (commands.unit_enable(name), commands.unit_disable(name))
-    yield from (commands.unit_log(name, LOG_LINES), commands.unit_log(name, LOG_LINES_DEEP))
-    yield commands.process_words(name, 1)
-
-
 def _of_file(node: NodeId, path: str) -> Iterator[Words]:
-    """Reading and replacing one file, its copies, and setting it aside."""
     for file in (path, f"{path}{BACKUP_SUFFIX}", f"{path}{BACKUP_SUFFIX}-{SAMPLE_HASH}"):
         yield from (commands.status(node, file), commands.read(node, file), commands.write(node, file, b""))
-    yield from _aside(node, path)
-
-
-def _aside(node: NodeId, path: str) -> Iterator[Words]:
     new = f"{path}{ASIDE_SUFFIX}-{SAMPLE_TIME}"
     yield from (commands.status(node, path), commands.status(node, new), commands.rename(node, path, new))
-
-
-def _metadata_aside(node: NodeId, home: str) -> Iterator[Words]:
-    folder = f"{home}/{leftovers.ASIDE_FOLDER}-{SAMPLE_TIME}"
-    yield commands.make_directory(node, folder)
-    for entry in leftovers.ENTRIES:
-        new = f"{folder}/{entry}"
-        yield from (commands.status(node, new), commands.rename(node, f"{home}/{entry}", new))
 
 
 def examine(inventory: Inventory, runners: Mapping[NodeId, Runner]) -> list[Tried]:
@@ -137,14 +120,14 @@ def examine(inventory: Inventory, runners: Mapping[NodeId, Runner]) -> list[Trie
 
 def _host(inventory: Inventory, runners: Mapping[NodeId, Runner], nodes: Sequence[Node]) -> list[Tried]:
     runner = runners[nodes[0].id]
-    installed = [HostNeed(node.id, node.host, commands.about()) for node in nodes]
+    installed = [HostNeed(node.id, node.host, commands.ABOUT) for node in nodes]
     try:
-        problem = _another(inventory, nodes, _answer(runner, commands.about()))
+        problem = _another(inventory, nodes, _answer(runner, commands.ABOUT))
         if problem:
             return [Tried(need, problem, set_up(need.host), denied=True) for need in installed]
         files = RemoteFiles(runners)
         needs = [need for node in nodes for need in needs_of(inventory, node, _directories(files, node))]
-        told = _answer(runner, commands.allowed(), json.dumps([need.command for need in needs]).encode())
+        told = _answer(runner, commands.ALLOWED, json.dumps([need.command for need in needs]).encode())
         if not isinstance(told, list) or len(told) != len(needs):
             raise HostCommandRefused("the host program did not answer for each command", where=runner.host)
         return [
@@ -191,10 +174,7 @@ def _directories(files: RemoteFiles, node: Node) -> tuple[str, ...]:
         file = read_config(files, node.id, node.config)
     except MigrateError:
         return ()
-    if isinstance(file, NoFile):
-        return ()
-    apart = metadata_log_dir(file.values)
-    return (*log_dirs(file.values), *([apart] if apart else []))
+    return () if isinstance(file, NoFile) else all_directories(file.values)
 
 
 def folded(tried: Sequence[Tried]) -> list[Refused]:
@@ -206,7 +186,7 @@ def folded(tried: Sequence[Tried]) -> list[Refused]:
     found = []
     for (problem, advice, denied), needs in by_problem.items():
         more = f" (and {len(needs) - 1} more commands)" if len(needs) > 1 else ""
-        whole = needs[0].command == commands.about()
+        whole = needs[0].command == commands.ABOUT
         found.append(Refused(problem if whole else f"{' '.join(needs[0].command)}{more}: {problem}", advice, denied))
     return found
 
@@ -216,14 +196,12 @@ def rights_of(inventory: Inventory, runners: Mapping[NodeId, Runner]) -> dict[No
     tried: dict[NodeId, list[Tried]] = {}
     for entry in examine(inventory, runners):
         tried.setdefault(entry.need.node, []).append(entry)
-    return {node: _rights(found) for node, found in tried.items()}
-
-
-def _rights(found: Sequence[Tried]) -> HostRights | Unknown:
-    silent = [entry.problem for entry in found if entry.problem.startswith("E-HOST") and not entry.denied]
-    if silent:
-        return Unknown(silent[0])
-    return HostRights(found[0].need.host, len(found), tuple(folded(found)))
+    rights: dict[NodeId, HostRights | Unknown] = {}
+    for node, found in tried.items():
+        silent = [entry.problem for entry in found if entry.problem.startswith("E-HOST") and not entry.denied]
+        granted = HostRights(found[0].need.host, len(found), tuple(folded(found)))
+        rights[node] = Unknown(silent[0]) if silent else granted
+    return rights
 
 
 # what a wide rule lets through, and the one line for the host program does not

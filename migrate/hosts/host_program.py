@@ -1,5 +1,5 @@
 #!/usr/bin/python3 -IS
-# ruff: noqa: UP006, UP022, UP031, UP035, UP045, PTH100, PTH102, PTH112, PTH116, PTH123, PTH208, EXE001, TRY301
+# ruff: noqa: UP006, UP031, UP035, UP045, PTH100, PTH102, PTH112, PTH116, PTH123, PTH208, EXE001, TRY301
 """What kraft-migrate may do on this host: a fixed list of verbs, and a configuration file that root wrote.
 
 One file, Python 3.6 or newer, importing only what python3-minimal has.  Root installs it (`doctor --host-setup` prints
@@ -33,11 +33,12 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tu
 CONFIGURATION = "/etc/kraft-migrate/host.json"
 INSTALLED = "/etc/kraft-migrate/host.json"  # what the line above says in the released text
 FIRST_LINE = "#!/usr/bin/python3 -IS"
-PROGRAMS = ("collect_disks.py", "tell_places.py")
+COLLECTOR = "collect_disks.py"
 SAFE_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 LIMIT = 8 * 1024 * 1024  # bytes of a file that is read or written; configuration files are thousands of times smaller
 LOCK_TEXT = 4096  # bytes that a lock's holder may leave in the file
 LINES = 100000
+NAMES = 200  # names of one folder that `places` tells: one is enough to refuse it
 FAILED, REFUSED_BY, CHANGED, NOT_UNDERSTOOD, NOT_CONFIGURED, HELD, NOT_SOUND = 1, 2, 3, 64, 65, 75, 78
 
 BACKUP = re.compile(r"\.kraft-migrate-backup(-[0-9a-f]{8})?")
@@ -107,8 +108,6 @@ class User(NamedTuple):
 
 
 class Host(NamedTuple):
-    """The configuration."""
-
     account: str
     kafka_home: str
     nodes: Tuple[Node, ...]
@@ -116,21 +115,18 @@ class Host(NamedTuple):
     path: str
 
     def node(self, text: str) -> Node:
-        """The node with that id."""
         for node in self.nodes:
             if str(node.id) == text:
                 return node
         raise refused("node %s" % shown(text), "it is no node of this host")
 
     def unit(self, text: str) -> str:
-        """A node's unit."""
         if text not in [node.unit for node in self.nodes]:
             raise refused(shown(text), "it is no unit of this host")
         return text
 
 
 def refused(where: str, text: str) -> RefusedError:
-    """Not in the configuration."""
     return RefusedError(
         NOT_CONFIGURED, where, text + " (%s, made by kraft-migrate doctor --host-setup)" % CONFIGURATION
     )
@@ -146,9 +142,14 @@ def raw(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
+def text_of(name: bytes) -> str:
+    """The opposite."""
+    return name.decode("utf-8", "surrogateescape")
+
+
 def words_of(arguments: Sequence[str]) -> List[str]:
     """The caller's words, as UTF-8 whatever the locale."""
-    return [os.fsencode(word).decode("utf-8", "surrogateescape") for word in arguments]
+    return [text_of(os.fsencode(word)) for word in arguments]
 
 
 def told(code: int, where: str) -> OSError:
@@ -190,7 +191,7 @@ def open_folder(path: str, ours: bool = False) -> int:
                     links += 1
                     if links > 40 or not trusted(status.st_uid) or not only_ours(os.fstat(folder)):
                         raise told(errno.ELOOP, "%s/%s (a link in a folder that others may write)" % (here, name))
-                    target = os.readlink(b"", dir_fd=inner).decode("utf-8", "surrogateescape")
+                    target = text_of(os.readlink(b"", dir_fd=inner))
                     names.extend(reversed([part for part in target.split("/") if part not in ("", ".")]))
                     if target.startswith("/"):
                         here = ""
@@ -218,7 +219,6 @@ def plain_folder(path: str) -> int:
 
 
 def split(path: str) -> Tuple[str, str]:
-    """Folder and last name."""
     folder, _, name = path.rpartition("/")
     return folder or "/", name
 
@@ -249,7 +249,6 @@ def regular(status: os.stat_result, path: str, strict: bool) -> None:
 
 
 def open_file(folder: int, name: str, path: str, strict: bool) -> int:
-    """A regular file, to be read."""
     regular(look(folder, name), path, strict)
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     file = os.open(raw(name), flags, dir_fd=folder)
@@ -262,7 +261,6 @@ def open_file(folder: int, name: str, path: str, strict: bool) -> int:
 
 
 def content_of(file: int, limit: int) -> bytes:
-    """Its bytes, at most so many."""
     parts, left = [], limit
     while left:
         part = os.read(file, min(left, 1 << 20))
@@ -323,7 +321,6 @@ def from_json(text: bytes) -> Any:
 
 
 def as_json(value: Any) -> str:
-    """As json.dumps writes it, ASCII alone."""
     if isinstance(value, dict):
         return "{" + ", ".join(as_json(key) + ": " + as_json(value[key]) for key in value) + "}"
     if isinstance(value, (list, tuple)):
@@ -336,7 +333,6 @@ def as_json(value: Any) -> str:
 
 
 def in_json(found_char: Any) -> str:
-    """A character that has to be escaped."""
     units = found_char.group(0).encode("utf-16-be", "surrogatepass")
     return "".join("\\u%02x%02x" % (units[at], units[at + 1]) for at in range(0, len(units), 2))
 
@@ -353,7 +349,6 @@ def absolute(path: str) -> str:
 
 # -- the unit's user --------------------------------------------------------------------------------------------------
 def program(host: Host, name: str) -> str:
-    """Where a program is, in folders that are root's."""
     for folder in host.path.split(":"):
         if os.access(folder + "/" + name, os.X_OK):
             return folder + "/" + name
@@ -365,29 +360,24 @@ def clean(path: str, home: str = "") -> Dict[str, str]:
     return {"PATH": path, "HOME": home or HOME, "LC_ALL": "C", "SYSTEMD_COLORS": "0"}
 
 
+def run(host: Host, words: Sequence[str], **given: Any) -> Any:
+    """A command of this host, run to its end, without input."""
+    argv = [program(host, words[0]), *words[1:]]
+    return subprocess.run(argv, stdin=subprocess.DEVNULL, env=clean(host.path), check=False, **given)
+
+
 def unit_values(host: Host, unit: str, properties: str) -> Dict[str, str]:
     """What systemd says of a unit."""
-    words = [program(host, "systemctl"), "show", "--no-pager", "-p", properties, "--", unit]
-    done = subprocess.run(
-        words,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=clean(host.path),
-        check=False,
-    )
+    words = ("systemctl", "show", "--no-pager", "-p", properties, "--", unit)
+    done = run(host, words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     if done.returncode:
-        raise RefusedError(REFUSED_BY, unit, "systemctl show: " + one_line(done.stderr))
+        said = " ".join(done.stderr.decode("utf-8", "replace").split())[-500:]
+        raise RefusedError(REFUSED_BY, unit, "systemctl show: " + said)
     values = {}  # type: Dict[str, str]
     for line in done.stdout.decode("utf-8", "replace").splitlines():
         name, _, value = line.partition("=")
         values[name] = values[name] + "\n" + value if name in values else value  # EnvironmentFiles: a line each
     return values
-
-
-def one_line(text: bytes) -> str:
-    """What a command complained of."""
-    return " ".join(text.decode("utf-8", "replace").split())[-500:]
 
 
 def user_of(host: Host, node: Node) -> User:
@@ -416,7 +406,6 @@ def user_of(host: Host, node: Node) -> User:
 
 
 def group_of(node: Node, name: str) -> int:
-    """A group's number."""
     try:
         return int(name) if NUMBER.fullmatch(name) else grp.getgrnam(name).gr_gid
     except KeyError:
@@ -454,10 +443,14 @@ def become(host: Host, node: Node, user: Optional[User] = None) -> User:
         return user
     if os.geteuid() != 0:
         raise refused(node.unit, "it runs as %s, and this is neither root nor that user" % user.name)
+    drop_to(user)
+    return user
+
+
+def drop_to(user: User) -> None:
     os.setgroups(list(user.groups))
     os.setresgid(user.gid, user.gid, user.gid)
     os.setresuid(user.uid, user.uid, user.uid)
-    return user
 
 
 def become_if_root(host: Host, node: Node) -> None:
@@ -467,19 +460,12 @@ def become_if_root(host: Host, node: Node) -> None:
 
 
 # -- looking ----------------------------------------------------------------------------------------------------------
-def kind_of(status: os.stat_result) -> str:
-    """As stat(1) names it."""
-    for is_kind, word in KINDS:
-        if is_kind(status.st_mode):
-            return word
-    return "regular file" if status.st_size else "regular empty file"
-
-
 def lines_of(status: os.stat_result) -> bytes:
-    """Kind, size, mode, owner and change time, a line each."""
+    """Kind (as stat(1) names it), size, mode, owner and change time, a line each."""
+    plain = "regular file" if status.st_size else "regular empty file"
+    kind = next((word for is_kind, word in KINDS if is_kind(status.st_mode)), plain)
     seconds, nanos = divmod(status.st_ctime_ns, 10**9)
-    mode = stat.S_IMODE(status.st_mode)
-    numbers = (kind_of(status), status.st_size, mode, status.st_uid, status.st_gid, seconds, nanos)
+    numbers = (kind, status.st_size, stat.S_IMODE(status.st_mode), status.st_uid, status.st_gid, seconds, nanos)
     return ("%s\n%d\n%o\n%d:%d\n%d.%09d\n" % numbers).encode()
 
 
@@ -516,15 +502,13 @@ def opened(host: Host, node: Node, path: str, folder: str) -> Tuple[int, bool]:
 
 
 def status(host: Host, node: Node, path: str) -> int:
-    """`status`."""
-    folder, name = split(path)
+    where, name = split(path)
     if not name:
         raise refused(path, "it is no path of a node")
-    return say(lines_of(look(opened(host, node, path, folder)[0], name)))
+    return say(lines_of(look(opened(host, node, path, where)[0], name)))
 
 
 def read(host: Host, node: Node, path: str) -> int:
-    """`read`."""
     where, name = split(path)
     folder, strict = opened(host, node, path, where)
     return say(content_of(open_file(folder, name, path, strict), LIMIT + 1))
@@ -587,7 +571,10 @@ def replace(
                 view = view[os.write(file, view) :]
             like(file, open_file(folder, name, path, strict=True) if old is not None else model_of(models))
             if old is None and reader is not None and not readable(file, reader):
-                for_reader(file, reader)
+                with contextlib.suppress(OSError):
+                    os.removexattr(file, "system.posix_acl_access")
+                os.fchown(file, 0, reader.gid)  # root's file, that the unit's group may read
+                os.fchmod(file, 0o640)
             os.fsync(file)
             os.rename(raw(fresh), raw(name), src_dir_fd=folder, dst_dir_fd=folder)
         except BaseException:
@@ -640,22 +627,12 @@ def readable(file: int, reader: User) -> bool:
     if child == 0:
         code = 1
         try:
-            os.setgroups(list(reader.groups))
-            os.setresgid(reader.gid, reader.gid, reader.gid)
-            os.setresuid(reader.uid, reader.uid, reader.uid)
+            drop_to(reader)
             os.open("/proc/self/fd/%d" % file, os.O_RDONLY)
             code = 0
         finally:
             os._exit(code)
     return os.waitpid(child, 0)[1] == 0
-
-
-def for_reader(file: int, reader: User) -> None:
-    """Root's file, that the unit's group may read."""
-    with contextlib.suppress(OSError):
-        os.removexattr(file, "system.posix_acl_access")
-    os.fchown(file, 0, reader.gid)
-    os.fchmod(file, 0o640)
 
 
 # -- names and folders ------------------------------------------------------------------------------------------------
@@ -768,18 +745,14 @@ def try_lock(host: Host, node: Node, path: str) -> int:  # noqa: ARG001
 
 
 # -- units ------------------------------------------------------------------------------------------------------------
-def run(host: Host, words: Sequence[str]) -> int:
+def pass_on(host: Host, *words: str) -> int:
     """A command of this host; what it says passes through."""
-    done = subprocess.run(
-        [program(host, words[0]), *words[1:]], stdin=subprocess.DEVNULL, env=clean(host.path), check=False
-    )
-    return REFUSED_BY if done.returncode else 0
+    return REFUSED_BY if run(host, words).returncode else 0
 
 
 def unit_is_enabled(host: Host, unit: str) -> int:
     """`unit-is-enabled`: one word, whatever the exit code: disabled units end with 1."""
-    words = [program(host, "systemctl"), "is-enabled", "--", unit]
-    done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=clean(host.path), check=False)
+    done = run(host, ("systemctl", "is-enabled", "--", unit), stdout=subprocess.PIPE)
     say(done.stdout)
     return 0 if done.stdout.strip() else REFUSED_BY
 
@@ -812,21 +785,18 @@ def sockets(table: str) -> int:
 
 # -- as the unit's user -----------------------------------------------------------------------------------------------
 def storage_tool(host: Host) -> str:
-    """Where Kafka's storage tool is."""
     return host.kafka_home.rstrip("/") + "/bin/kafka-storage.sh"
 
 
-def user_environment(user: User) -> Dict[str, str]:
-    """The environment of what is run as a unit's user: of the unit's own only what finds Java."""
-    given = clean(SAFE_PATH, user.home)
-    given.update(user.environment, USER=user.name, LOGNAME=user.name)
-    return given
-
-
 def run_as(user: User, words: Sequence[str], text: Optional[bytes] = None) -> int:
-    """A command in a session of its own, without a terminal; what it says passes through.  Its exit code."""
+    """A command in a session of its own, without a terminal; what it says passes through.  Its exit code.
+
+    Of the unit's environment it gets only what finds Java.
+    """
+    environment = clean(SAFE_PATH, user.home)
+    environment.update(user.environment, USER=user.name, LOGNAME=user.name)
     given = {"stdin": subprocess.DEVNULL} if text is None else {"input": text}  # type: Dict[str, Any]
-    given.update(env=user_environment(user), start_new_session=True, check=False)
+    given.update(env=environment, start_new_session=True, check=False)
     try:
         return subprocess.run([raw(word) for word in words], **given).returncode  # noqa: PLW1510 - check is given
     except OSError as error:
@@ -835,15 +805,27 @@ def run_as(user: User, words: Sequence[str], text: Optional[bytes] = None) -> in
 
 def format_storage(host: Host, node: Node, words: Sequence[str]) -> int:
     """`format`: Kafka's own tool with the node's file."""
-    user, tool = become(host, node), storage_tool(host)
-    given = ("--cluster-id=" + words[0], "-c", node.config, "--release-version", *words[1:])
-    return REFUSED_BY if run_as(user, (tool, "format", *given)) else 0
+    given = ("format", "--cluster-id=" + words[0], "-c", node.config, "--release-version", *words[1:])
+    return REFUSED_BY if run_as(become(host, node), (storage_tool(host), *given)) else 0
 
 
-def stand_alone(host: Host, node: Node, name: str, words: Sequence[str]) -> int:
-    """One of our other programs, its text given to Python on stdin: the user need not reach this folder."""
-    text = own_text(split(os.path.abspath(__file__))[0] + "/" + name)
-    return REFUSED_BY if run_as(become(host, node), (sys.executable, "-IS", "-", *words), text) else 0
+def collect(host: Host, node: Node, paths: Sequence[str]) -> int:
+    """`collect`: the collector's text is given to Python on stdin, for the user need not reach this folder."""
+    text = own_text(split(os.path.abspath(__file__))[0] + "/" + COLLECTOR)
+    words = (sys.executable, "-IS", "-", "--probe", "--node", str(node.id), *paths)
+    return REFUSED_BY if run_as(become(host, node), words, text) else 0
+
+
+def places(host: Host, node: Node, paths: Sequence[str]) -> int:
+    """`places`: each path with its links resolved, and the names in it, [] where it cannot be listed."""
+    become(host, node)
+    found_places = {}
+    for path in paths:
+        listed = []  # type: List[bytes]
+        with contextlib.suppress(OSError):
+            listed = sorted(os.listdir(raw(path)))[:NAMES]
+        found_places[path] = {"real": text_of(os.path.realpath(raw(path))), "names": [text_of(name) for name in listed]}
+    return say(as_json(found_places).encode())
 
 
 def archive(host: Host, node: Node) -> int:
@@ -903,12 +885,10 @@ def is_there(path: str) -> bool:
 
 
 def allowed_to(path: str, mode: int) -> bool:
-    """May the user that we are do that there?"""
     return os.access(raw(path), mode)
 
 
 def metadata_facts(node: Node, user: User, by_root: Dict[str, bool]) -> Dict[str, Any]:
-    """Of a controller's metadata directory."""
     above = split(node.metadata)[0]
     while above != "/" and not os.path.isdir(raw(above)):
         above = split(above)[0]
@@ -951,10 +931,9 @@ def java_of(user: User) -> str:
 # -- the verbs --------------------------------------------------------------------------------------------------------
 def about(host: Host) -> int:
     """`about`: which release is installed, and for what."""
-    here = split(os.path.abspath(__file__))[0]
-    sums = {"host": hashlib.sha256(released(own_text(os.path.abspath(__file__)))).hexdigest()}
-    for name in PROGRAMS:
-        sums[name] = hashlib.sha256(own_text(here + "/" + name)).hexdigest()
+    here = os.path.abspath(__file__)
+    texts = {"host": released(own_text(here)), COLLECTOR: own_text(split(here)[0] + "/" + COLLECTOR)}
+    sums = {name: hashlib.sha256(text).hexdigest() for name, text in texts.items()}
     answer = {
         "format": 1, "programs": sums, "account": host.account, "kafka_home": host.kafka_home,
         "nodes": host.raw_nodes, "python": sys.version.split()[0], "uid": os.geteuid(),
@@ -1040,62 +1019,60 @@ def may_make(node: Node, path: str) -> str:
     return only_family(node, path, "metadata")
 
 
+COUNTS = {  # of each verb, how many words it takes; None: a node, and one or more
+    "about": 0, "allowed": 0, "clock": 0, "boot-units": 0, "sockets": 1, "facts": 1, "archive": 1,
+    "unit-show": 1, "unit-start": 1, "unit-stop": 1, "unit-is-enabled": 1, "unit-enable": 1, "unit-disable": 1,
+    "unit-log": 2, "process": 2, "status": 2, "read": 2, "names": 2, "lock": 2, "try-lock": 2, "make-directory": 2,
+    "remove": 2, "write": 3, "rename": 3, "format": None, "collect": None, "places": None,
+}  # type: Dict[str, Optional[int]]  # fmt: skip
+UNIT_COMMANDS = {
+    "unit-show": ("show", "--no-pager", "-p", UNIT_PROPERTIES),
+    "unit-start": ("start", "--no-block"),
+    "unit-stop": ("stop", "--no-block"),
+    "unit-enable": ("enable",),
+    "unit-disable": ("disable",),
+}  # type: Dict[str, Tuple[str, ...]]
+LISTING = ("systemctl", "list-dependencies", "--plain", "--no-pager", "--", "default.target")
+
+
 def act_of(host: Host, words: Sequence[str]) -> Act:
     """What these words ask for; RefusedError where they are not understood, or not in the configuration."""
     verb, given = (words[0] if words else ""), list(words[1:])
-    counts = {
-        "about": 0, "allowed": 0, "clock": 0, "boot-units": 0, "sockets": 1, "facts": 1, "archive": 1,
-        "unit-show": 1, "unit-start": 1, "unit-stop": 1, "unit-is-enabled": 1, "unit-enable": 1, "unit-disable": 1,
-        "unit-log": 2, "process": 2, "status": 2, "read": 2, "names": 2, "lock": 2, "try-lock": 2, "make-directory": 2,
-        "remove": 2,
-        "write": 3, "rename": 3,
-    }  # fmt: skip
-    if verb not in counts and verb not in ("format", "collect", "places"):
+    if verb not in COUNTS:
         raise RefusedError(NOT_UNDERSTOOD, shown(verb), "it is no verb of this program")
-    if len(given) != counts.get(verb, len(given)) or (verb not in counts and len(given) < 2):
+    count = COUNTS[verb]
+    fits = len(given) == count if count is not None else len(given) >= 2
+    if not fits:
         raise RefusedError(NOT_UNDERSTOOD, verb, "it does not take %d words" % len(given))
     for word in given:
         if "\0" in word or len(word) > 4096:
             raise RefusedError(NOT_UNDERSTOOD, verb, "a word with a zero byte, or too long")
-    if verb.startswith("unit-") or verb == "process":
-        return unit_act(host, verb, host.unit(given[0]), given[1:])
+    if not given:
+        return {
+            "about": lambda: about(host), "allowed": lambda: allowed(host), "clock": clock,
+            "boot-units": lambda: pass_on(host, *LISTING),
+        }[verb]  # fmt: skip
     if verb == "sockets":
         if given[0] not in ("tcp", "tcp6"):
             raise refused(shown(given[0]), "it is no table of sockets")
         return lambda: sockets(given[0])
-    if not given:
-        listing = ("systemctl", "list-dependencies", "--plain", "--no-pager", "--", "default.target")
-        return {
-            "about": lambda: about(host), "allowed": lambda: allowed(host), "clock": clock,
-            "boot-units": lambda: run(host, listing),
-        }[verb]  # fmt: skip
-    return node_act(host, verb, host.node(given[0]), given[1:])
-
-
-def unit_act(host: Host, verb: str, unit: str, given: Sequence[str]) -> Act:
-    """One of a unit's."""
+    if not verb.startswith("unit-") and verb != "process":
+        return node_act(host, verb, host.node(given[0]), given[1:])
+    unit = host.unit(given[0])
     if verb == "unit-is-enabled":
         return lambda: unit_is_enabled(host, unit)
     if verb == "process":
-        pid = only(NUMBER, given[0], "process")
+        pid = only(NUMBER, given[1], "process")
         return lambda: process(host, unit, pid)
     if verb == "unit-log":
-        lines = only(NUMBER, given[0], "number of lines")
+        lines = only(NUMBER, given[1], "number of lines")
         if int(lines) > LINES:
             raise refused(lines, "more lines than are given")
-        return lambda: run(host, ("journalctl", "-u", unit, "-n", lines, "-o", "cat", "--no-pager"))
-    words = {
-        "unit-show": ("show", "--no-pager", "-p", UNIT_PROPERTIES),
-        "unit-start": ("start", "--no-block"),
-        "unit-stop": ("stop", "--no-block"),
-        "unit-enable": ("enable",),
-        "unit-disable": ("disable",),
-    }[verb]
-    return lambda: run(host, ("systemctl", *words, "--", unit))
+        return lambda: pass_on(host, "journalctl", "-u", unit, "-n", lines, "-o", "cat", "--no-pager")
+    return lambda: pass_on(host, "systemctl", *UNIT_COMMANDS[verb], "--", unit)
 
 
 def node_act(host: Host, verb: str, node: Node, given: Sequence[str]) -> Act:
-    """One of a node's."""
     if verb == "facts":
         return lambda: facts(host, node)
     if verb == "archive":
@@ -1109,9 +1086,7 @@ def node_act(host: Host, verb: str, node: Node, given: Sequence[str]) -> Act:
         return lambda: format_storage(host, node, given)
     if verb in ("collect", "places"):
         paths = [absolute(word) for word in given]
-        if verb == "places":
-            return lambda: stand_alone(host, node, "tell_places.py", paths)
-        return lambda: stand_alone(host, node, "collect_disks.py", ["--probe", "--node", str(node.id), *paths])
+        return lambda: (places if verb == "places" else collect)(host, node, paths)
     path = absolute(given[0])
     if verb == "write":
         may_write(node, path)

@@ -20,7 +20,7 @@ PROGRAM: Final = "/usr/local/libexec/kraft-migrate/host"
 CONFIGURATION: Final = "/etc/kraft-migrate/host.json"
 SUDOERS: Final = "/etc/sudoers.d/kraft-migrate"
 SOURCE: Final = "host_program.py"
-BESIDE: Final = ("collect_disks.py", "tell_places.py")
+COLLECTOR: Final = "collect_disks.py"
 FORMAT: Final = 1
 # sudoers(5): a name in capitals is an alias, and % # + begin other things than users; others are quoted
 ACCOUNT: Final = re.compile(r"(?=.*[a-z0-9._@-])[A-Za-z_][A-Za-z0-9_.@-]{0,63}")
@@ -35,8 +35,8 @@ def released(name: str) -> bytes:
 
 def sums() -> dict[str, str]:
     """SHA-256 of each program of this release, as `about` tells them."""
-    names = {"host": SOURCE, **{name: name for name in BESIDE}}
-    return {name: hashlib.sha256(released(source)).hexdigest() for name, source in names.items()}
+    sources = {"host": SOURCE, COLLECTOR: COLLECTOR}
+    return {name: hashlib.sha256(released(source)).hexdigest() for name, source in sources.items()}
 
 
 def installed_text(python: str, configuration: str) -> bytes:
@@ -57,11 +57,7 @@ def nodes_of(inventory: Inventory, host: str) -> tuple[BrokerNode | ControllerNo
 
 
 def configuration(inventory: Inventory, host: str, account: str = "") -> dict[str, Any]:
-    """What host.json says (pure).
-
-    Raises:
-        UsageWrong: no node is on that host, or what it names cannot be acted on.
-    """
+    """What host.json says (pure).  Raises UsageWrong: no node is on that host, or what it names cannot be acted on."""
     return {
         "format": FORMAT,
         "account": account,
@@ -99,7 +95,7 @@ def install(prefix: Path, found: dict[str, Any], python: str) -> Path:
     contents = {
         "host": (installed_text(python, str(prefix / "host.json")), 0o755),
         "host.json": ((json.dumps(found, indent=1) + "\n").encode(), 0o644),
-        **{name: (released(name), 0o644) for name in BESIDE},
+        COLLECTOR: (released(COLLECTOR), 0o644),
     }
     for name, (content, mode) in contents.items():
         (prefix / name).write_bytes(content)
@@ -119,7 +115,7 @@ def sudo_line(account: str) -> str:
 # The scripts are POSIX shell, for dash, bash and busybox.  Everything that they write is in them; they open no network
 # connection.  Files get owner and mode before they get their names.  They can be run again, and report what they did.
 END: Final = "END-OF-KRAFT-MIGRATE-FILE"
-MODULES: Final = (  # what the three programs import: a Python of fewer modules is refused, and not found out in a run
+MODULES: Final = (  # what the two programs import: a Python of fewer modules is refused, and not found out in a run
     "argparse, ast, base64, contextlib, errno, fcntl, grp, hashlib, os, pwd, re, socket, stat, subprocess, sys, "
     "threading, time, typing"
 )
@@ -243,7 +239,7 @@ main
 """
 _UNDO: Final = """\
 [ -z "$sudoers" ] || rm -f "$sudoers"
-rm -f "$programs/host" {files} "$settings/host.json"
+rm -f "$programs/host" "$programs/{collector}" "$settings/host.json"
 for each in "$programs" "$settings"; do
     if [ -d "$each" ]; then rmdir "$each" 2>/dev/null || echo "left, for it is not empty: $each"; fi
 done
@@ -263,12 +259,12 @@ def set_up(inventory: Inventory, host: str, account: str, *, sudo: bool = True) 
     parts = [
         _begin("install the host program and its one right", host, sudo=sudo),
         _SET_UP.format(account=shlex.quote(account), modules=shlex.quote(MODULES), end=END, json=found),
-        *(_FILE.format(name=name, end=END, text=released(name).decode()) for name in BESIDE),
+        _FILE.format(name=COLLECTOR, end=END, text=released(COLLECTOR).decode()),
         _PROGRAM.format(end=END, text=released(SOURCE).decode()),
         *([_SUDO.format(end=END, line=sudo_line(account))] if sudo else []),
         _TOLD.format(
             nodes=" ".join(str(int(node.id)) for node in nodes_of(inventory, host)),
-            beside=", ".join(BESIDE),
+            beside=COLLECTOR,
             undo=shlex.quote(f"To undo: kraft-migrate doctor --inventory FILE --host-setup {host} --undo"),
         ),
     ]
@@ -278,10 +274,8 @@ def set_up(inventory: Inventory, host: str, account: str, *, sudo: bool = True) 
 def undo(inventory: Inventory, host: str) -> str:
     """The reverse (pure); what runs made on the host is left, and told."""
     copies = [f"{shlex.quote(node.config)}.kraft-migrate-*" for node in nodes_of(inventory, host)]
-    files = " ".join(f'"$programs/{name}"' for name in BESIDE)
-    return _begin("remove the host program and its right", host, sudo=True) + _UNDO.format(
-        files=files, copies=" ".join(dict.fromkeys(copies))
-    )
+    begin = _begin("remove the host program and its right", host, sudo=True)
+    return begin + _UNDO.format(collector=COLLECTOR, copies=" ".join(dict.fromkeys(copies)))
 
 
 def _begin(purpose: str, host: str, *, sudo: bool) -> str:

@@ -32,8 +32,6 @@ UNREADABLE: Final = Unknown("its sasl.jaas.config cannot be read as one login mo
 
 @dataclass(frozen=True, slots=True)
 class LoginModule:
-    """One module of a section."""
-
     name: str
     options: Mapping[str, str] = field(repr=False)
 
@@ -80,16 +78,10 @@ def options(text: str) -> dict[str, str] | Unknown:
         return {}
     try:
         tokens = _tokens(text)
+        module, end = _module(tokens, 0)
     except ValueError:
         return UNREADABLE
-    if len(tokens) < 3 or tokens[-1] != ("mark", ";") or "mark" in {kind for kind, _ in tokens[:2]}:
-        return UNREADABLE
-    triples, found = tokens[2:-1], {}
-    for (kind, name), equals, (other, value) in zip(triples[::3], triples[1::3], triples[2::3], strict=False):
-        if "mark" in (kind, other) or equals != ("mark", "="):
-            return UNREADABLE
-        found[name] = value
-    return UNREADABLE if len(triples) % 3 else found
+    return dict(module.options) if end == len(tokens) else UNREADABLE
 
 
 def _tokens(text: str) -> list[tuple[str, str]]:

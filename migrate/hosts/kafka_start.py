@@ -1,17 +1,31 @@
 """Predict a start of Kafka 3.9: does it start with a node's directories, and which of them count as failed?
 
-Pure: from what was found in each directory (`migrate.hosts.start_look`) to a prediction.  Source:
+`decide_start` is pure: from what was found in each directory to a prediction.  Source:
 `MetaPropertiesEnsemble.verify`, `KafkaServer.startup`, `KafkaRaftServer.initializeLogDirs`,
 `LogManager.createAndValidateLogDirs` and `lockLogDirs`.
+
+`look_for_start` inspects directories of this host, read-only.  Other than everywhere else, a link is followed where
+Kafka follows it: a verdict on a start must see the same file.  What our user may not read, and Kafka's own user may, is
+an error, and never an answer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import errno
+import fcntl
+import os
+import stat
+import struct
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
+from migrate.errors import NotVisible
+from migrate.hosts import meta_properties
+from migrate.model import limits
 from migrate.model.broker_modes import Mode
+from migrate.model.ids import METADATA_TOPIC
 from migrate.model.views import MetaBroken, MetaMissing, MetaProperties
 from migrate.model.words import plural
 
@@ -75,7 +89,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """The prediction.  `failed` are directories that Kafka would count as failed, whether it starts or not."""
+    """`failed` are directories that Kafka would count as failed, whether it starts or not."""
 
     starts: bool
     reason: str
@@ -110,12 +124,7 @@ def decide_start(asked: Asked, places: Mapping[str, Place]) -> Start:
     found = _Ensemble(asked, places)
     found.failed |= {path for path in asked.ensemble if isinstance(places[path].meta, MetaBroken)}
     try:
-        _blocked(found)
-        if asked.mode is Mode.KRAFT:
-            _kraft(found)
-        else:
-            _zookeeper(found)
-        _log_manager(found)
+        _servers(found)
     except _RefusedError as refused:
         starts, reason = False, str(refused)
     else:
@@ -126,29 +135,28 @@ def decide_start(asked: Asked, places: Mapping[str, Place]) -> Start:
     return Start(starts, reason, failed, tuple(_warnings(found)))
 
 
-def _blocked(found: _Ensemble) -> None:
-    for path in found.asked.ensemble:
-        if found.places[path].blocks:
-            raise _RefusedError(found.places[path].blocks)
+def _servers(found: _Ensemble) -> None:
+    for blocked in filter(None, (found.places[path].blocks for path in found.asked.ensemble)):
+        raise _RefusedError(blocked)
+    if found.asked.mode is Mode.KRAFT:
+        _kraft(found)
+    else:
+        _zookeeper(found)
+    _log_manager(found)
 
 
 # -- the two servers -----------------------------------------------------------------------------------------------
 def _zookeeper(found: _Ensemble) -> None:
     """KafkaServer.startup: files are verified, completed where something lacks, and verified again."""
-    asked = found.asked
+    asked, complete = found.asked, set[str]()
     _verify(found, asked.cluster_id)
-    for path in (*found.empty(), *found.good()):
-        if not found.places[path].writable and _is_rewritten(found, path):
-            found.failed.add(path)
+    for path, meta in found.good().items():
+        lacks_id = meta.directory_id is None and asked.mode is Mode.MIGRATION
+        if meta.cluster_id is not None and meta.node_id is not None and not lacks_id:
+            complete.add(path)
+    rewritten = {*found.empty(), *found.good()} - complete
+    found.failed |= {path for path in rewritten if not found.places[path].writable}
     _metadata_directory(found)
-
-
-def _is_rewritten(found: _Ensemble, path: str) -> bool:
-    meta = found.places[path].meta
-    if not isinstance(meta, MetaProperties):
-        return True
-    lacks_id = meta.directory_id is None and found.asked.mode is Mode.MIGRATION
-    return meta.cluster_id is None or meta.node_id is None or lacks_id
 
 
 def _kraft(found: _Ensemble) -> None:
@@ -183,7 +191,6 @@ def _kraft(found: _Ensemble) -> None:
 
 
 def _not_formatted(asked: Asked, place: Place) -> str:
-    """An empty disk of a KRaft node."""
     if place.replicas:
         remedy = (
             f"{plural(place.replicas, 'replica')} there keep their place: write the file with version=0, "
@@ -227,7 +234,6 @@ def _verify(found: _Ensemble, cluster_id: str | None) -> None:
 
 
 def _same_id(place: Place, first: Place, directory_id: str) -> str:
-    """A copy, or one directory under two names."""
     if place.canonical == first.canonical:
         return (
             f"{_file(place.path)} and {_file(first.path)} are one file: the directory is named twice. Spell it in one "
@@ -315,10 +321,155 @@ def _warn_of_file(asked: Asked, place: Place) -> Iterator[str]:
 
 
 def _failed(place: Place, mode: Mode) -> str:
-    """What a failed directory costs."""
     why = place.unusable or (f"{_file(place.path)}: {place.meta.reason}" if isinstance(place.meta, MetaBroken) else "")
     why = why or ("it is not there and cannot be made" if place.missing else "it cannot be written")
     cost = "its replicas are offline"
     if mode is Mode.MIGRATION:
         cost = "its replicas stay MIGRATING in the metadata, and are not failed over"
     return f"{place.path} counts as failed: {why}; {cost}. Restore the file, or repair the disk"
+
+
+METADATA_FOLDER: Final = f"{METADATA_TOPIC}-0"
+LOCK: Final = ".lock"
+_LIMIT: Final = limits.most("meta-properties")
+_DENIED: Final = (errno.EACCES, errno.EPERM)
+_FLOCK: Final = "hhqqi4x"  # struct flock of 64-bit Linux: type, whence, start, length, pid
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    meta: MetaProperties | MetaMissing | MetaBroken
+    doubt: str = ""
+    blocks: str = ""
+    owner: int | None = None
+    link: str = ""
+
+
+def look_for_start(asked: Asked) -> dict[str, Place]:
+    """Inspect every directory of that start, by its path as given.
+
+    Raises:
+        NotVisible: our user may not look where Kafka's may.
+    """
+    return {path: inspect_place(path) for path in dict.fromkeys((*asked.log_dirs, *asked.ensemble))}
+
+
+def inspect_place(path: str) -> Place:
+    """Inspect one directory.  Raises NotVisible: our user may not look into it."""
+    found = _meta(path)
+    missing, unusable = _state(path)
+    names = list[str]()
+    if not missing and not unusable:
+        try:
+            names = os.listdir(path)  # noqa: PTH208 - names are all that is asked
+        except OSError as error:
+            _refuse_if_rights(error, path)
+    folders = ((name, meta_properties.decode_folder(name)) for name in names if name != METADATA_FOLDER)
+    # deleted, stray and future copies hold no data that would be lost
+    current = [name for name, folder in folders if folder is not None and folder.kind == meta_properties.CURRENT]
+    return Place(
+        path=path,
+        meta=found.meta,
+        canonical=os.path.realpath(path),
+        doubt=found.doubt,
+        missing=missing,
+        unusable=unusable,
+        writable=_writable(path) if missing else os.access(path, os.W_OK | os.X_OK),
+        metadata_log=Path(path, METADATA_FOLDER).exists(),
+        replicas=sum(Path(path, name).is_dir() for name in current),
+        blocks=found.blocks,
+        notes=tuple(_notes(path, found)),
+    )
+
+
+def _meta(path: str) -> _File:
+    name = os.path.join(path, meta_properties.META_PROPERTIES)  # noqa: PTH118 - Kafka's own spelling, "" and all
+    try:
+        here = Path(name).stat()
+        if stat.S_ISDIR(here.st_mode):
+            return _File(MetaBroken("it is a folder"))
+        if not stat.S_ISREG(here.st_mode):
+            return _File(MetaMissing(), blocks=f"{name} is no regular file: Kafka would wait for it. Take it away")
+        with os.fdopen(os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:
+            raw = file.read(_LIMIT + 1)
+        if len(raw) > _LIMIT:
+            raise NotVisible(f"it has more than {_LIMIT} bytes: that is no meta.properties", where=name)
+    except FileNotFoundError:
+        return _File(MetaMissing())
+    except OSError as error:
+        _refuse_if_rights(error, path)
+        return _File(MetaBroken(f"it cannot be read: {error.strerror or error}"))
+    meta = meta_properties.decode(raw, strict=False)
+    doubted = meta_properties.decode(raw)
+    doubt = doubted.reason if isinstance(meta, MetaProperties) and isinstance(doubted, MetaBroken) else ""
+    link = os.path.realpath(name) if Path(name).is_symlink() else ""
+    return _File(meta, doubt, owner=here.st_uid, link=link)
+
+
+def _refuse_if_rights(error: OSError, path: str) -> None:
+    """A denial concerns this user, not Kafka's, unless the folder belongs to this user."""
+    if error.errno not in _DENIED:
+        return
+    try:
+        own = Path(path).stat().st_uid == os.geteuid()
+    except OSError:
+        own = False
+    if not own:
+        raise NotVisible(
+            f"this user may not look into it ({error.strerror})", where=path, next_step="run it as Kafka's own user"
+        ) from error
+
+
+def _state(path: str) -> tuple[bool, str]:
+    """Is it missing, and why is it no readable folder?"""
+    try:
+        here = Path(path).stat()
+    except FileNotFoundError:
+        return True, ""
+    except OSError as error:
+        _refuse_if_rights(error, path)
+        return False, f"it cannot be reached: {error.strerror or error}"
+    if not stat.S_ISDIR(here.st_mode):
+        return False, "it is no folder"
+    if not os.access(path, os.R_OK):
+        _refuse_if_rights(PermissionError(errno.EACCES, os.strerror(errno.EACCES)), path)
+        return False, "it cannot be read: Permission denied"
+    return False, ""
+
+
+def _writable(path: str) -> bool:
+    """Could Kafka create that folder?  The nearest existing parent decides."""
+    above = Path(os.path.abspath(path)).parent  # noqa: PTH100 - as Java's getAbsolutePath: links stay
+    while not above.exists() and above != above.parent:
+        above = above.parent
+    broken_link = Path(path).is_symlink()  # mkdirs does not make what a link points to
+    return not broken_link and above.is_dir() and os.access(above, os.W_OK | os.X_OK)
+
+
+def _notes(path: str, found: _File) -> Iterable[str]:
+    if found.link:
+        yield f"meta.properties is a link to {found.link}; Kafka replaces the link when it writes the file"
+    if Path(path).is_symlink():
+        yield f"it is a link to {os.path.realpath(path)}"
+    if not os.path.isabs(path):  # noqa: PTH117 - a string
+        yield "it is no absolute path: which folder it names depends on where Kafka is started"
+    if found.owner is not None and found.owner != Path(path).stat().st_uid:
+        yield f"meta.properties belongs to another user (uid {found.owner}) than the directory"
+    if holder := _lock_holder(path):
+        yield f"a living process ({holder}) has it locked: no second Kafka starts on it meanwhile"
+
+
+def _lock_holder(path: str) -> str:
+    """The pid that holds Kafka's .lock; the lock is not taken."""
+    try:
+        descriptor = os.open(os.path.join(path, LOCK), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)  # noqa: PTH118
+    except OSError:
+        return ""
+    try:
+        asked = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+        kind, _, _, _, pid = struct.unpack(_FLOCK, fcntl.fcntl(descriptor, fcntl.F_GETLK, asked))
+    except OSError:
+        return ""
+    finally:
+        os.close(descriptor)
+    return "" if kind == fcntl.F_UNLCK else f"pid {pid}"

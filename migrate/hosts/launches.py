@@ -48,7 +48,6 @@ BEHIND_UNIT_FILE: Final = re.compile(r" \(ignore_errors=(?:yes|no)\)")
 
 
 def split_command_line(raw: bytes) -> list[str]:
-    """The words of /proc/PID/cmdline."""
     return [word.decode(errors="replace") for word in raw.rstrip(b"\0").split(b"\0")] if raw else []
 
 
@@ -58,41 +57,23 @@ def decode_command_line(raw: bytes) -> Launch:
     at = next((place for place, word in enumerate(words) if word in MAIN_CLASSES), None)
     before, after = (words, []) if at is None else (words[:at], words[at + 1 :])
     jaas = [word.removeprefix(JAAS_FILE) for word in before if word.startswith(JAAS_FILE)]
+    named = [word.removeprefix(SECTION) for word in before if word.startswith(SECTION)]
+    # ZKClientConfig.getInt takes decimal and hexadecimal numbers; java takes the last of equal properties
+    sizes = (found for word in before if (found := MAXBUFFER.fullmatch(word)))
+    maxbuffers = [int(found[1], 16) if found[1] else int(found[2]) for found in sizes]
+    tools = (name for word in words[:2] if (name := word.rpartition("/")[2]) in CONTAINERS)  # behind a shell, too
     names = (word.removeprefix("-D").partition("=")[0] for word in before if word.startswith(ZOOKEEPER))
     return Launch(
-        config=_config(after),
+        config=after[0] if after and not after[0].startswith("--") else None,  # Kafka.getPropsFromArgs
         overrides=_overrides(after),
         zookeeper_properties=tuple(sorted(set(names))),
-        jaas_file=jaas[-1] if jaas else None,  # java takes the last of equal properties
+        jaas_file=jaas[-1] if jaas else None,
         main_class=None if at is None else words[at],
-        jute_maxbuffer=_maxbuffer(before),
+        jute_maxbuffer=maxbuffers[-1] if maxbuffers else None,
         release=next((found[1] for word in before if (found := RELEASE.search(word))), ""),
-        container=_container(words) if at is None else "",
-        zookeeper_section=_section(before),
+        container=next(tools, "") if at is None else "",
+        zookeeper_section="" if NO_SASL in before else named[-1] if named else "Client",
     )
-
-
-def _maxbuffer(words: list[str]) -> int | None:
-    """ZKClientConfig.getInt takes decimal and hexadecimal numbers; java takes the last of equal properties."""
-    found = [told for word in words if (told := MAXBUFFER.fullmatch(word))]
-    return None if not found else int(found[-1][1], 16) if found[-1][1] else int(found[-1][2])
-
-
-def _container(words: list[str]) -> str:
-    """The container tool, also behind a shell or an interpreter."""
-    names = (word.rpartition("/")[2] for word in words[:2])
-    return next((name for name in names if name in CONTAINERS), "")
-
-
-def _section(words: list[str]) -> str:
-    """The JAAS file's section that ZooKeeper's client uses; "" for none."""
-    named = [word.removeprefix(SECTION) for word in words if word.startswith(SECTION)]
-    return "" if NO_SASL in words else named[-1] if named else "Client"
-
-
-def _config(words: list[str]) -> str | None:
-    """Kafka.getPropsFromArgs: the first word is the file."""
-    return words[0] if words and not words[0].startswith("--") else None
 
 
 def _overrides(words: list[str]) -> dict[str, str]:
@@ -136,10 +117,14 @@ def _launch(executor: Executor, node: NodeId, state: ServiceState) -> Launch | U
         return state
     if not isinstance(state, Running):
         return _planned(executor, node)
+    services = executor.services
     try:
-        found = decode_command_line(_words(executor, node, state.pid))
+        if isinstance(services, SystemdServices):
+            raw, unit = services.command_line(node, state.pid), decode_unit(services.properties(node))
+        else:
+            raw, unit = read_no_follow(f"/proc/{int(state.pid)}/cmdline"), None
         environment = FAR if node in executor.runners else _environment(state.pid)
-        return replace(found, environment=environment, unit=_unit(executor, node))
+        return replace(decode_command_line(raw), environment=environment, unit=unit)
     except MigrateError as error:
         return Unknown(f"{error.id} {error}")
     except OSError as error:
@@ -157,13 +142,6 @@ def _planned(executor: Executor, node: NodeId) -> Launch | Unknown:
     return decode_command_line(b"".join(word.encode() + b"\0" for word in argv))
 
 
-def _words(executor: Executor, node: NodeId, pid: int) -> bytes:
-    services = executor.services
-    if isinstance(services, SystemdServices):
-        return services.command_line(node, pid)
-    return read_no_follow(f"/proc/{int(pid)}/cmdline")
-
-
 def _environment(pid: int) -> tuple[str, ...] | Unknown:
     try:
         return find_generating(read_no_follow(f"/proc/{int(pid)}/environ"))
@@ -171,21 +149,12 @@ def _environment(pid: int) -> tuple[str, ...] | Unknown:
         return Unknown(f"the environment of process {pid} cannot be read: {error.strerror or error}")
 
 
-def _unit(executor: Executor, node: NodeId) -> UnitNotes | None:
-    services = executor.services
-    return decode_unit(services.properties(node)) if isinstance(services, SystemdServices) else None
-
-
 TABLES: Final = ("tcp", "tcp6")  # below /proc/net
 LISTEN: Final = "0A"
 
 
 def parse_listening(text: str) -> tuple[Listening, ...]:
-    """Parse the listening sockets of one table (pure).
-
-    Raises:
-        ValueError: it is no such table.
-    """
+    """Parse the listening sockets of one table (pure).  Raises ValueError: it is no such table."""
     head, *lines = text.splitlines() or [""]
     if "local_address" not in head:
         message = f"not a table of sockets: {head[:80]!r}"

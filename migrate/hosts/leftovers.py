@@ -18,7 +18,7 @@ from typing import Final
 from migrate.hosts.collected import METADATA_FOLDER
 from migrate.hosts.manual.executor import ManualFiles
 from migrate.hosts.meta_properties import META_PROPERTIES
-from migrate.hosts.properties import log_dirs, metadata_log_dir
+from migrate.hosts.properties import all_directories
 from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode, ControllerNode
 from migrate.model.outcome import Unknown
@@ -47,17 +47,11 @@ def kept_files(files: Files, node: NodeId, config: ConfigFile | NoFile | Unknown
         kept = tuple(_read(files, node, os.path.join(folder, entry)) for entry in copies)  # noqa: PTH118 - of a host
     except OSError as error:
         return Unknown(f"the copies beside {config.path} cannot be read: {error.strerror or error}")
-    return KeptFiles(kept, tuple(_metas(files, node, config)))
-
-
-def _metas(files: Files, node: NodeId, config: ConfigFile) -> list[HostFile]:
-    """Those that can be read; the disks' view reports unhealthy directories."""
-    apart = metadata_log_dir(config.values)
-    found: list[HostFile] = []
-    for directory in (*log_dirs(config.values), *([apart] if apart else [])):
-        with contextlib.suppress(OSError):
-            found.append(_read(files, node, f"{directory}/{META_PROPERTIES}"))
-    return found
+    metas: list[HostFile] = []
+    for directory in all_directories(config.values):
+        with contextlib.suppress(OSError):  # the disks' view reports unhealthy directories
+            metas.append(_read(files, node, f"{directory}/{META_PROPERTIES}"))
+    return KeptFiles(kept, tuple(metas))
 
 
 def _read(files: Files, node: NodeId, path: str) -> HostFile:
@@ -115,17 +109,12 @@ def leftovers(files: Files, node: BrokerNode | ControllerNode) -> tuple[str, ...
     found = [f"{folder}/{entry}" for entry in files.names(node.id, folder) if entry.startswith(beginnings)]
     if isinstance(node, ControllerNode):
         home = node.metadata_directory.rstrip("/")
-        found += [f"{home}/{entry}" for entry in _names(files, node.id, home) if entry.startswith(f"{ASIDE_FOLDER}-")]
+        with contextlib.suppress(FileNotFoundError):
+            names = files.names(node.id, home)
+            found += [f"{home}/{entry}" for entry in names if entry.startswith(f"{ASIDE_FOLDER}-")]
     return tuple(found)
 
 
 def is_copy(path: str) -> bool:
     """Is the path, by its name, a copy or a file that was set aside?"""
     return any(suffix in os.path.basename(path) for suffix in SUFFIXES)  # noqa: PTH119 - a path of another host
-
-
-def _names(files: Files, node: NodeId, folder: str) -> list[str]:
-    try:
-        return list(files.names(node, folder))
-    except FileNotFoundError:
-        return []

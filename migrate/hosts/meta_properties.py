@@ -168,7 +168,7 @@ def _doubt_values(raw: bytes, values: dict[str, str]) -> None:
     pairs: list[tuple[str, str]] = javaproperties.loads(raw, object_pairs_hook=list)
     for key, value in pairs:
         if values[key] != value:
-            raise _BrokenError(f"{key} stands twice with different values: Kafka would use the last")
+            raise _BrokenError(f"{key} appears twice with different values: Kafka would use the last")
     if "version" not in values:
         raise _BrokenError(f"no version, which Kafka always writes: torn? {_FORGETS}")
     _doubt_number(values, "version")

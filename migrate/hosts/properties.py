@@ -27,7 +27,6 @@ _SECRET_IN_JAAS = re.compile(r"((?:passw(?:or)?d|secret|user_[^\s=]+)\s*=\s*)(?:
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _TRIMMED: Final = "".join(map(chr, range(0x21)))
 _BEFORE_VALUE = re.compile(r"[ \t\f]*(?:\\.|[^=:\s\\])+[ \t\f]*[=:]?[ \t\f]*")  # of a key on one line
-_NEEDS_ESCAPE: Final = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f"}
 _DANGLING = re.compile(r"(?<!\\)((?:\\\\)*)\\$")  # a continuation that nothing follows
 
 
@@ -79,7 +78,7 @@ def edit(raw: bytes, set_: Mapping[str, str], remove: Iterable[str] = (), where:
     where Java needs it: `INTERNAL:PLAINTEXT` stays that.  New keys are at the end, in the order given.
 
     Raises:
-        DuplicateProperty: a key that would be changed stands twice: which of them a person meant is not ours to say.
+        DuplicateProperty: a key that would be changed appears twice: which of them a person meant is not ours to say.
         BadProperties: the file cannot be parsed.
     """
     gone = frozenset(remove)
@@ -96,7 +95,11 @@ def edit(raw: bytes, set_: Mapping[str, str], remove: Iterable[str] = (), where:
     text = "".join(lines)
     added = "".join(_line(key, set_[key]) + end for key in set_ if key not in have)
     after = (_closed(text, end) + added if added else text).encode("latin-1")
-    _prove(raw, after, set_, gone)
+    wanted = {key: value for key, value in now.items() if key not in gone}
+    wanted |= {key: trim(value) for key, value in set_.items()}
+    if parse(after) != wanted:  # the parser must read exactly what was wanted
+        message = "the edited properties do not read back as wanted"
+        raise AssertionError(message)
     return after
 
 
@@ -107,7 +110,7 @@ def restore_keys(raw: bytes, earlier: bytes, keys: Iterable[str], where: str = "
     `earlier` to the byte.
 
     Raises:
-        DuplicateProperty: one of the keys stands twice in `raw`.
+        DuplicateProperty: one of the keys appears twice in `raw`.
         BadProperties: either file cannot be parsed.
     """
     owned = frozenset(keys)
@@ -120,7 +123,9 @@ def restore_keys(raw: bytes, earlier: bytes, keys: Iterable[str], where: str = "
     for tag, start, end, begin, stop in matcher.get_opcodes():
         if tag == "equal":
             pairs = zip(old[start:end], now[begin:stop], strict=True)
-            lines += [one.source if _key(one) in owned or _same(one, two) else two.source for one, two in pairs]
+            for one, two in pairs:  # equal but for the end of the line
+                same = one.source.rstrip("\r\n") == two.source.rstrip("\r\n")
+                lines.append(one.source if same or _key(one) in owned else two.source)
             continue
         lines += [one.source for one in old[start:end] if _key(one) in owned]
         lines += [two.source for two in now[begin:stop] if _key(two) not in owned]
@@ -133,11 +138,6 @@ def restore_keys(raw: bytes, earlier: bytes, keys: Iterable[str], where: str = "
 def _token(element: PropertiesElement) -> str:
     """The identity of an element: its key, or a comment's text."""
     return f"={element.key}" if isinstance(element, KeyValue) else element.source.strip()
-
-
-def _same(one: PropertiesElement, two: PropertiesElement) -> bool:
-    """Are they equal but for the end of the line?"""
-    return one.source.rstrip("\r\n") == two.source.rstrip("\r\n")
 
 
 def _key(element: PropertiesElement) -> str | None:
@@ -170,15 +170,8 @@ def _line(key: str, value: str) -> str:
 
 def _escaped(value: str, *, begins: bool = True) -> str:
     """A value as java.util.Properties reads it back; `begins`: it is the value's begin, where blanks would be lost."""
-    text = "".join(
-        _NEEDS_ESCAPE.get(char, char if char.isprintable() and char < "\x7f" else _unicode(char)) for char in value
-    )
+    text = "".join(char if " " <= char <= "~" and char != "\\" else javaproperties.escape(char) for char in value)
     return "\\" + text if begins and text.startswith(" ") else text
-
-
-def _unicode(char: str) -> str:
-    raw = char.encode("utf-16-be", "surrogatepass")
-    return "".join(f"\\u{raw[at]:02x}{raw[at + 1]:02x}" for at in range(0, len(raw), 2))
 
 
 def _closed(text: str, end: str) -> str:
@@ -190,15 +183,6 @@ def _closed(text: str, end: str) -> str:
     if tail in ("", "\n", "\r", "\r\n"):
         body = _DANGLING.sub(r"\1", body)
     return body + (tail or end)
-
-
-def _prove(before: bytes, after: bytes, set_: Mapping[str, str], gone: frozenset[str]) -> None:
-    """Prove an edit: the parser must read exactly what was wanted."""
-    wanted = {key: value for key, value in parse(before).items() if key not in gone}
-    wanted |= {key: trim(value) for key, value in set_.items()}
-    if parse(after) != wanted:
-        message = "the edited properties do not read back as wanted"
-        raise AssertionError(message)
 
 
 @lru_cache(maxsize=256)
@@ -291,6 +275,12 @@ def spell_as_broker(path: str) -> str:
     """
     single = SLASHES.sub("/", path)
     return single.rstrip("/") or single
+
+
+def all_directories(values: Mapping[str, str]) -> tuple[str, ...]:
+    """The log directories, and the metadata directory where it is apart from them."""
+    apart = metadata_log_dir(values)
+    return (*log_dirs(values), *([apart] if apart else []))
 
 
 def metadata_log_dir(values: Mapping[str, str]) -> str | None:

@@ -25,8 +25,7 @@ from migrate.errors import FileNotReplaced, HostCommandRefused, HostCommandUnkno
 from migrate.hosts import commands
 from migrate.hosts.commands import READ_LIMIT, Words
 from migrate.hosts.meta_properties import META_PROPERTIES
-from migrate.hosts.persistent_command import Holder
-from migrate.hosts.runner import COMMAND_SECONDS, Completed, Runner
+from migrate.hosts.runner import COMMAND_SECONDS, Completed, Holder, Runner
 from migrate.model.ids import METADATA_TOPIC, NodeId
 from migrate.model.plain_tar import NotPlainTar, members
 
@@ -131,7 +130,6 @@ class RemoteFiles:
             )  # fmt: skip
 
     def rename(self, node: NodeId, old: str, new: str) -> None:
-        """Rename a file or folder, durably; FileExistsError if `new` is there."""
         self._must(node, commands.rename(node, old, new), old)
 
     def remove(self, node: NodeId, path: str) -> None:
@@ -139,11 +137,9 @@ class RemoteFiles:
         self._must(node, commands.remove(node, path), path)
 
     def make_directory(self, node: NodeId, path: str) -> None:
-        """Make a folder and its parents, durably; nothing if it is there."""
         self._must(node, commands.make_directory(node, path), path)
 
     def names(self, node: NodeId, path: str) -> list[str]:
-        """The names in a folder, sorted; OSError if it cannot be listed."""
         found = self._must(node, commands.names(node, path), path)
         return sorted(name.decode(errors="surrogateescape") for name in found.split(b"\0") if name)
 
@@ -177,7 +173,6 @@ class LocalMetadata:
 
     @contextlib.contextmanager
     def folders(self, directories: Mapping[NodeId, str], *, growing: bool = False) -> Iterator[Mapping[NodeId, Path]]:  # noqa: ARG002 - read in place
-        """As they are."""
         yield {node: Path(path) for node, path in directories.items()}
 
     def state(self, directories: Mapping[NodeId, str]) -> object:
@@ -221,17 +216,19 @@ class RemoteMetadata:
     def state(self, directories: Mapping[NodeId, str]) -> object:
         """The change time of each log's folder, which every created or renamed file updates."""
         with ThreadPoolExecutor(len(directories) or 1, thread_name_prefix="metadata") as pool:
-            return list(pool.map(lambda node: self._status(node, directories[node]), directories))
-
-    def _status(self, node: NodeId, path: str) -> tuple[int, bytes]:
-        done = self._runners[node].run(commands.status(node, f"{path}/{LOG}"))
-        return done.code, done.output
+            answers = pool.map(
+                lambda node: self._runners[node].run(commands.status(node, f"{directories[node]}/{LOG}")), directories
+            )
+            return [(done.code, done.output) for done in answers]
 
     def _copy(self, node: NodeId, path: str, target: Path, *, growing: bool) -> None:
         runner = self._runners[node]
         where = f"{runner.host}:{path}"
-        if not self._is_there(node, f"{path}/{LOG}", where):
+        done = runner.run(commands.status(node, f"{path}/{LOG}"))
+        if done.code and done.says.endswith(ABSENT):
             return
+        if done.code:
+            raise HostCommandRefused(f"the directory cannot be looked into: {done.says}", where=where)
         # whose log it is stands beside it alone: without that no log counts for a majority
         done = runner.run(commands.archive(node), seconds=COPY_SECONDS)
         if done.code and not (growing and done.code == commands.CHANGED):
@@ -244,12 +241,6 @@ class RemoteMetadata:
                 where=where,
                 why="half of a log would say that nothing is missing",
             ) from error
-
-    def _is_there(self, node: NodeId, path: str, where: str) -> bool:
-        done = self._runners[node].run(commands.status(node, path))
-        if done.code and not done.says.endswith(ABSENT):
-            raise HostCommandRefused(f"the directory cannot be looked into: {done.says}", where=where)
-        return not done.code
 
 
 def unpack_log(archive: BinaryIO, target: Path) -> None:
@@ -315,7 +306,6 @@ class HostLock:
 
     @property
     def where(self) -> str:
-        """Host and path."""
         return f"{self._holder.host}:{self._path}"
 
     def still_there(self) -> bool:
@@ -330,7 +320,6 @@ class HostLock:
         return not done.code and done.output.startswith(self._owner)
 
     def release(self) -> None:
-        """Release the lock; the file stays."""
         self._held.end()
 
 

@@ -28,8 +28,7 @@ from migrate.errors import (
     SshMissing,
 )
 from migrate.hosts.commands import destination, quote
-from migrate.hosts.persistent_command import HeldCommand
-from migrate.hosts.runner import COMMAND_SECONDS, Completed, stream
+from migrate.hosts.runner import COMMAND_SECONDS, Completed, HeldCommand, stream
 
 CONNECT_SECONDS: Final = 10
 ALIVE_SECONDS: Final = 5  # a half-open connection is given up after four of these
@@ -72,25 +71,23 @@ class SshConnections:
 
     def argv(self, host: str) -> list[str]:
         """The client with all its options, up to the host.  Raises SshMissing."""
-        if self._program is None:
-            raise SshMissing("there is no `ssh` on this host", next_step="install the OpenSSH client")
+        client = self._client()
         with self._lock:
             if self._folder is None:
                 self._folder = Path(tempfile.mkdtemp(prefix="kraft-migrate-ssh-"))  # mode 0700
             self._hosts.add(host)
-        chosen = ["-F", self._configuration] if self._configuration else []
         kept = ("ControlMaster=auto", f"ControlPath={_socket(self._folder, host)}", "ControlPersist=60")
-        return [self._program, *chosen, *(word for option in (*OPTIONS, *kept) for word in ("-o", option)), "--", host]
+        return [*client, *(word for option in (*OPTIONS, *kept) for word in ("-o", option)), "--", host]
+
+    def _client(self) -> list[str]:
+        if self._program is None:
+            raise SshMissing("there is no `ssh` on this host", next_step="install the OpenSSH client")
+        return [self._program, *(["-F", self._configuration] if self._configuration else [])]
 
     def account(self, host: str) -> str:
         """The login user of ssh's configuration for that host, without connecting.  SshMissing, HostDenied."""
-        chosen = ["-F", self._configuration] if self._configuration else []
-        if self._program is None:
-            raise SshMissing("there is no `ssh` on this host", next_step="install the OpenSSH client")
-        done = subprocess.run(
-            [self._program, *chosen, "-G", "--", destination(host)],
-            capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
+        argv = [*self._client(), "-G", "--", destination(host)]
+        done = subprocess.run(argv, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
         found = [line.partition(" ")[2] for line in done.stdout.splitlines() if line.startswith("user ")]
         if done.returncode or not found:
             raise HostDenied(f"ssh -G tells no user: {done.stderr.strip() or done.returncode}", where=host)
@@ -100,19 +97,16 @@ class SshConnections:
         """End the kept connections and remove their folder; a second call does nothing."""
         with self._lock:
             folder, hosts, self._folder, self._hosts = self._folder, self._hosts, None, set()
-        if folder is None or self._program is None:
+        if folder is None:
             return
-        chosen = ["-F", self._configuration] if self._configuration else []
         for host in hosts:
-            asked = [self._program, *chosen, "-o", f"ControlPath={_socket(folder, host)}", "-O", "exit", "--", host]
+            asked = [*self._client(), "-o", f"ControlPath={_socket(folder, host)}", "-O", "exit", "--", host]
             with contextlib.suppress(OSError, subprocess.TimeoutExpired):
                 subprocess.run(asked, capture_output=True, timeout=CONNECT_SECONDS, check=False)
         shutil.rmtree(folder, ignore_errors=True)
 
 
 class SshRunner:
-    """`Runner` for one host."""
-
     def __init__(self, connections: SshConnections, host: str) -> None:
         self.host = host
         self._connections = connections
@@ -140,7 +134,6 @@ class SshRunner:
         return done
 
     def hold(self, words: Sequence[str]) -> HeldCommand:
-        """Start a persistent command; raises what `run` raises."""
         self._open()
         argv = [*self._connections.argv(self.host), quote(words)]
         try:

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Final
 
 from migrate.errors import (
+    MountRefused,
     ProcessNotStarted,
     ProcessNotStopped,
     ProcessSpecUnreadable,
@@ -153,23 +154,13 @@ def write_spec(folder: Path, spec: ProcessSpec) -> None:
 
 
 def read_spec(path: Path) -> ProcessSpec:
-    """The description in that file.
-
-    Raises:
-        ProcessSpecUnreadable: no such file, or not one of ours.
-    """
+    """The description in that file.  Raises ProcessSpecUnreadable: no such file, or not one of ours."""
     try:
         data = strict_json.mapping(read_no_follow(str(path)), SPEC_SHAPE, surrogates=True)
         data["argv"], data["format_argv"] = tuple(data["argv"]), tuple(data["format_argv"])
         return ProcessSpec(**data)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ProcessSpecUnreadable("no readable description of a process", where=str(path), why=str(error)) from error
-
-
-def read_specs(folder: Path) -> dict[str, ProcessSpec]:
-    """All descriptions in the folder, by name."""
-    specs = (read_spec(path) for path in sorted(folder.glob("*" + SPEC_SUFFIX)))
-    return {spec.name: spec for spec in specs}
 
 
 FORMAT_SECONDS: Final = 120.0
@@ -196,17 +187,12 @@ class Supervisor:
         self.folder = Path(state_dir)
         self._exit_codes: dict[str, int] = {}
 
-    # -- names ---------------------------------------------------------------------------------------------------
     def specs(self) -> dict[str, ProcessSpec]:
-        """All described processes, by name."""
-        return read_specs(self.folder)
+        specs = (read_spec(path) for path in sorted(self.folder.glob("*" + SPEC_SUFFIX)))
+        return {spec.name: spec for spec in specs}
 
     def spec(self, node: NodeId | str) -> ProcessSpec:
-        """The description of a node (by id) or of a process (by name).
-
-        Raises:
-            ProcessSpecUnreadable: there is none.
-        """
+        """The description of a node (by id) or of a process (by name).  Raises ProcessSpecUnreadable: there is none."""
         if isinstance(node, str):
             return read_spec(self.folder / (node + SPEC_SUFFIX))
         for spec in self.specs().values():
@@ -214,9 +200,7 @@ class Supervisor:
                 return spec
         raise ProcessSpecUnreadable(f"no process of node {node} is described", where=str(self.folder))
 
-    # -- ServiceControl ------------------------------------------------------------------------------------------
     def state(self, node: NodeId | str) -> ServiceState:
-        """Does the process run?  Unknown where its record or /proc cannot be read."""
         name = self.spec(node).name
         try:
             record = self._record(name)
@@ -256,35 +240,33 @@ class Supervisor:
         state = self.state(node)
         if isinstance(state, Unknown):
             raise ProcessNotStopped(f"{spec.name} was not stopped: {state.reason}", where=str(self.folder))
-        if isinstance(state, Stopped):
-            return
-        record = self._record(spec.name)
-        assert record is not None
-        with contextlib.suppress(ProcessLookupError):
-            descriptor = os.pidfd_open(record.pid)
-            try:
-                # the descriptor names one process for good: checked after it was opened, the pid cannot be another's
-                if is_alive(record):
-                    signal.pidfd_send_signal(descriptor, signal.SIGTERM)
-                    self._await_end(spec, descriptor, timeout)
-            finally:
-                os.close(descriptor)
-        self.state(node)  # reaps a child of ours
+        if isinstance(state, Running):
+            self._end(spec, signal.SIGTERM, timeout)
 
     def kill(self, node: NodeId | str) -> None:
         """Send SIGKILL, and wait for the end: used by the lab alone, by no step of a migration."""
-        record = self._record(self.spec(node).name)
+        self._end(self.spec(node), signal.SIGKILL, KILL_SECONDS)
+
+    def _end(self, spec: ProcessSpec, sent: signal.Signals, timeout: float) -> None:
+        record = self._record(spec.name)
         if record is None:
             return
         with contextlib.suppress(ProcessLookupError):
             descriptor = os.pidfd_open(record.pid)
             try:
+                # the descriptor names one process for good: checked after it was opened, the pid cannot be another's
                 if is_alive(record):
-                    signal.pidfd_send_signal(descriptor, signal.SIGKILL)
-                    self._await_end(self.spec(node), descriptor, KILL_SECONDS)
+                    signal.pidfd_send_signal(descriptor, sent)
+                    poll = select.poll()
+                    poll.register(descriptor, select.POLLIN)
+                    if not poll.poll(timeout * 1000):
+                        why = "\n         ".join(self.last_words(spec.name, 3))
+                        raise ProcessNotStopped(
+                            f"{spec.name} still runs {timeout:.0f} s after {sent.name}", where=spec.log, why=why
+                        )
             finally:
                 os.close(descriptor)
-        self.state(node)
+        self.state(spec.name)  # reaps a child of ours
 
     def at_boot(self, node: NodeId, *, wanted: bool) -> None:  # noqa: ARG002 - there is nothing to want
         """A lab is not started at boot; raises UnitNotUsable."""
@@ -318,15 +300,9 @@ class Supervisor:
         arguments += ["--ignore-formatted"] if ignore_formatted else []
         try:
             done = subprocess.run(
-                [*spec.format_argv, *arguments],
-                capture_output=True,
-                text=True,
-                timeout=FORMAT_SECONDS,
-                check=False,
-                stdin=subprocess.DEVNULL,
-                cwd=spec.directory,
-                env=spec.environment,
-            )
+                [*spec.format_argv, *arguments], capture_output=True, text=True, timeout=FORMAT_SECONDS, check=False,
+                stdin=subprocess.DEVNULL, cwd=spec.directory, env=spec.environment,
+            )  # fmt: skip
         except (OSError, subprocess.TimeoutExpired) as error:
             raise StorageNotFormatted(
                 "kafka-storage format did not run to its end", where=spec.name, why=str(error)
@@ -336,7 +312,6 @@ class Supervisor:
             raise StorageNotFormatted("kafka-storage format refused", where=spec.config, why=output[-2000:])
         return output
 
-    # -- effects -------------------------------------------------------------------------------------------------
     def _launch(self, spec: ProcessSpec) -> None:
         record = self._record_path(spec.name)
         facts = f"{boot_id()} {time.time():.3f} {config_sha256(spec.config)}"
@@ -363,23 +338,12 @@ class Supervisor:
             os.waitpid(pid, 0)
             raise ProcessNotStarted(f"{spec.name} could not be started", where=spec.directory, why=complaint)
 
-    def _await_end(self, spec: ProcessSpec, descriptor: int, timeout: float) -> None:
-        poll = select.poll()
-        poll.register(descriptor, select.POLLIN)
-        if not poll.poll(timeout * 1000):
-            raise ProcessNotStopped(
-                f"{spec.name} still runs {timeout:.0f} s after SIGTERM",
-                where=spec.log,
-                why="\n         ".join(self.last_words(spec.name, 3)),
-            )
-
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
         with (self.folder / "start.lock").open("ab") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
 
-    # -- records -------------------------------------------------------------------------------------------------
     def _record_path(self, name: str) -> Path:
         return self.folder / f"{name}.running"
 
@@ -397,3 +361,34 @@ def config_sha256(path: str) -> str:
         return hashlib.sha256(Path(path).read_bytes()).hexdigest()
     except FileNotFoundError:
         return "-"
+
+
+MOUNT_SECONDS: Final = 30.0  # file systems in memory laid over a folder: how a lab makes a disk read-only or full
+
+
+def mount_memory(folder: Path, *, size_bytes: int) -> None:
+    """Lay a tmpfs of that size over the folder; MountRefused without root, or in a container without the right."""
+    _mount("mount", "-t", "tmpfs", "-o", f"size={size_bytes},mode=0700", "kraft-migrate-lab", str(folder))
+
+
+def remount_read_only(folder: Path, *, read_only: bool = True) -> None:
+    """Make the file system that is mounted there read-only, or writable again; MountRefused as above."""
+    _mount("mount", "-o", f"remount,{'ro' if read_only else 'rw'}", str(folder))
+
+
+def unmount(folder: Path) -> None:
+    """Take what is mounted there away, at once even where files of it are open; MountRefused as above."""
+    _mount("umount", "--lazy", str(folder))
+
+
+def is_mounted(folder: Path) -> bool:
+    return os.path.ismount(folder)
+
+
+def _mount(*argv: str) -> None:
+    try:
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=MOUNT_SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise MountRefused(f"{argv[0]} did not run", where=argv[-1], why=str(error)) from error
+    if done.returncode:
+        raise MountRefused(f"{argv[0]} refused", where=argv[-1], why=(done.stderr + done.stdout).strip())

@@ -7,13 +7,16 @@ start: the kernel sets that time, and no user can set it back.  Our own start wa
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final, Protocol
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, Protocol
 
 from migrate.errors import (
     HostCommandRefused,
     HostCommandUnknown,
+    MigrateError,
     ProcessNotStarted,
     ProcessNotStopped,
     StorageNotFormatted,
@@ -21,10 +24,12 @@ from migrate.errors import (
 )
 from migrate.hosts import commands
 from migrate.hosts.remote_files import RemoteFiles
-from migrate.hosts.runner import Completed, Runner, unseen
+from migrate.hosts.runner import Runner, unseen
+from migrate.model import strict_json
 from migrate.model.ids import NodeId
+from migrate.model.inventory import BrokerNode, ControllerNode, Inventory
+from migrate.model.launch import STOP_ADVICE, STOP_SECONDS, Unit
 from migrate.model.outcome import Awaited, Unknown
-from migrate.model.units import STOP_ADVICE, Unit
 from migrate.model.views import Running, ServiceState, Stopped
 
 LIVING: Final = frozenset({"active", "activating", "deactivating", "reloading", "refreshing", "maintenance"})
@@ -35,8 +40,6 @@ UNLIMITED: Final = "infinity"
 
 
 class Waits(Protocol):
-    """A clock to wait by."""
-
     def monotonic(self) -> float:
         """Seconds that never go back."""
 
@@ -59,13 +62,15 @@ class UnitState:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """One node's unit on its host."""
-
     node: NodeId
     unit: str
     config: str
     runner: Runner
     files: RemoteFiles
+
+    @property
+    def where(self) -> str:
+        return f"{self.runner.host}:{self.unit}"
 
 
 def parse_unit(output: bytes) -> UnitState:
@@ -130,16 +135,6 @@ def starts_at_boot(name: str, word: str, unit: UnitState, pulled_in: Sequence[st
     return Unknown(f"it is {word}, and default.target does not pull it in: what starts it at boot is not known")
 
 
-def _starts_again(service: Service, unit: UnitState) -> Awaited:
-    """The process ended and systemd restarts it: the unit runs once the cause is repaired."""
-    host = service.runner.host
-    return Awaited(
-        f"{service.unit} on {host} is {unit.active} ({unit.sub}): its process ended, and systemd starts it again",
-        f"whoever runs {host}",
-        f"on {host}: `journalctl -u {service.unit} -n 50` shows why; repair that; the run then continues by itself",
-    )
-
-
 class SystemdServices:
     """`model.ports.ServiceControl` for units; a missing answer is Unknown."""
 
@@ -158,23 +153,24 @@ class SystemdServices:
             return unseen(error)
         if unit.active == "active" and unit.pid:
             return self._running(service, unit)
+        host = service.runner.host
+        found = f"{service.unit} on {host} is {unit.active} ({unit.sub})"
         if unit.sub == "auto-restart":
-            return _starts_again(service, unit)
-        if unit.active in LIVING:
-            return Unknown(f"{service.unit} on {service.runner.host} is {unit.active} ({unit.sub})")
-        return Stopped(unit.exit_code)
+            after = f"on {host}: `journalctl -u {service.unit} -n 50` shows why; repair that; "
+            after += "the run then continues by itself"
+            return Awaited(f"{found}: its process ended, and systemd starts it again", f"whoever runs {host}", after)
+        return Unknown(found) if unit.active in LIVING else Stopped(unit.exit_code)
 
     def _unit(self, service: Service) -> UnitState:
         done = service.runner.run(commands.unit_state(service.unit))
-        where = f"{service.runner.host}:{service.unit}"
         if done.code:
-            raise HostCommandRefused(f"systemctl show: {done.says}", where=where)
+            raise HostCommandRefused(f"systemctl show: {done.says}", where=service.where)
         try:
             found = parse_unit(done.output)
         except ValueError as error:
-            raise HostCommandRefused("systemctl show gave an answer that is none", where=where) from error
+            raise HostCommandRefused("systemctl show gave an answer that is none", where=service.where) from error
         if found.load != "loaded":
-            raise UnitNotUsable(f"systemd says that this unit is {found.load}", where=where)
+            raise UnitNotUsable(f"systemd says that this unit is {found.load}", where=service.where)
         return found
 
     def _running(self, service: Service, unit: UnitState) -> ServiceState:
@@ -201,7 +197,7 @@ class SystemdServices:
 
     def _clock_of(self, service: Service) -> tuple[float, float]:
         """Now and the uptime, read in this order: a start seems earlier, never later."""
-        done = service.runner.run(commands.clock())
+        done = service.runner.run(commands.CLOCK)
         if done.code:
             raise OSError(f"clock: {done.says}")
         now, up = map(float, done.output.split())
@@ -219,7 +215,7 @@ class SystemdServices:
         word = next(iter(asked.output.decode(errors="replace").split()), "")
         boots: bool | Unknown = Unknown(f"systemctl is-enabled: {asked.says or asked.code}")
         if word:
-            listed = service.runner.run(commands.pulled_in_at_boot())
+            listed = service.runner.run(commands.PULLED_IN_AT_BOOT)
             boots = Unknown(f"systemctl list-dependencies: {listed.says or listed.code}")
             if not listed.code:
                 boots = starts_at_boot(service.unit, word, shown, listed.output.decode(errors="replace").split())
@@ -234,7 +230,6 @@ class SystemdServices:
         return done.output
 
     def last_words(self, node: NodeId, lines: int) -> Sequence[str]:
-        """The end of the unit's journal."""
         service = self._services[node]
         done = service.runner.run(commands.unit_log(service.unit, lines))
         return done.output.decode(errors="replace").splitlines()[-lines:] if not done.code else [done.says]
@@ -250,7 +245,7 @@ class SystemdServices:
         self._let_the_file_grow_old(service)
         done = service.runner.run(commands.unit_start(service.unit))
         if done.code:
-            raise ProcessNotStarted(f"systemctl start: {done.says}", where=f"{service.runner.host}:{service.unit}")
+            raise ProcessNotStarted(f"systemctl start: {done.says}", where=service.where)
 
     def _let_the_file_grow_old(self, service: Service) -> None:
         """Wait, so that the times can prove which file the process was started with."""
@@ -271,8 +266,7 @@ class SystemdServices:
             UnitNotUsable: systemd itself would kill the process sooner than that.
         """
         service = self._services[node]
-        where = f"{service.runner.host}:{service.unit}"
-        unit = self._unit(service)
+        unit, where = self._unit(service), service.where
         limit = patience(unit)
         if isinstance(limit, Unknown):
             raise UnitNotUsable(limit.reason, where=where)
@@ -286,7 +280,11 @@ class SystemdServices:
         done = service.runner.run(commands.unit_stop(service.unit))
         if done.code:
             raise ProcessNotStopped(f"systemctl stop: {done.says}", where=where)
-        self._await_end(service, timeout, where)
+        until = self._clock.monotonic() + timeout
+        while (unit := self._unit(service)).active in LIVING:
+            if self._clock.monotonic() > until:
+                raise ProcessNotStopped(f"it lives on after {timeout:.0f} s ({unit.active}, {unit.sub})", where=where)
+            self._clock.sleep(POLL_SECONDS)
 
     def at_boot(self, node: NodeId, *, wanted: bool) -> None:
         """`systemctl enable` or `disable`; raises HostCommandRefused, or HostCommandUnknown."""
@@ -294,15 +292,7 @@ class SystemdServices:
         command = commands.unit_enable(service.unit) if wanted else commands.unit_disable(service.unit)
         done = service.runner.run(command)
         if done.code:
-            where = f"{service.runner.host}:{service.unit}"
-            raise HostCommandRefused(f"{command[0]}: {done.says}", where=where)
-
-    def _await_end(self, service: Service, timeout: float, where: str) -> None:
-        until = self._clock.monotonic() + timeout
-        while (unit := self._unit(service)).active in LIVING:
-            if self._clock.monotonic() > until:
-                raise ProcessNotStopped(f"it lives on after {timeout:.0f} s ({unit.active}, {unit.sub})", where=where)
-            self._clock.sleep(POLL_SECONDS)
+            raise HostCommandRefused(f"{command[0]}: {done.says}", where=service.where)
 
     def format_storage(
         self, node: NodeId, cluster_id: str, release_version: str, *, ignore_formatted: bool = False
@@ -316,12 +306,144 @@ class SystemdServices:
         service = self._services[node]
         command = commands.storage_format(node, cluster_id, release_version, ignore_formatted=ignore_formatted)
         done = service.runner.run(command, seconds=FORMAT_SECONDS)
-        said = _text(done)
+        said = (done.output.decode(errors="replace") + done.errors).strip()
         if done.code:
             where = f"{service.runner.host}:{service.config}"
             raise StorageNotFormatted("kafka-storage format refused", where=where, why=said[-2000:])
         return said
 
 
-def _text(done: Completed) -> str:
-    return (done.output.decode(errors="replace") + done.errors).strip()
+ARGV: Final = re.compile(r"argv\[\]=(.*?) ; ignore_errors=")
+FILE: Final = re.compile(r"(?<![\w.$}/-])(/[^\s\"';:,=]+\.properties)\b")
+FACTS: Final = {  # of the answer to `facts`
+    "user": str,
+    "config": dict.fromkeys(("path_readable_by_user", "exists", "readable_by_user"), bool),
+}
+CONTROLLER_FACTS: Final = {
+    **FACTS,
+    "metadata_directory": dict.fromkeys(("exists", "can_be_made", "writable_by_user"), bool),
+    "kafka_home": {"storage_tool": str, "exists": bool, "executable_by_user": bool},
+    "java": str,
+}
+HALTED: Final = "1"  # Exit.halt(1) of a broker whose disk died
+KILLED: Final = ("9", "SIGKILL")
+
+
+def find_faults(properties: Mapping[str, str], config: str, neighbours: Sequence[int]) -> Iterator[str]:
+    """Each fault in words; `neighbours` are the other nodes of its host.
+
+    A property that systemd was not asked for, or does not know, is no fault.
+    """
+    for name, verb in (("RefuseManualStop", "stop"), ("RefuseManualStart", "start")):
+        if properties.get(name) == "yes":
+            yield f"{name}=yes: systemd refuses to {verb} it"
+    if properties.get("RemainAfterExit") == "yes":
+        yield "RemainAfterExit=yes: systemd calls it active after its process has ended"
+    if properties.get("Type") == "oneshot":
+        yield "Type=oneshot: systemd knows no process of it that lives on"
+    if properties.get("KillMode") == "none":
+        yield "KillMode=none: systemd calls it stopped while its process lives on"
+    if properties.get("KillSignal") in KILLED:
+        yield "KillSignal=SIGKILL: a stop kills the process before it has ended its shutdown"
+    if properties.get("SendSIGKILL") == "no" and _gives_up(properties.get("TimeoutStopUSec", "")):
+        yield "SendSIGKILL=no with a short TimeoutStopSec: systemd calls it stopped while its process lives on"
+    # only where its arguments name files, and this is none of them: variables and scripts are not followed
+    words = " ".join(ARGV.findall(properties.get("ExecStart", "")))
+    files = [found for found in FILE.findall(words) if "log4j" not in os.path.basename(found)]  # noqa: PTH119
+    if files and os.path.normpath(config) not in map(os.path.normpath, files):
+        yield f"its ExecStart names {', '.join(dict.fromkeys(files))}, the inventory says {config}"
+    # Kafka's stop script signals every Kafka process of the host, unless it is given an option of KIP-979
+    for words in ARGV.findall(properties.get("ExecStop", "")):
+        if "kafka-server-stop" in words and "--node-id" not in words and "--process-role" not in words and neighbours:
+            others = ", ".join(map(str, neighbours))
+            yield f"its ExecStop is kafka-server-stop.sh, which ends node {others} of this host, too"
+
+
+def _gives_up(limit: str) -> bool:
+    """Does systemd stop waiting for a stop before a run does?"""
+    try:
+        found = seconds(limit)
+    except (ValueError, KeyError):
+        return True
+    return found is not None and found < STOP_SECONDS
+
+
+def restarts_halted(properties: Mapping[str, str]) -> bool:
+    """Does systemd start it again after exit code 1, with which Kafka halts?"""
+    again = properties.get("Restart") in ("always", "on-failure")
+    return again and HALTED not in properties.get("RestartPreventExitStatus", "").split()
+
+
+def reload_due(properties: Mapping[str, str]) -> bool | Unknown:
+    """Has the unit changed on disk since systemd read it?"""
+    said = properties.get("NeedDaemonReload")
+    return Unknown("systemd did not say whether the unit changed on disk") if said is None else said == "yes"
+
+
+def user_of(properties: Mapping[str, str]) -> str:
+    return properties.get("User") or "root"
+
+
+def find_access_faults(told: Any, node: BrokerNode | ControllerNode) -> Iterator[tuple[str, str]]:
+    """Yield each problem and its remedy; TypeError for a malformed answer.
+
+    A broker is not asked for Kafka's tools: only a DirectoryPlaybook formats one, and it says so itself.
+    """
+    kind = CONTROLLER_FACTS if isinstance(node, ControllerNode) else FACTS
+    if problem := strict_json.unlike(told, kind, "the answer"):
+        raise TypeError(problem)
+    user, config = told["user"], told["config"]
+    if not config["path_readable_by_user"]:
+        what = f"user {user} may not enter the folder of {node.config}, or one above it"
+        yield what, f"give {user} or its group the right to enter each folder of {node.config} (`chmod g+x`)"
+    elif config["exists"] and not config["readable_by_user"]:
+        what = f"user {user} cannot read {node.config}"
+        yield what, f"give {user} or its group the right to read it (`chgrp`, `chmod g+r`)"
+    if not isinstance(node, ControllerNode):
+        return
+    home, directory = node.metadata_directory, told["metadata_directory"]
+    if not directory["exists"] and not directory["can_be_made"]:
+        what = f"{home} is not there, and neither this tool nor user {user} may make it"
+        yield what, f"make it: install -d -o {user} -m 750 -- {home}"
+    elif directory["exists"] and not directory["writable_by_user"]:
+        yield f"user {user} cannot write into {home}", f"give it to that user: chown {user}: -- {home}"
+    tools = told["kafka_home"]
+    tool = tools["storage_tool"]
+    if not tools["exists"]:
+        yield f"{tool} is not there for user {user}", "correct kafka_home in the inventory, or install Kafka there"
+    elif not tools["executable_by_user"]:
+        yield f"user {user} cannot run {tool}", f"give {user} the right to run it (`chmod +x`)"
+    if not told["java"]:
+        what = f"user {user} has no java: neither the unit's JAVA_HOME nor its PATH leads to one"
+        yield what, "set Environment=JAVA_HOME=... in the unit, then `systemctl daemon-reload`"
+
+
+Node = BrokerNode | ControllerNode
+
+
+def unit_of(services: SystemdServices, runner: Runner, inventory: Inventory, node: Node) -> Unit | Unknown:
+    try:
+        shown, unit = services.properties(node.id), services.unit(node.id)
+        neighbours = [int(other.id) for other in inventory.nodes if other.host == node.host and other.id != node.id]
+        return replace(
+            unit,
+            reload_due=reload_due(shown),
+            faults=tuple(find_faults(shown, node.config, neighbours)),
+            user=user_of(shown),
+            restarts_halted=restarts_halted(shown),
+            access=_access(runner, node),
+        )
+    except UnitNotUsable as error:  # not there, or masked: what it says of itself
+        return Unit(node.host, node.unit, None, "", Unknown(error.what), faults=(error.what,))
+    except MigrateError as error:
+        return Unknown(f"{error.id} {error}")
+
+
+def _access(runner: Runner, node: Node) -> tuple[tuple[str, str], ...] | Unknown:
+    done = runner.run(commands.facts(node.id))
+    if done.code:
+        return Unknown(f"{runner.host} did not look as the unit's user: {done.says or done.code}")
+    try:
+        return tuple(find_access_faults(strict_json.loads(done.output, surrogates=True), node))
+    except (ValueError, TypeError) as error:
+        return Unknown(f"{runner.host} gave no answer that can be read: {error}")

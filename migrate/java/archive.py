@@ -30,9 +30,8 @@ from typing import Final
 import google_crc32c
 
 from migrate.errors import MigrateError
-from migrate.java.cache import Progress, locked, silent
 from migrate.java.find import Java
-from migrate.java.jars import KAFKA_VERSION, KafkaJars, fingerprint
+from migrate.java.jars import KAFKA_VERSION, KafkaJars, Progress, fingerprint, locked, silent
 from migrate.java.run import child_environment
 from migrate.model import strict_json
 from migrate.model.trusted import cache_directory, distrust_of
@@ -43,14 +42,10 @@ CLASSES: Final = f"kafka-{KAFKA_VERSION}.classes.txt"
 
 
 def archive_path(java: Java, jars: KafkaJars) -> Path:
-    """The path of the archive of that runtime and class path."""
-    return cache_directory() / "archives" / f"{_key(java, jars)}.jsa"
-
-
-def _key(java: Java, jars: KafkaJars) -> str:
-    """Changes with the runtime's own files and with the jars (the JVM would refuse the archive), and with the list."""
+    # changes with the runtime's own files and with the jars (the JVM would refuse the archive), and with the list
     listed = hashlib.sha256(files("migrate.java").joinpath(CLASSES).read_bytes()).hexdigest()
-    return hashlib.sha256("\n".join([jars.fingerprint, listed, *runtime_facts(java)]).encode()).hexdigest()[:20]
+    key = hashlib.sha256("\n".join([jars.fingerprint, listed, *runtime_facts(java)]).encode()).hexdigest()[:20]
+    return cache_directory() / "archives" / f"{key}.jsa"
 
 
 def runtime_facts(java: Java) -> list[str]:
@@ -88,25 +83,15 @@ def _build(java: Java, jars: KafkaJars, path: Path, lock: int) -> None:
     partial.unlink(missing_ok=True)
     with as_file(files("migrate.java").joinpath(CLASSES)) as classes:
         argv = [
-            java.path,
-            "-Xshare:dump",
-            "-XX:+UseSerialGC",
-            f"-XX:SharedClassListFile={classes}",
-            f"-XX:SharedArchiveFile={partial}",
-            f"-XX:ErrorFile={path.with_suffix('.crash')}",
-            "-Xlog:disable",
-            "-cp",
-            os.pathsep.join(jars.classpath),
-        ]
+            java.path, "-Xshare:dump", "-XX:+UseSerialGC", f"-XX:SharedClassListFile={classes}",
+            f"-XX:SharedArchiveFile={partial}", f"-XX:ErrorFile={path.with_suffix('.crash')}", "-Xlog:disable",
+            "-cp", os.pathsep.join(jars.classpath),
+        ]  # fmt: skip
         subprocess.run(
-            argv,
-            check=True,
-            capture_output=True,
-            stdin=subprocess.DEVNULL,
-            timeout=DUMP_SECONDS,
+            argv, check=True, capture_output=True, stdin=subprocess.DEVNULL, timeout=DUMP_SECONDS,
             env=child_environment(),
             pass_fds=(lock,),  # an orphan of a killed run keeps the lock while it still writes
-        )
+        )  # fmt: skip
     partial.rename(path)
 
 
@@ -124,7 +109,6 @@ def use_no_archive() -> None:
 
 
 def is_enabled() -> bool:
-    """Is the driver's archive not turned off?"""
     return os.environ.get(VARIABLE, "").strip().lower() not in OFF
 
 
@@ -159,7 +143,11 @@ class DriverArchive:
             note.write_text(summed, encoding="utf-8")
             self.partial.rename(self.path)  # the sum last: an archive without its own sum is never used
             note.rename(_sum_of(self.path))
-            _forget_old(self.path)
+            # each is up to 150 MB, and those of an old Java or old jars are never used again
+            found = self.path.parent.glob("spark-*.jsa")
+            for old in sorted(found, key=lambda one: one.stat().st_mtime_ns, reverse=True)[MOST:]:
+                _sum_of(old).unlink(missing_ok=True)
+                old.unlink(missing_ok=True)
         except OSError as error:
             LOG.info("the class archive of Spark's driver was not kept: %s", error)
             return False
@@ -187,7 +175,9 @@ def driver_archive(java: Java, classpath: Sequence[str], options: Sequence[str])
         if why := distrust_of(folder):
             LOG.info("no class archive: %s", why)
             return None
-        _clear(folder)
+        for unfinished in folder.glob("spark-*.partial"):
+            if not Path("/proc", unfinished.name.split(".")[1]).exists():
+                unfinished.unlink(missing_ok=True)
         return DriverArchive(path, used=_whole(path))
     except OSError as error:
         LOG.info("no class archive for Spark's driver: %s", error)
@@ -223,19 +213,3 @@ def _sum(path: Path) -> dict[str, int]:
 
 def _sum_of(path: Path) -> Path:
     return path.with_suffix(".sum")
-
-
-def _forget_old(path: Path) -> None:
-    """Keep the few newest: each is up to 150 MB, and those of an old Java or old jars are never used again."""
-    found = sorted(path.parent.glob("spark-*.jsa"), key=lambda one: one.stat().st_mtime_ns, reverse=True)
-    for old in found[MOST:]:
-        _sum_of(old).unlink(missing_ok=True)
-        old.unlink(missing_ok=True)
-
-
-def _clear(folder: Path) -> None:
-    """Remove unfinished archives of drivers whose processes are gone."""
-    for path in folder.glob("spark-*.partial"):
-        pid = path.name.split(".")[1]
-        if not Path(f"/proc/{pid}").exists():
-            path.unlink(missing_ok=True)

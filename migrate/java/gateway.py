@@ -35,27 +35,17 @@ MODULE_OPTIONS: Final = (
     *(
         f"--add-opens={package}=ALL-UNNAMED"
         for package in (
-            "java.base/java.lang",
-            "java.base/java.lang.invoke",
-            "java.base/java.lang.reflect",
-            "java.base/java.io",
-            "java.base/java.net",
-            "java.base/java.nio",
-            "java.base/java.util",
-            "java.base/java.util.concurrent",
-            "java.base/java.util.concurrent.atomic",
-            "java.base/jdk.internal.ref",
-            "java.base/sun.nio.ch",
-            "java.base/sun.nio.cs",
-            "java.base/sun.security.action",
-            "java.base/sun.util.calendar",
+            "java.base/java.lang", "java.base/java.lang.invoke", "java.base/java.lang.reflect", "java.base/java.io",
+            "java.base/java.net", "java.base/java.nio", "java.base/java.util", "java.base/java.util.concurrent",
+            "java.base/java.util.concurrent.atomic", "java.base/jdk.internal.ref", "java.base/sun.nio.ch",
+            "java.base/sun.nio.cs", "java.base/sun.security.action", "java.base/sun.util.calendar",
             "java.security.jgss/sun.security.krb5",
         )
     ),
     "-Dio.netty.tryReflectionSetAccessible=true",
     "-Djdk.reflect.useDirectMethodHandle=false",
     "-Djava.awt.headless=true",
-)
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +69,6 @@ class DriverRequest:
 
     @property
     def log(self) -> Path:
-        """Where the JVM's stderr goes."""
         return self.folder / "spark-driver.log"
 
 
@@ -88,22 +77,12 @@ def driver_argv(request: DriverRequest) -> tuple[str, ...]:
     jars = jar_files(request.jars) if request.archive else (str(request.jars / "*"),)
     classpath = os.pathsep.join([*request.extra_classpath, *jars])
     conf = [part for name, value in sorted(request.conf.items()) for part in ("--conf", f"{name}={value}")]
-    return (
-        request.java.path,
-        f"-Xmx{request.memory}",
-        *request.options,
-        *(request.archive.options if request.archive else ()),
-        *MODULE_OPTIONS,
-        "-cp",
-        classpath,
-        MAIN_CLASS,
-        *conf,
-        "pyspark-shell",
-    )
+    archived = request.archive.options if request.archive else ()
+    options = (f"-Xmx{request.memory}", *request.options, *archived, *MODULE_OPTIONS)
+    return (request.java.path, *options, "-cp", classpath, MAIN_CLASS, *conf, "pyspark-shell")
 
 
 def jar_files(folder: Path) -> tuple[str, ...]:
-    """The jars of a folder, in their names' order."""
     return tuple(sorted(str(path) for path in folder.glob("*.jar")))
 
 
@@ -122,12 +101,10 @@ class DriverJvm:
 
     @property
     def pid(self) -> int:
-        """The JVM's process id."""
         return self._process.pid
 
     @property
     def alive(self) -> bool:
-        """Is the process running?"""
         return self._process.poll() is None
 
     @property
@@ -173,13 +150,9 @@ def _launch(request: DriverRequest, door: Path) -> subprocess.Popen[bytes]:
     try:
         with request.log.open("ab") as log:
             # a session of its own: Ctrl-C on our terminal is ours to answer, the driver must not die of it
+            argv = driver_argv(request)
             return subprocess.Popen(
-                driver_argv(request),
-                stdin=subprocess.PIPE,
-                stdout=log,
-                stderr=log,
-                env=environment,
-                start_new_session=True,
+                argv, stdin=subprocess.PIPE, stdout=log, stderr=log, env=environment, start_new_session=True
             )
     except OSError as error:
         raise SparkDidNotStart("Spark's driver did not start", where=request.java.path, why=str(error)) from error
@@ -222,7 +195,6 @@ def _end(process: subprocess.Popen[bytes], timeout: float) -> None:
 
 
 def _tail(log: Path) -> str:
-    """The end of the driver's log."""
     try:
         lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

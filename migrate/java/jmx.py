@@ -40,7 +40,7 @@ def number(address: str, name: str, attribute: str = "Value") -> int | Unknown:
         )
     except MigrateError as error:
         return Unknown(f"JMX at {address} was not read: {error.what}")
-    return read(done.output, done.errors, attribute, address)
+    return read(done.stdout, done.stderr, attribute, address)
 
 
 def read(output: str, errors: str, attribute: str, address: str) -> int | Unknown:

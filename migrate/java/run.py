@@ -10,7 +10,6 @@ import secrets
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -21,15 +20,6 @@ from migrate.java.find import Java, find_java
 SMALL_JVM: Final = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Djava.awt.headless=true")
 # what belongs to one process alone, and must not reach its children
 NOT_INHERITED: Final = ("PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET")
-
-
-@dataclass(frozen=True, slots=True)
-class Completed:
-    """A finished tool."""
-
-    exit_code: int
-    output: str
-    errors: str
 
 
 def java_argv(
@@ -45,28 +35,28 @@ def child_environment(environment: Mapping[str, str] | None = None) -> dict[str,
     return {name: value for name, value in source.items() if name not in NOT_INHERITED}
 
 
-def run_tool(java: Java, classpath: Sequence[str], main_class: str, args: Sequence[str], timeout: float) -> Completed:
+def run_tool(
+    java: Java, classpath: Sequence[str], main_class: str, args: Sequence[str], timeout: float
+) -> subprocess.CompletedProcess[str]:
     """Run a Java program to its end and return its output, whatever its exit code.
 
     Raises:
         JavaToolFailed: it did not start, or lived longer than `timeout` seconds (it is killed then).
     """
-    argv = java_argv(java, classpath, main_class, args)
     try:
-        done = subprocess.run(
-            argv,
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            check=False,
-            stdin=subprocess.DEVNULL,
-            env=child_environment(),
-        )
+        done = _run(java_argv(java, classpath, main_class, args), timeout)
     except subprocess.TimeoutExpired as error:
         raise JavaToolFailed(f"{main_class} did not end within {timeout:.0f} s", where=java.path) from error
     except OSError as error:
         raise JavaToolFailed(f"{main_class} did not start: {error.strerror}", where=java.path) from error
-    return Completed(done.returncode, done.stdout, done.stderr)
+    return done
+
+
+def _run(argv: Sequence[str], timeout: float) -> subprocess.CompletedProcess[str]:
+    environment, nothing = child_environment(), subprocess.DEVNULL
+    return subprocess.run(
+        argv, capture_output=True, text=True, timeout=timeout, check=False, stdin=nothing, env=environment
+    )
 
 
 SECONDS: Final = 60.0
@@ -91,15 +81,7 @@ def to_pkcs12(path: str, password: str, kind: str = "JKS") -> tuple[bytes, str]:
         argv += ["-srcstorepass:file", str(given), "-destkeystore", str(target), "-deststoretype", "PKCS12"]
         argv += ["-deststorepass:file", str(wanted)]
         try:
-            done = subprocess.run(
-                argv,
-                capture_output=True,
-                text=True,
-                timeout=SECONDS,
-                check=False,
-                stdin=subprocess.DEVNULL,
-                env=child_environment(),
-            )
+            done = _run(argv, SECONDS)
         except (OSError, subprocess.TimeoutExpired) as error:
             raise JavaToolFailed("keytool did not run to its end", where=str(java.keytool)) from error
         if done.returncode or not target.exists():

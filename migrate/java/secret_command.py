@@ -76,13 +76,9 @@ def _check(program: str) -> None:
 def _run(argv: tuple[str, ...], timeout: float) -> bytes:
     try:
         process = subprocess.Popen(
-            argv,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=child_environment(),
-            start_new_session=True,
-        )
+            argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            env=child_environment(), start_new_session=True,
+        )  # fmt: skip
     except OSError as error:
         raise SecretUnreadable(f"the secret's command cannot be started: {error.strerror}", where=argv[0]) from None
     deadline = time.monotonic() + timeout

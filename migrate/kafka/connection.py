@@ -1,8 +1,7 @@
 """Blocking connections to brokers and controllers: TLS, SASL, a request, its answer, and a typed error for all else.
 
 A connection is used by one thread.  After any error it is closed: what may still arrive belongs to a request that
-nobody waits for.  SASL (KIP-43, KIP-152) speaks PLAIN and SCRAM; a further mechanism is one more entry of `MECHANISMS`:
-a generator that yields the client's tokens and is sent the server's.
+nobody waits for.  SASL (KIP-43, KIP-152) speaks PLAIN and SCRAM.
 
 `KeptConnections` saves TLS handshakes and logins, which cost a node more than a request.  Before a kept connection is
 used its node is asked for its versions again; any failure of that is resolved by a new connection.
@@ -21,12 +20,10 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
-from types import TracebackType
-from typing import Final, Protocol, Self
+from typing import Final, Self
 
 from migrate import __version__
 from migrate.errors import (
@@ -40,10 +37,8 @@ from migrate.errors import (
     MigrateError,
     NodeUnreachable,
 )
-from migrate.kafka import codes
-from migrate.kafka.codes import Code
 from migrate.kafka.secrets import read_secret
-from migrate.kafka.tls import handshake, last_word, tls_context, tls_error
+from migrate.kafka.tls import PROTOCOL, handshake, last_word, tls_context, tls_error
 from migrate.model.inventory import Access
 from migrate.model.rights import REQUESTS
 from migrate.model.views import NodeAnswer
@@ -54,12 +49,13 @@ from migrate.protocol.messages import (
     SASL_AUTHENTICATE,
     SASL_HANDSHAKE,
     Api,
+    Code,
     decode_response,
     encode_request,
+    error_name,
 )
 
-CLIENT_ID: Final = "kraft-migrate"
-SOFTWARE_VERSION: Final = __version__  # Kafka accepts letters, digits, dots and dashes (ApiVersionsRequest)
+CLIENT_ID: Final = "kraft-migrate"  # of name and version Kafka accepts letters, digits, dots and dashes
 TLS_ALERT: Final = 0x1503  # how an alert of a TLS listener begins
 _PART: Final = 1 << 20
 PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
@@ -95,7 +91,7 @@ class Connection:
         try:
             self.ask_again()
             if access.protocol.startswith("SASL_"):
-                authenticate(self.exchange, access, address)
+                authenticate(self, access)
         except BaseException:
             self.close()
             raise
@@ -103,25 +99,26 @@ class Connection:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def ask_again(self) -> None:
-        """Ask for the versions again, which updates `about`.  Raises what `exchange` and `refuse` raise."""
-        self.about = self._ask_versions()
+        """ApiVersions v4 (shows kraft.version too), which needs no authentication; updates `about`.
+
+        Raises what `exchange` and `refuse` raise.
+        """
+        software = {"clientSoftwareName": CLIENT_ID, "clientSoftwareVersion": __version__}
+        self.about = self.exchange(API_VERSIONS, API_VERSIONS.versions.high, software)
+        self.refuse(API_VERSIONS, self.about["errorCode"])
         self.versions: Mapping[int, tuple[int, int]] = {
             entry["apiKey"]: (entry["minVersion"], entry["maxVersion"]) for entry in self.about["apiKeys"]
         }
 
     @property
     def is_open(self) -> bool:
-        """Is it not closed?  Only an answer shows whether the other side still listens."""
         return self._socket.fileno() >= 0
 
     def close(self) -> None:
-        """Close it; a second call does nothing."""
         self._socket.close()
 
     def call(self, api: Api, body: Values | bytes, *, seconds: float | None = None) -> Values:
@@ -173,20 +170,13 @@ class Connection:
         """
         if code == Code.NONE:
             return
+        text = f"{api.name} was answered with {error_name(code)}"
         if code in _NO_RIGHT:
-            needed = f"it needs {REQUESTS[api.name]}" if api.name in REQUESTS else ""
-            text = f"{api.name} was answered with {codes.name(code)}"
-            raise AccessRefused(f"{text}: {needed}" if needed else text, where=self.address, why=message or "")
-        raise KafkaRefused(f"{api.name} was answered with {codes.name(code)}", where=self.address, why=message or "")
+            needed = f": it needs {REQUESTS[api.name]}" if api.name in REQUESTS else ""
+            raise AccessRefused(f"{text}{needed}", where=self.address, why=message or "")
+        raise KafkaRefused(text, where=self.address, why=message or "")
 
     # -- bytes ---------------------------------------------------------------------------------------------------
-    def _ask_versions(self) -> Values:
-        """ApiVersions v4 (shows kraft.version too), which needs no authentication."""
-        software = {"clientSoftwareName": CLIENT_ID, "clientSoftwareVersion": SOFTWARE_VERSION}
-        answer = self.exchange(API_VERSIONS, API_VERSIONS.versions.high, software)
-        self.refuse(API_VERSIONS, answer["errorCode"])
-        return answer
-
     def _send(self, raw: bytes, api: Api, deadline: float) -> None:
         try:
             self._socket.settimeout(max(deadline - time.monotonic(), 0.001))
@@ -199,8 +189,14 @@ class Connection:
     def _receive(self, api: Api, deadline: float) -> bytes:
         size = int.from_bytes(self._exactly(4, api, deadline), "big", signed=True)
         if not 4 <= size <= self._limits.answer_bytes:
-            why = "it speaks TLS, and was asked in clear" if size >> 16 == TLS_ALERT else ""
-            raise AnswerBroken(f"the answer to {api.name} says it has {size} bytes", where=self.address, why=why)
+            if size >> 16 == TLS_ALERT:
+                raise AnswerBroken(
+                    f"the listener answers {api.name} with a TLS alert: it expects TLS",
+                    where=self.address,
+                    why="it speaks TLS, and was asked in clear",
+                    next_step=f"{PROTOCOL}, such as `protocol: SSL` or `protocol: SASL_SSL`",
+                )
+            raise AnswerBroken(f"the answer to {api.name} says it has {size} bytes", where=self.address)
         return bytes(self._exactly(size, api, deadline))
 
     def _exactly(self, size: int, api: Api, deadline: float) -> bytearray:
@@ -239,7 +235,6 @@ class Connection:
 
 
 def _open(address: str, access: Access, limits: Limits) -> socket.socket:
-    """A connected socket, with TLS on it where the protocol says so."""
     if access.protocol not in PROTOCOLS:
         raise AccessUnsupported(f"security protocol {access.protocol!r} is not spoken", where=address)
     host, colon, port = address.rpartition(":")
@@ -272,8 +267,7 @@ class ScramBroken(Exception):
 def scram(mechanism: str, username: str, password: str, nonce: str = "") -> Generator[bytes, bytes, None]:
     """Yields the client's messages, is sent the server's; ends once the server has proven that it knows the password.
 
-    Raises:
-        ScramBroken: it has not.
+    Raises ScramBroken: it has not.
     """
     digest = HASHES[mechanism]
     nonce = nonce or secrets.token_urlsafe(24)
@@ -317,36 +311,20 @@ AUTHENTICATE_VERSION: Final = 2
 Tokens = Generator[bytes, bytes, None]
 
 
-class Exchange(Protocol):
-    """Send one request in one version, get its answer."""
-
-    def __call__(self, api: Api, version: int, body: Values) -> Values:
-        """The answer's body."""
-
-
-def _password(access: Access) -> str:
+def tokens_of(access: Access, where: str) -> Tokens:
+    """The client's tokens, in exchange for the server's."""
+    if access.mechanism not in ("PLAIN", *HASHES):
+        raise AccessUnsupported(f"SASL mechanism {access.mechanism!r} is not spoken yet", where=where)
     if access.password is None:
         raise AccessUnsupported(f"{access.mechanism} needs the password's file", where=access.username)
-    return read_secret(access.password)
+    password = read_secret(access.password)
+    if access.mechanism == "PLAIN":  # RFC 4616: no authorization id, user, password
+        yield b"\0".join((b"", access.username.encode(), password.encode()))
+    else:  # RFC 5802: the password is never sent
+        yield from scram(access.mechanism, access.username, password)
 
 
-def plain(access: Access) -> Tokens:
-    """RFC 4616: no authorization id, user, password."""
-    yield b"\0".join((b"", access.username.encode(), _password(access).encode()))
-
-
-def salted(mechanism: str, access: Access) -> Tokens:
-    """RFC 5802: the password is never sent."""
-    yield from scram(mechanism, access.username, _password(access))
-
-
-MECHANISMS: Final[Mapping[str, Callable[[Access], Tokens]]] = {
-    "PLAIN": plain,
-    **{mechanism: partial(salted, mechanism) for mechanism in HASHES},
-}
-
-
-def authenticate(exchange: Exchange, access: Access, where: str) -> None:
+def authenticate(connection: Connection, access: Access) -> None:
     """Go through handshake and tokens.
 
     Raises:
@@ -354,21 +332,20 @@ def authenticate(exchange: Exchange, access: Access, where: str) -> None:
         AccessRefused: the listener does not offer the mechanism, or refuses user or password.
         SecretUnreadable: the password's file.
     """
-    if access.mechanism not in MECHANISMS:
-        raise AccessUnsupported(f"SASL mechanism {access.mechanism!r} is not spoken yet", where=where)
-    tokens = MECHANISMS[access.mechanism](access)
+    where, tokens = connection.address, tokens_of(access, connection.address)
     token = next(tokens)
-    answer = exchange(SASL_HANDSHAKE, HANDSHAKE_VERSION, {"mechanism": access.mechanism})
+    answer = connection.exchange(SASL_HANDSHAKE, HANDSHAKE_VERSION, {"mechanism": access.mechanism})
     if answer["errorCode"] != Code.NONE:
-        offered = ", ".join(answer["mechanisms"])
-        raise AccessRefused(f"the listener offers {offered}, not {access.mechanism}", where=where)
+        raise _no_such_login(answer["mechanisms"], access, where)
     while True:
-        answer = exchange(SASL_AUTHENTICATE, AUTHENTICATE_VERSION, {"authBytes": token})
+        answer = connection.exchange(SASL_AUTHENTICATE, AUTHENTICATE_VERSION, {"authBytes": token})
         if answer["errorCode"] != Code.NONE:
             raise AccessRefused(
-                f"user {access.username} was refused: {codes.name(answer['errorCode'])}",
+                f"user {access.username} was refused: {error_name(answer['errorCode'])}",
                 where=where,
                 why=answer["errorMessage"] or "",
+                next_step=f"correct `username` and `password` of the inventory's access, or create the user for "
+                f"{access.mechanism} on this cluster",
             )
         try:
             token = tokens.send(answer["authBytes"])
@@ -376,6 +353,25 @@ def authenticate(exchange: Exchange, access: Access, where: str) -> None:
             return
         except ScramBroken as error:
             raise AccessRefused(f"{access.mechanism} with the listener failed: {error}", where=where) from None
+
+
+def _no_such_login(offered: list[str], access: Access, where: str) -> AccessRefused:
+    """A listener without SASL answers with no mechanism at all (ILLEGAL_SASL_STATE)."""
+    if not offered:
+        right = "SSL" if access.is_tls else "PLAINTEXT"
+        return AccessRefused(
+            "the listener takes no SASL login",
+            where=where,
+            why=f"it is a listener of PLAINTEXT or SSL, and was asked by {access.protocol}",
+            next_step=f"{PROTOCOL}, here `protocol: {right}` without `mechanism`",
+        )
+    spoken = [name for name in offered if name in ("PLAIN", *HASHES)]
+    change = f"change `mechanism` of the inventory's access to {' or '.join(spoken)}, which its user must have"
+    return AccessRefused(
+        f"the listener offers {', '.join(offered)}, not {access.mechanism}",
+        where=where,
+        next_step=change if spoken else "name a listener in `address` that offers PLAIN or SCRAM",
+    )
 
 
 def answer(connection: Connection) -> NodeAnswer:
@@ -395,8 +391,7 @@ def answer(connection: Connection) -> NodeAnswer:
 def cluster_id(connection: Connection, *, controller: bool) -> str:
     """The cluster's id by DescribeCluster (on a controller this needs ALTER on Cluster).
 
-    Raises:
-        AccessRefused, KafkaRefused, ConnectionClosed, AnswerTimeout, AnswerBroken.
+    Raises AccessRefused, KafkaRefused, ConnectionClosed, AnswerTimeout, AnswerBroken.
     """
     found = connection.call(DESCRIBE_CLUSTER, {"endpointType": 2 if controller else 1})
     connection.refuse(DESCRIBE_CLUSTER, found["errorCode"], found["errorMessage"])
@@ -423,11 +418,24 @@ class KeptConnections:
             What opening a `Connection` raises.
         """
         key = (address, access, limits)
-        found = self._kept(key) or Connection(address, access, limits)
+        with self._lock:
+            found = self._idle.pop(key, None)
+        if found is not None:
+            try:
+                found.ask_again()
+            except MigrateError:  # its process may have ended, or closed what was idle: a new connection tells
+                found.close()
+                found = None
+        found = found or Connection(address, access, limits)
         try:
             yield found
         finally:
-            self._keep(key, found)
+            with self._lock:
+                keep = not self._closed and found.is_open and key not in self._idle
+                if keep:
+                    self._idle[key] = found
+            if not keep:
+                found.close()
 
     def close(self) -> None:
         """Close all; one that is in use is closed when it is returned."""
@@ -436,22 +444,3 @@ class KeptConnections:
             idle, self._idle = self._idle, {}
         for connection in idle.values():
             connection.close()
-
-    def _kept(self, key: Key) -> Connection | None:
-        with self._lock:
-            found = self._idle.pop(key, None)
-        if found is None:
-            return None
-        try:
-            found.ask_again()
-        except MigrateError:
-            found.close()
-            return None  # its process may have ended, or closed what was idle: a new connection tells
-        return found
-
-    def _keep(self, key: Key, connection: Connection) -> None:
-        with self._lock:
-            if not self._closed and connection.is_open and key not in self._idle:
-                self._idle[key] = connection
-                return
-        connection.close()

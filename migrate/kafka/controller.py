@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from migrate.errors import (
     AnswerBroken,
@@ -19,25 +19,22 @@ from migrate.errors import (
     Retryable,
     StaleBrokerEpoch,
 )
-from migrate.kafka.codes import Code, name
 from migrate.kafka.connection import DEFAULT_LIMITS, Connection, Limits
 from migrate.model.ids import METADATA_TOPIC, DirectoryId, NodeId
-from migrate.model.inventory import ControllerNode, Inventory
+from migrate.model.inventory import Inventory
 from migrate.model.views import Quorum, Voter
+from migrate.protocol.codec import encode
 from migrate.protocol.loader import Values
-from migrate.protocol.messages import ASSIGN_REPLICAS_TO_DIRS, DESCRIBE_QUORUM, ELECT_LEADERS
-from migrate.protocol.writer import encode
+from migrate.protocol.messages import ASSIGN_REPLICAS_TO_DIRS, DESCRIBE_QUORUM, ELECT_LEADERS, Api, Code, error_name
 
 MAX_ASSIGNMENTS: Final = 2250  # AssignReplicasToDirsRequest.MAX_ASSIGNMENTS_PER_REQUEST, a rule of senders
 VERSION: Final = 0  # the only one there is
 Replica = tuple[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class AssignRequest:
+class AssignRequest(NamedTuple):
     """One request: its body in version 0, and how many replicas it names."""
 
-    broker: NodeId
     body: bytes
     replicas: int
 
@@ -51,33 +48,24 @@ def requests_of(
         ValueError: a replica in two directories, or a directory id that Kafka reserves.
         EncodeError: an id that is none.
     """
-    entries = distinct(assignments)
+    entries, schema = distinct(assignments), ASSIGN_REPLICAS_TO_DIRS.request
     parts = (entries[start : start + most] for start in range(0, len(entries), most))
-    return [
-        AssignRequest(
-            broker, encode(ASSIGN_REPLICAS_TO_DIRS.request, VERSION, body_of(broker, broker_epoch, part)), len(part)
-        )
-        for part in parts
-    ]
+    return [AssignRequest(encode(schema, VERSION, body_of(broker, broker_epoch, part)), len(part)) for part in parts]
 
 
 def distinct(assignments: Mapping[str, Sequence[Replica]]) -> list[tuple[str, Replica]]:
     """(directory id, replica) pairs, each replica once, sorted (pure).
 
-    Kafka writes a record for each repetition, and of two directories the last wins.
-
-    Raises:
-        ValueError: a replica in two directories, or a directory id that Kafka reserves.
+    Kafka writes a record for each repetition, and of two directories the last wins.  Raises ValueError: a replica in
+    two directories, or a directory id that Kafka reserves.
     """
     chosen: dict[Replica, str] = {}
     for directory, replicas in assignments.items():
         if DirectoryId(directory).reserved:
-            message = f"directory id {directory} is reserved"
-            raise ValueError(message)
+            raise ValueError(f"directory id {directory} is reserved")
         for replica in replicas:
             if chosen.setdefault(replica, directory) != directory:
-                message = f"replica {replica} is given two directories"
-                raise ValueError(message)
+                raise ValueError(f"replica {replica} is given two directories")
     return sorted((directory, replica) for replica, directory in chosen.items())
 
 
@@ -125,25 +113,18 @@ def describe_quorum(connection: Connection) -> Quorum:
     if only["errorCode"] in (Code.NOT_LEADER_OR_FOLLOWER, Code.LEADER_NOT_AVAILABLE):
         raise NotLeader("this controller does not lead the quorum", where=connection.address)
     connection.refuse(DESCRIBE_QUORUM, only["errorCode"], only.get("errorMessage"))
-    return _quorum(only)
-
-
-def _quorum(entry: Values) -> Quorum:
-    now = max((voter.get("lastCaughtUpTimestamp", -1) for voter in entry["currentVoters"]), default=-1)  # the leader's
+    caught_up = [voter.get("lastCaughtUpTimestamp", -1) for voter in only["currentVoters"]]
+    now = max(caught_up, default=-1)  # the leader's
     voters = (
-        Voter(NodeId(voter["replicaId"]), voter["logEndOffset"], _behind(voter.get("lastCaughtUpTimestamp", -1), now))
-        for voter in entry["currentVoters"]
+        Voter(NodeId(voter["replicaId"]), voter["logEndOffset"], now - then if then >= 0 else -1)
+        for voter, then in zip(only["currentVoters"], caught_up, strict=True)
     )
     return Quorum(
-        leader=NodeId(entry["leaderId"]),
-        leader_epoch=entry["leaderEpoch"],
-        high_watermark=entry["highWatermark"],
+        leader=NodeId(only["leaderId"]),
+        leader_epoch=only["leaderEpoch"],
+        high_watermark=only["highWatermark"],
         voters=tuple(sorted(voters, key=lambda voter: voter.id)),
     )
-
-
-def _behind(caught_up: int, now: int) -> int:
-    return now - caught_up if caught_up >= 0 else -1
 
 
 # -- acting ------------------------------------------------------------------------------------------------------
@@ -156,11 +137,7 @@ class ActiveController:
         self._last: NodeId | None = None
 
     def quorum(self) -> Quorum:
-        """The quorum, described by the leader.
-
-        Raises:
-            NoActiveController: no controller that answers leads (Retryable); `why` holds what each said.
-        """
+        """The quorum, described by the leader.  Raises what `connect` raises."""
         connection, quorum = self.connect()
         connection.close()
         return quorum
@@ -168,23 +145,20 @@ class ActiveController:
     def connect(self) -> tuple[Connection, Quorum]:
         """An open connection to the leader, and the quorum; the caller closes it.
 
-        Raises:
-            NoActiveController: Retryable.
+        Raises NoActiveController: no controller that answers leads (Retryable); `why` holds what each said.
         """
         said: list[str] = []
         answered = False
-        for node in self._in_order():
+        for node in sorted(self._inventory.controllers, key=lambda node: node.id != self._last):
+            connection = None
             try:
                 connection = Connection(node.address, self._inventory.controller_access, self._limits)
-            except MigrateError as error:
-                said.append(f"{node.id}: {error.what}")
-                continue
-            answered = True
-            try:
                 quorum = describe_quorum(connection)
             except MigrateError as error:
-                connection.close()
                 said.append(f"{node.id}: {error.what}")
+                if connection is not None:
+                    answered = True
+                    connection.close()
                 continue
             self._last = node.id
             return connection, quorum
@@ -232,21 +206,15 @@ class ActiveController:
         with connection:
             return elect(connection, partitions)
 
-    def _in_order(self) -> list[ControllerNode]:
-        """The last known leader first."""
-        return sorted(self._inventory.controllers, key=lambda node: node.id != self._last)
-
 
 def elect(connection: Connection, partitions: Mapping[str, Sequence[int]]) -> Mapping[Replica, int]:
-    """ElectLeaders PREFERRED to whoever is at the other end: topic *name* -> partitions; an error code a partition."""
     topics = [{"topic": topic, "partitions": list(numbers)} for topic, numbers in partitions.items()]
     found = connection.call(
         ELECT_LEADERS,
         {"electionType": PREFERRED, "topicPartitions": topics, "timeoutMs": _ELECTION_MS},
         seconds=_ELECTION_MS / 1000 + 1,
     )
-    _raise_known(connection, found["errorCode"])
-    connection.refuse(ELECT_LEADERS, found["errorCode"])
+    _check(connection, ELECT_LEADERS, found["errorCode"])
     return {
         (topic["topic"], entry["partitionId"]): entry["errorCode"]
         for topic in found["replicaElectionResults"]
@@ -256,8 +224,7 @@ def elect(connection: Connection, partitions: Mapping[str, Sequence[int]]) -> Ma
 
 def _assign(connection: Connection, request: AssignRequest) -> Mapping[Replica, int]:
     found = connection.call(ASSIGN_REPLICAS_TO_DIRS, request.body)
-    _raise_known(connection, found["errorCode"])
-    connection.refuse(ASSIGN_REPLICAS_TO_DIRS, found["errorCode"])
+    _check(connection, ASSIGN_REPLICAS_TO_DIRS, found["errorCode"])
     answers = {
         (topic["topicId"], entry["partitionIndex"]): entry["errorCode"]
         for directory in found["directories"]
@@ -270,13 +237,11 @@ def _assign(connection: Connection, request: AssignRequest) -> Mapping[Replica, 
     return answers
 
 
-def _raise_known(connection: Connection, code: int) -> None:
-    known: dict[int, type[Retryable]] = {
-        Code.NOT_CONTROLLER: NotController,
-        Code.STALE_BROKER_EPOCH: StaleBrokerEpoch,
-    }
+def _check(connection: Connection, api: Api, code: int) -> None:
+    known: dict[int, type[Retryable]] = {Code.NOT_CONTROLLER: NotController, Code.STALE_BROKER_EPOCH: StaleBrokerEpoch}
     if code in known:
-        raise known[code](f"answered with {name(code)}", where=connection.address)
+        raise known[code](f"answered with {error_name(code)}", where=connection.address)
+    connection.refuse(api, code)
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,7 +252,6 @@ class Elections:
     limits: Limits = DEFAULT_LIMITS
 
     def by_quorum(self, partitions: Mapping[str, Sequence[int]]) -> Mapping[Replica, int]:
-        """See `ActiveController.elect_leaders`."""
         return ActiveController(self.inventory, self.limits).elect_leaders(partitions)
 
     def by_broker(self, broker: int, partitions: Mapping[str, Sequence[int]]) -> Mapping[Replica, int]:
@@ -297,11 +261,9 @@ class Elections:
             NotController, ConnectionClosed, AnswerTimeout: Retryable.
             AccessRefused: ALTER on Cluster is missing.
         """
-        try:
-            node = next(entry for entry in self.inventory.brokers if entry.id == NodeId(broker))
-        except StopIteration:
-            raise NotController(
-                f"broker {broker}, which owns /controller, is not in the inventory", where=self.inventory.path
-            ) from None
+        node = next((entry for entry in self.inventory.brokers if entry.id == NodeId(broker)), None)
+        if node is None:
+            what = f"broker {broker}, which owns /controller, is not in the inventory"
+            raise NotController(what, where=self.inventory.path)
         with Connection(node.address, self.inventory.broker_access, self.limits) as connection:
             return elect(connection, partitions)

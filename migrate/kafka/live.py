@@ -1,24 +1,24 @@
-"""Ask all nodes at once: each part of the answer is known, or Unknown with the reason, by itself."""
+"""Ask all nodes at once: each part of the answer is known, or Unknown with the reason, by itself.  Rights, too."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, nullcontext
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from migrate.errors import MigrateError, NotLeader
+from migrate.errors import AccessRefused, MigrateError, NotLeader
 from migrate.kafka import connection as ask_node
-from migrate.kafka.codes import Code
 from migrate.kafka.connection import DEFAULT_LIMITS, Connection, KeptConnections, Limits
 from migrate.kafka.controller import describe_quorum
 from migrate.model.ids import NodeId
-from migrate.model.inventory import BrokerNode, ControllerNode, Inventory
+from migrate.model.inventory import Inventory
 from migrate.model.outcome import Unknown
+from migrate.model.rights import operations
 from migrate.model.views import LiveView, LogDirAnswer, MetadataAnswer, NodeAnswer, PartitionHealth, Quorum
 from migrate.protocol.loader import Values
-from migrate.protocol.messages import DESCRIBE_LOG_DIRS, METADATA
+from migrate.protocol.messages import DESCRIBE_CLUSTER, DESCRIBE_LOG_DIRS, FETCH, METADATA, Code, metadata_fetch
 
 NO_PARTITION: Final = -1  # of a topic that answers with an error and without partitions
 
@@ -62,8 +62,7 @@ def _unhealthy(answer: Values) -> Iterator[PartitionHealth]:
 def describe_log_dirs(connection: Connection) -> tuple[LogDirAnswer, ...]:
     """Every log directory of that broker, an offline one with its error.
 
-    Raises:
-        AccessRefused: DESCRIBE on Cluster is missing.
+    Raises AccessRefused: DESCRIBE on Cluster is missing.
     """
     found = connection.call(DESCRIBE_LOG_DIRS, {"topics": None})
     connection.refuse(DESCRIBE_LOG_DIRS, found.get("errorCode", Code.NONE))
@@ -95,63 +94,41 @@ EVERYTHING: Final = Wants()
 
 
 @dataclass(slots=True)
-class _BrokerSaid:
+class _Said:
+    """The parts of one node's answer: `quorum` of the controller that leads."""
+
     answer: NodeAnswer | Unknown = NOT_WANTED
     metadata: MetadataAnswer | Unknown = NOT_WANTED
     log_dirs: tuple[LogDirAnswer, ...] | Unknown = NOT_WANTED
-
-
-@dataclass(slots=True)
-class _ControllerSaid:
-    answer: NodeAnswer | Unknown = NOT_WANTED
     quorum: Quorum | Unknown = NOT_WANTED
     follows: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _Look:
-    """What is asked, the same for every node."""
+def _ask_broker(opened: AbstractContextManager[Connection], wants: Wants, samples: int) -> _Said:
+    try:
+        with opened as broker:
+            said = _Said(_part(lambda: ask_node.answer(broker)))
+            if wants.metadata:
+                said.metadata = _part(lambda: metadata(broker, controller_samples=samples))
+            if wants.log_dirs:
+                said.log_dirs = _part(lambda: describe_log_dirs(broker))
+            return said
+    except MigrateError as error:
+        silent = Unknown(error.advised)
+        return _Said(silent, silent if wants.metadata else NOT_WANTED, silent if wants.log_dirs else NOT_WANTED)
 
-    inventory: Inventory
-    wants: Wants
-    controller_samples: int
-    limits: Limits
-    kept: KeptConnections
 
-    def broker(self, node: BrokerNode) -> _BrokerSaid:
-        """All wanted parts of one broker, over one connection."""
-        try:
-            with self.kept.connection(node.address, self.inventory.broker_access, self.limits) as connection:
-                said = _BrokerSaid(_part(lambda: ask_node.answer(connection)))
-                if self.wants.metadata:
-                    samples = self.controller_samples
-                    said.metadata = _part(lambda: metadata(connection, controller_samples=samples))
-                if self.wants.log_dirs:
-                    said.log_dirs = _part(lambda: describe_log_dirs(connection))
-                return said
-        except MigrateError as error:
-            silent = Unknown(str(error))
-            return _BrokerSaid(
-                silent,
-                silent if self.wants.metadata else NOT_WANTED,
-                silent if self.wants.log_dirs else NOT_WANTED,
-            )
-
-    def controller(self, node: ControllerNode) -> _ControllerSaid:
-        """One controller's answer and, if it leads, the quorum."""
-        try:
-            with self.kept.connection(node.address, self.inventory.controller_access, self.limits) as connection:
-                said = _ControllerSaid(_part(lambda: ask_node.answer(connection)))
-                try:
-                    said.quorum = describe_quorum(connection)
-                except NotLeader as error:
-                    said.follows, said.quorum = True, Unknown(str(error))
-                except MigrateError as error:
-                    said.quorum = Unknown(str(error))
-                return said
-        except MigrateError as error:
-            silent = Unknown(str(error))
-            return _ControllerSaid(silent, silent)
+def _ask_controller(opened: AbstractContextManager[Connection]) -> _Said:
+    try:
+        with opened as controller:
+            said = _Said(_part(lambda: ask_node.answer(controller)))
+            try:
+                said.quorum = describe_quorum(controller)
+            except MigrateError as error:
+                said.follows, said.quorum = isinstance(error, NotLeader), Unknown(error.advised)
+            return said
+    except MigrateError as error:
+        return _Said(Unknown(error.advised), quorum=Unknown(error.advised))
 
 
 def look(
@@ -175,9 +152,21 @@ def look(
         closing(KeptConnections()) if kept is None else nullcontext(kept) as connections,
         ThreadPoolExecutor(threads, thread_name_prefix="look") as pool,
     ):
-        asked = _Look(inventory, wants, controller_samples, limits, connections)
-        of_brokers = {node.id: pool.submit(asked.broker, node) for node in brokers}
-        of_controllers = {node.id: pool.submit(asked.controller, node) for node in controllers}
+        of_brokers = {
+            node.id: pool.submit(
+                _ask_broker,
+                connections.connection(node.address, inventory.broker_access, limits),
+                wants,
+                controller_samples,
+            )
+            for node in brokers
+        }
+        of_controllers = {
+            node.id: pool.submit(
+                _ask_controller, connections.connection(node.address, inventory.controller_access, limits)
+            )
+            for node in controllers
+        }
         broker_said = {node_id: future.result() for node_id, future in of_brokers.items()}
         controller_said = {node_id: future.result() for node_id, future in of_controllers.items()}
     return LiveView(
@@ -189,7 +178,7 @@ def look(
     )
 
 
-def _leaders_answer(said: dict[NodeId, _ControllerSaid]) -> Quorum | Unknown:
+def _leaders_answer(said: dict[NodeId, _Said]) -> Quorum | Unknown:
     """The answer of the newest leader: one that was partitioned may still claim to lead."""
     found = [entry.quorum for entry in said.values() if isinstance(entry.quorum, Quorum)]
     if found:
@@ -208,4 +197,91 @@ def _part(ask: Callable[[], Found]) -> Found | Unknown:
     try:
         return ask()
     except MigrateError as error:
-        return Unknown(str(error))
+        return Unknown(error.advised)
+
+
+# -- what Kafka authorizes this tool's principal to do: by requests that change nothing (KIP-430) -----------------
+# a controller asks for the right first: whatever of these it then says, it was there
+LET_IN: Final = (
+    Code.NONE,
+    Code.OFFSET_OUT_OF_RANGE,
+    Code.NOT_LEADER_OR_FOLLOWER,
+    Code.FENCED_LEADER_EPOCH,
+    Code.UNKNOWN_LEADER_EPOCH,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TopicRights:
+    """Of all topics: how many the principal may describe, and operation -> how many topics it is allowed on."""
+
+    described: int
+    allowed: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerRights:
+    """DESCRIBE by DescribeQuorum, CLUSTER_ACTION by Fetch (`reads`).
+
+    `operations` of Cluster come from DescribeCluster, which needs ALTER: None without that.
+    """
+
+    describes: bool
+    reads: bool
+    operations: frozenset[str] | None
+
+
+def cluster_rights(connection: Connection) -> frozenset[str]:
+    """The operations on Cluster that a broker allows; an empty set means that DESCRIBE is missing, too."""
+    asked = {"includeClusterAuthorizedOperations": True, "endpointType": 1}
+    found = connection.call(DESCRIBE_CLUSTER, asked)
+    connection.refuse(DESCRIBE_CLUSTER, found["errorCode"], found["errorMessage"])
+    return operations(found["clusterAuthorizedOperations"]) or frozenset()
+
+
+def topic_rights(connection: Connection) -> TopicRights:
+    """What a broker allows on the topics that may be described; it leaves the others out."""
+    asked = {"topics": None, "allowAutoTopicCreation": False, "includeTopicAuthorizedOperations": True}
+    allowed: dict[str, int] = {}
+    count = 0
+    for topic in connection.call(METADATA, asked)["topics"]:
+        if topic["errorCode"] == Code.TOPIC_AUTHORIZATION_FAILED:
+            continue
+        count += 1
+        for name in operations(topic["topicAuthorizedOperations"]) or ():
+            allowed[name] = allowed.get(name, 0) + 1
+    return TopicRights(count, allowed)
+
+
+def controller_rights(connection: Connection) -> ControllerRights:
+    """What a controller allows; followers and the leader answer alike."""
+    describes = True
+    try:
+        describe_quorum(connection)
+    except AccessRefused:
+        describes = False
+    except NotLeader:  # said to who may ask alone
+        pass
+    reads = _reads(connection)
+    asked = {"includeClusterAuthorizedOperations": True, "endpointType": 2}
+    found = connection.call(DESCRIBE_CLUSTER, asked)
+    if found["errorCode"] == Code.CLUSTER_AUTHORIZATION_FAILED:
+        return ControllerRights(describes, reads, None)
+    connection.refuse(DESCRIBE_CLUSTER, found["errorCode"], found["errorMessage"])
+    return ControllerRights(describes, reads, operations(found["clusterAuthorizedOperations"]))
+
+
+def _reads(connection: Connection) -> bool:
+    """May the metadata log be read?  Fetched as an observer, from its beginning: little is sent, nothing is changed.
+
+    Raises KafkaRefused: an answer that says neither.
+    """
+    answer = connection.call(FETCH, metadata_fetch(0, most=1))
+    parts = [entry for topic in answer["responses"] for entry in topic["partitions"]]
+    codes = [answer["errorCode"], *(entry["errorCode"] for entry in parts)]
+    if Code.CLUSTER_AUTHORIZATION_FAILED in codes:
+        return False
+    for code in codes:
+        if code not in LET_IN:
+            connection.refuse(FETCH, code)
+    return True

@@ -28,11 +28,7 @@ def take_from_environment(name: str) -> None:
 
 
 def read_variable(name: str) -> str:
-    """The value, without the white space around it.
-
-    Raises:
-        SecretUnreadable: not set, empty, or no UTF-8.
-    """
+    """The value, without the white space around it.  Raises SecretUnreadable: not set, empty, or no UTF-8."""
     take_from_environment(name)
     if name not in _TAKEN:
         raise SecretUnreadable("the secret's environment variable is not set", where=f"environment {name}")
@@ -44,15 +40,11 @@ def read_variable(name: str) -> str:
     return text
 
 
-OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
-
-
 def read_secret(secret: Secret) -> str:
     """The secret, without the white space around it.  Messages never hold any of it.
 
-    Raises:
-        SecretUnreadable: missing, empty, too large, or no UTF-8; a file that is none, open to others, or of another
-            user than this one and root; a command that failed.
+    Raises SecretUnreadable: missing, empty, too large, or no UTF-8; a file that is none, open to others, or of another
+    user than this one and root; a command that failed.
     """
     match secret:
         case SecretVariable(name):
@@ -60,18 +52,19 @@ def read_secret(secret: Secret) -> str:
         case SecretCommand(argv, timeout):
             return _text(ask(argv, timeout), "the secret's command wrote what", argv[0])
         case SecretFile():
-            return _of_file(secret)
-
-
-def _of_file(secret: SecretFile) -> str:
-    """Ask mode and owner of the open file, so that they are those of the file that is read."""
+            pass
     try:
         descriptor = os.open(secret.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         with os.fdopen(descriptor, "rb") as file:
-            _check(secret, os.fstat(file.fileno()))
+            _check(secret, os.fstat(file.fileno()))  # of the open file: of the one that is read
             raw = file.read(MAX_BYTES + 1)
     except OSError as error:
-        raise SecretUnreadable(f"the secret's file cannot be read: {error.strerror}", where=secret.path) from None
+        missing = isinstance(error, FileNotFoundError)
+        raise SecretUnreadable(
+            f"the secret's file cannot be read: {error.strerror}",
+            where=secret.path,
+            next_step="write the secret into it (mode 0600), or correct its path in the inventory" if missing else "",
+        ) from None
     if len(raw) > MAX_BYTES:
         raise SecretUnreadable(f"the secret's file is larger than {MAX_BYTES // 1024} KiB", where=secret.path)
     return _text(raw, "the secret's file", secret.path)
@@ -90,7 +83,7 @@ def _text(raw: bytes, what: str, where: str) -> str:
 def _check(secret: SecretFile, status: os.stat_result) -> None:
     if not stat.S_ISREG(status.st_mode):
         raise SecretUnreadable("the secret's path is no regular file", where=secret.path)
-    if status.st_mode & OTHERS:
+    if status.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise SecretUnreadable(
             f"the secret's file has mode {stat.S_IMODE(status.st_mode):04o}",
             where=secret.path,

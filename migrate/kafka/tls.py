@@ -53,11 +53,7 @@ class Identity:
 
 
 def authorities(store: Store) -> bytes:
-    """The certificates of a truststore, PEM.
-
-    Raises:
-        StoreUnreadable, SecretUnreadable.
-    """
+    """The certificates of a truststore, PEM.  Raises StoreUnreadable, SecretUnreadable."""
     if store.kind == "PEM":
         found = _pem_certificates(store, _content(store))
     else:
@@ -70,38 +66,25 @@ def authorities(store: Store) -> bytes:
 
 
 def identity(store: Store) -> Identity:
-    """The key of a keystore with its certificates.
-
-    Raises:
-        StoreUnreadable, SecretUnreadable.
-    """
-    return _pem_identity(store) if store.kind == "PEM" else _stored_identity(store)
-
-
-def _pem_identity(store: Store) -> Identity:
-    content = _content(store)
-    block = KEY.search(content)
-    certificates = _pem_certificates(store, content)
-    if block is None or not certificates:
-        raise StoreUnreadable("the keystore lacks a private key or its certificate", where=store.path)
-    password = read_secret(store.password).encode() if store.password else None
-    try:
-        key = load_pem_private_key(block[0], password)
-    except (ValueError, TypeError) as error:
-        raise StoreUnreadable("the private key cannot be opened", where=store.path, why=_why(error)) from None
+    """The key of a keystore with its certificates.  Raises StoreUnreadable, SecretUnreadable."""
+    lacks = StoreUnreadable("the keystore lacks a private key or its certificate", where=store.path)
+    if store.kind == "PEM":
+        content = _content(store)
+        block, certificates = KEY.search(content), _pem_certificates(store, content)
+        if block is None or not certificates:
+            raise lacks
+        password = read_secret(store.password).encode() if store.password else None
+        try:
+            key = load_pem_private_key(block[0], password)
+        except (ValueError, TypeError) as error:
+            raise StoreUnreadable("the private key cannot be opened", where=store.path, why=str(error)[:200]) from None
+    else:
+        opened = _opened(store)
+        if opened.key is None or opened.cert is None:
+            raise lacks
+        key, certificates = opened.key, [entry.certificate for entry in (opened.cert, *opened.additional_certs)]
     chain = b"".join(certificate.public_bytes(Encoding.PEM) for certificate in certificates)
     return Identity(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()), chain)
-
-
-def _stored_identity(store: Store) -> Identity:
-    opened = _opened(store)
-    if opened.key is None or opened.cert is None:
-        raise StoreUnreadable("the keystore lacks a private key or its certificate", where=store.path)
-    chain = [opened.cert.certificate, *(entry.certificate for entry in opened.additional_certs)]
-    return Identity(
-        opened.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()),
-        b"".join(certificate.public_bytes(Encoding.PEM) for certificate in chain),
-    )
 
 
 def _opened(store: Store) -> PKCS12KeyAndCertificates:
@@ -117,14 +100,14 @@ def _opened(store: Store) -> PKCS12KeyAndCertificates:
     except JavaToolFailed as error:
         raise StoreUnreadable("the store cannot be opened", where=store.path, why=error.why) from None
     except ValueError as error:
-        raise StoreUnreadable("the store cannot be opened", where=store.path, why=_why(error)) from None
+        raise StoreUnreadable("the store cannot be opened", where=store.path, why=str(error)[:200]) from None
 
 
 def _pem_certificates(store: Store, content: bytes) -> list[x509.Certificate]:
     try:
         return x509.load_pem_x509_certificates(content) if b"-----BEGIN CERTIFICATE-----" in content else []
     except ValueError as error:
-        raise StoreUnreadable("a certificate cannot be read", where=store.path, why=_why(error)) from None
+        raise StoreUnreadable("a certificate cannot be read", where=store.path, why=str(error)[:200]) from None
 
 
 def _content(store: Store) -> bytes:
@@ -138,19 +121,21 @@ def _content(store: Store) -> bytes:
     return content
 
 
-def _why(error: Exception) -> str:
-    return str(error)[:200]
-
-
 LAST_WORD_SECONDS: Final = 0.2
+PROTOCOL: Final = "change `protocol` of the inventory's access, or `address` to another listener"
+UNTRUSTED: Final = "name the authority that signed it in `truststore` of the inventory's access"
+OTHERWISE_WRONG: Final = {  # by OpenSSL's X509_V_ERR
+    10: "renew the listener's certificate",
+    62: "name the node in `address` as its certificate does, or have it issued for this name",
+    64: "name the node in `address` as its certificate does, or have it issued for this address",
+}
 NO_TLS: Final = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST", "PACKET_LENGTH_TOO_LONG")
 
 
 def tls_context(truststore: Store | None, keystore: Store | None) -> ssl.SSLContext:
     """A client's TLS context; without a truststore it trusts the authorities of this host.
 
-    Raises:
-        StoreUnreadable, SecretUnreadable.
+    Raises StoreUnreadable, SecretUnreadable.
     """
     return _context(truststore, keystore, (_stamp(truststore), _stamp(keystore)))
 
@@ -216,7 +201,6 @@ def last_word(connection: ssl.SSLSocket) -> OSError | None:
 
 
 def tls_error(error: OSError, where: str) -> MigrateError:
-    """Name the failure."""
     if isinstance(error, TimeoutError):
         return NodeUnreachable("the TLS handshake did not end in time", where=where)
     if isinstance(error, ssl.SSLCertVerificationError):
@@ -224,16 +208,18 @@ def tls_error(error: OSError, where: str) -> MigrateError:
             f"the listener's certificate is not accepted: {error.verify_message}",
             where=where,
             why="the chain must end at an authority of the truststore, hold today, and name this very host",
+            next_step=OTHERWISE_WRONG.get(error.verify_code, UNTRUSTED),
         )
     if isinstance(error, ssl.SSLEOFError) or not isinstance(error, ssl.SSLError):
         return ConnectionClosed(
             "the connection was closed within the TLS handshake",
             where=where,
             why="a listener that does not speak TLS does so, and so does a stopping node",
+            next_step=f"if the node is not stopping, {PROTOCOL}",
         )
     reason = error.reason or ""
     if reason in NO_TLS:
-        return TlsRefused("the listener does not speak TLS", where=where, why=reason)
+        return TlsRefused("the listener does not speak TLS", where=where, why=reason, next_step=PROTOCOL)
     if "ALERT" in reason:
         told = reason.replace("_", " ").lower()
         return TlsRefused(
@@ -267,32 +253,17 @@ def subject(content: bytes, kind: str, password: str) -> str | Unknown:
     Java opens a PKCS12 store under the type JKS, too (keystore.type.compat), which is what Kafka's default type means.
     """
     if kind.upper() == "PEM":
-        return _of_pem(content)
+        try:
+            found = x509.load_pem_x509_certificates(content)
+        except ValueError:
+            return Unknown("the store holds no certificate that can be read")
+        return as_java(found[0].subject)
     try:
         return _of_pkcs12(content, password)
     except ValueError as error:
         if kind.upper() != "JKS":
             return Unknown(f"the store cannot be opened: {str(error)[:100]}")
-    return _of_jks(content, password)
-
-
-def _of_pem(content: bytes) -> str | Unknown:
-    try:
-        found = x509.load_pem_x509_certificates(content)
-    except ValueError:
-        return Unknown("the store holds no certificate that can be read")
-    return as_java(found[0].subject)
-
-
-def _of_pkcs12(content: bytes, password: str) -> str | Unknown:
-    opened = load_pkcs12(content, password.encode())
-    if opened.cert is None:
-        return Unknown("the store lacks a private key or its certificate")
-    return as_java(opened.cert.certificate.subject)
-
-
-def _of_jks(content: bytes, password: str) -> str | Unknown:
-    """By the JDK's keytool, on a copy in a folder of mode 0700."""
+    # by the JDK's keytool, on a copy in a folder of mode 0700
     with tempfile.TemporaryDirectory(prefix="kraft-migrate-") as folder:
         path = Path(folder, "store.jks")
         path.touch(mode=0o600)
@@ -305,6 +276,13 @@ def _of_jks(content: bytes, password: str) -> str | Unknown:
             return Unknown(f"the store cannot be opened: {type(error).__name__}")
 
 
+def _of_pkcs12(content: bytes, password: str) -> str | Unknown:
+    opened = load_pkcs12(content, password.encode())
+    if opened.cert is None:
+        return Unknown("the store lacks a private key or its certificate")
+    return as_java(opened.cert.certificate.subject)
+
+
 def as_java(name: x509.Name) -> str | Unknown:
     """The name in RFC 2253 as Java writes it; Unknown where the two might spell it otherwise."""
     for attribute in name:
@@ -314,7 +292,6 @@ def as_java(name: x509.Name) -> str | Unknown:
 
 
 def bootstrap_servers(inventory: Inventory) -> str:
-    """host:port of every broker's listener that `broker_access` opens, comma separated."""
     return ",".join(broker.address for broker in inventory.brokers)
 
 

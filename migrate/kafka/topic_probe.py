@@ -31,7 +31,7 @@ NO_GROUP: Final = "kraft-migrate-probe"  # a name that librdkafka asks for: noth
 
 @dataclass(slots=True)
 class Tally:
-    """The records under way: when each was `acknowledged`, by number, until it was read or failed."""
+    """The records in flight: when each was `acknowledged`, by number, until it was read or failed."""
 
     ok: int = 0
     failed: int = 0
@@ -39,7 +39,6 @@ class Tally:
     early: set[int] = field(default_factory=set)  # read before the acknowledgement was heard of
 
     def ack(self, number: int, now: float) -> None:
-        """The record is in every in-sync replica."""
         if number in self.early:
             self.early.discard(number)
             self.ok += 1
@@ -47,14 +46,12 @@ class Tally:
             self.acknowledged[number] = now
 
     def back(self, number: int) -> None:
-        """The record was read."""
         if self.acknowledged.pop(number, None) is None:
             self.early.add(number)
         else:
             self.ok += 1
 
     def give_up(self, now: float) -> None:
-        """Count records that were acknowledged and not read in time."""
         late = [number for number, when in self.acknowledged.items() if now - when > PATIENCE]
         for number in late:
             del self.acknowledged[number]
@@ -98,7 +95,6 @@ class TopicProbe:
             self._end.wait(EVERY)
 
     def close(self) -> None:
-        """End it without waiting for records under way."""
         self._end.set()
         if self._thread is not None:
             self._thread.join(2 * PATIENCE)
@@ -118,7 +114,6 @@ class TopicProbe:
         return len(ends)
 
     def _run(self, producer: Any, consumer: Any, partitions: int) -> None:
-        """Write, read, report, until the end."""
         reported, due, tally = (0, 0), time.monotonic() + REPORT, self._tally
         try:
             with self._history.open("a", encoding="ascii") as history:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from migrate.errors import DecodeError, MetadataFileError, SnapshotError
 from migrate.kraft.files import Snapshot, find, read_batches, snapshot_of
-from migrate.kraft.replay import check_broker_epoch
+from migrate.kraft.image import check_broker_epoch
 from migrate.model.secrets import is_password_config
 from migrate.protocol import records
 from migrate.protocol.batches import Batch
@@ -66,26 +66,6 @@ def java_double(value: float) -> str:
     return f"{'-' if sign else ''}{mantissa[0]}.{mantissa[1:] or '0'}E{power}"
 
 
-def record_line(offset: int, epoch: int, table: Struct, version: int, values: Values) -> str:
-    """The line of one metadata record."""
-    line = {"offset": offset, "epoch": epoch, "type": type_name(table), "version": version}
-    data = spelled(table, version, values)
-    if table is records.CLIENT_QUOTA:  # the only record with a double: Python and Java print those differently
-        body = ",".join(
-            f"{_json(name)}:{java_double(value) if isinstance(value, float) else _json(value)}"
-            for name, value in data.items()
-        )
-        return _json(line)[:-1] + ',"data":{' + body + "}}"
-    return _json({**line, "data": data})
-
-
-def control_line(offset: int, epoch: int, key: bytes | None, value: bytes | None) -> str:
-    """The line of one control record."""
-    name, table, version, values = decode_control(key, value)
-    line = {"offset": offset, "epoch": epoch, "control": True, "type": name, "version": version}
-    return _json({**line, "data": spelled(table, version, values)})
-
-
 def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
@@ -93,15 +73,26 @@ def _json(value: object) -> str:
 def batch_lines(batch: Batch, *, show_secrets: bool) -> Iterator[str]:
     """One line a record.  A record that cannot be decoded is an error with file, position and offset."""
     for offset, key, value in batch.records():
+        line: dict[str, Any] = {"offset": offset, "epoch": batch.epoch}
         try:
             if batch.control:
-                yield control_line(offset, batch.epoch, key, value)
+                name, table, version, values = decode_control(key, value)
+                line["control"] = True
             else:
                 table, version, values = decode_record(value)
-                shown = values if show_secrets else redacted(table, values)
-                yield record_line(offset, batch.epoch, table, version, shown)
+                name, values = type_name(table), values if show_secrets else redacted(table, values)
         except DecodeError as error:
             raise type(error)(error.what, where=f"{batch.place}, offset {offset}") from error
+        line |= {"type": name, "version": version}
+        data = spelled(table, version, values)
+        if table is records.CLIENT_QUOTA:  # the only record with a double: Python and Java print those differently
+            body = ",".join(
+                f"{_json(field)}:{java_double(of) if isinstance(of, float) else _json(of)}"
+                for field, of in data.items()
+            )
+            yield _json(line)[:-1] + ',"data":{' + body + "}}"
+        else:
+            yield _json({**line, "data": data})
 
 
 def file_lines(path: Path, *, show_secrets: bool) -> Iterator[str]:
@@ -116,7 +107,11 @@ def file_lines(path: Path, *, show_secrets: bool) -> Iterator[str]:
         if snapshot is not None:
             _agrees(snapshot, batch)
         yield from batch_lines(batch, show_secrets=show_secrets)
-    if path.suffix == ".checkpoint" and not _ends_snapshot(last):
+    if path.suffix == ".checkpoint":
+        if last is not None and last.control:
+            *_, (_, key, value) = last.records()
+            if decode_control(key, value)[1] is SNAPSHOT_FOOTER:
+                return
         raise SnapshotError("the snapshot ends without its footer", where=str(path))
 
 
@@ -134,13 +129,6 @@ def _agrees(snapshot: Snapshot, batch: Batch) -> None:
                 check_broker_epoch(values["brokerId"], values["brokerEpoch"], snapshot.end_offset, batch.place)
 
 
-def _ends_snapshot(batch: Batch | None) -> bool:
-    if batch is None or not batch.control:
-        return False
-    *_, (_, key, value) = batch.records()
-    return decode_control(key, value)[1] is SNAPSHOT_FOOTER
-
-
 def paths_of(path: Path) -> list[Path]:
     """What a path stands for: itself, or a directory's snapshots and segments by offset.
 
@@ -156,7 +144,6 @@ def paths_of(path: Path) -> list[Path]:
 
 
 def dump_lines(paths: Iterable[Path], *, show_secrets: bool) -> Iterator[str]:
-    """All records of these files and directories, streamed."""
     for path in paths:
         for file in paths_of(path):
             yield from file_lines(file, show_secrets=show_secrets)

@@ -15,7 +15,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from types import TracebackType
 from typing import Final, NoReturn, Self
 
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_delay, wait_exponential
@@ -34,18 +33,16 @@ from migrate.errors import (
     OtherCluster,
     Retryable,
 )
-from migrate.kafka import codes
 from migrate.kafka import connection as ask_node
-from migrate.kafka.codes import Code
 from migrate.kafka.connection import DEFAULT_LIMITS, Connection, Limits
 from migrate.kraft.image import Image
 from migrate.model.copied import CopyEnd
-from migrate.model.ids import METADATA_TOPIC, METADATA_TOPIC_ID
+from migrate.model.ids import METADATA_TOPIC
 from migrate.model.inventory import Inventory
 from migrate.model.secrets import Digester
 from migrate.model.views import KraftView
 from migrate.protocol.loader import Values
-from migrate.protocol.messages import FETCH, FETCH_SNAPSHOT, Api
+from migrate.protocol.messages import FETCH, FETCH_SNAPSHOT, Api, Code, error_name, metadata_fetch
 
 LOG: Final = logging.getLogger("migrate.kraft")
 OUTSIDER: Final = -1
@@ -68,7 +65,7 @@ class MetadataReader:
     """Reads on from where it stopped, each time it is asked for a view; one thread at a time.
 
     It follows the leader, begins with a snapshot where the log no longer reaches back to 0, and begins anew where its
-    log and the leader's part ways (controllers that were formatted anew).
+    log and the leader's part ways (controllers that were formatted again).
     """
 
     def __init__(
@@ -95,9 +92,7 @@ class MetadataReader:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -107,7 +102,7 @@ class MetadataReader:
             self._connection = None
 
     def reset(self) -> None:
-        """Forget what was read: for controllers that were formatted anew with the same cluster id."""
+        """Forget what was read: for controllers that were formatted again with the same cluster id."""
         self.close()
         self._image.reset()
         self._high_watermark = -1
@@ -138,7 +133,8 @@ class MetadataReader:
     def follow(self, min_offset: int | None = None) -> Image:
         """The image itself, at the leader's high watermark; it changes with the next call.  Raises what `view` does."""
         retrying = Retrying(
-            retry=retry_if_exception(_passes),
+            # where no controller listens at all it does not pass: before they exist, that is normal
+            retry=retry_if_exception(lambda it: isinstance(it, Retryable) and not isinstance(it, NoActiveController)),
             stop=stop_after_delay(self._patience),
             wait=wait_exponential(multiplier=0.02, max=0.5),
             sleep=self._pause,
@@ -150,7 +146,6 @@ class MetadataReader:
 
     # -- advancing -----------------------------------------------------------------------------------------------
     def _advance(self, min_offset: int | None, deadline: float) -> None:
-        """Fetch until the image stands at the high watermark (and at `min_offset`)."""
         connection = self._connected()
         try:
             if self._cluster_id is None:
@@ -163,7 +158,7 @@ class MetadataReader:
                     if min_offset is None or self._image.offset >= min_offset:
                         return
                     if time.monotonic() > deadline:
-                        stands = f"the metadata stands at offset {self._image.offset}, {min_offset} was waited for"
+                        stands = f"the metadata is at offset {self._image.offset}, {min_offset} was waited for"
                         raise MetadataBehind(stands, where=connection.address)
                     wait_ms = LONG_POLL_MS
                     if self._image.next_offset == before:
@@ -177,11 +172,13 @@ class MetadataReader:
             raise
 
     def _fetch(self, connection: Connection, wait_ms: int) -> int:
-        """One Fetch and what follows from it; the leader's high watermark."""
         image = self._image
-        answer = self._asked(connection, FETCH, self._fetch_body(wait_ms), wait_ms)
+        body = metadata_fetch(
+            image.next_offset, most=PART_BYTES, epoch=self._epoch, last_epoch=image.fetched_epoch, wait_ms=wait_ms
+        )
+        answer = self._asked(connection, FETCH, {**body, "clusterId": self._cluster_id}, wait_ms)
         if answer.get("divergingEpoch", {}).get("epoch", -1) >= 0:
-            LOG.info("the leader's metadata log is another than the one read so far: reading anew")
+            LOG.info("the leader's metadata log is another than the one read so far: reading it again")
             self._forget()
             raise MetadataMoved("the log that was read is not the leader's", where=connection.address)
         snapshot = answer.get("snapshotId", {})
@@ -195,43 +192,23 @@ class MetadataReader:
         if found < 0:
             raise MetadataMoved("the new leader knows no high watermark yet", where=connection.address)
         self._high_watermark = max(self._high_watermark, found)
-        self._apply(answer["records"] or b"", connection)
-        return found
-
-    def _apply(self, raw: bytes, connection: Connection) -> None:
-        began = self._image.next_offset
+        began = image.next_offset
         try:
-            self._image.apply_batches(raw, below=self._high_watermark, where=f"Fetch from {connection.address}")
+            image.apply_batches(
+                answer["records"] or b"", below=self._high_watermark, where=f"Fetch from {connection.address}"
+            )
         except InputError as error:
             self._forget()
             if began:
                 raise MetadataMoved(f"the log does not go on from offset {began}: {error}") from error
             raise
+        return found
 
     def _forget(self) -> None:
         self._image.reset()
         self._high_watermark = -1
 
-    def _fetch_body(self, wait_ms: int) -> Values:
-        partition = {
-            "partition": 0,
-            "currentLeaderEpoch": self._epoch,
-            "fetchOffset": self._image.next_offset,
-            "lastFetchedEpoch": self._image.fetched_epoch,
-            "logStartOffset": -1,
-            "partitionMaxBytes": PART_BYTES,
-        }
-        return {
-            "clusterId": self._cluster_id,
-            "maxWaitMs": wait_ms,
-            "minBytes": 0,
-            "maxBytes": PART_BYTES,
-            "topics": [{"topic": METADATA_TOPIC, "topicId": str(METADATA_TOPIC_ID), "partitions": [partition]}],
-            "forgottenTopicsData": [],
-        }
-
     def _snapshot(self, connection: Connection, snapshot: Values) -> bytes:
-        """The bytes of a whole snapshot, part by part."""
         LOG.info("reading the metadata snapshot %s-%s", snapshot["endOffset"], snapshot["epoch"])
         identity = {"endOffset": snapshot["endOffset"], "epoch": snapshot["epoch"]}
         raw = bytearray()
@@ -242,11 +219,12 @@ class MetadataReader:
                 "snapshotId": identity,
                 "position": len(raw),
             }
+            topics = [{"name": METADATA_TOPIC, "partitions": [partition]}]
             body = {
                 "clusterId": self._cluster_id,
                 "replicaId": OUTSIDER,
                 "maxBytes": PART_BYTES,
-                "topics": [{"name": METADATA_TOPIC, "partitions": [partition]}],
+                "topics": topics,
             }
             answer = self._asked(connection, FETCH_SNAPSHOT, body, 0)
             part = answer["unalignedRecords"]
@@ -284,7 +262,7 @@ class MetadataReader:
         named = next((node for node in self._order if node.id == leader.get("leaderId", -1)), None)
         if named is None:
             self._leave()
-            raise MetadataMoved(f"knows no leader: {codes.name(entry['errorCode'])}", where=connection.address)
+            raise MetadataMoved(f"knows no leader: {error_name(entry['errorCode'])}", where=connection.address)
         if named is not self._order[0]:
             self.close()
             self._order.remove(named)
@@ -295,13 +273,15 @@ class MetadataReader:
         if code == Code.INCONSISTENT_CLUSTER_ID:
             raise OtherCluster(f"the controllers' cluster is not {self._cluster_id}", where=connection.address)
         if code == Code.INVALID_REQUEST and self._image.next_offset:
-            # seen on 3.9.2: the epoch that we read last is newer than the leader's, whose quorum was formatted anew
-            LOG.info("the leader's epochs are older than the log read so far: a quorum formatted anew, reading anew")
+            # seen on 3.9.2: the epoch that we read last is newer than the leader's, whose quorum was formatted again
+            LOG.info(
+                "the leader's epochs are older than the log read so far: a quorum formatted again, reading it again"
+            )
             self._forget()
             self._epoch = 0
             raise MetadataMoved("the log that was read is of a quorum that is gone", where=connection.address)
         if code in _ASK_AGAIN:
-            raise MetadataMoved(f"{api.name} was answered with {codes.name(code)}", where=connection.address)
+            raise MetadataMoved(f"{api.name} was answered with {error_name(code)}", where=connection.address)
         connection.refuse(api, code)
         raise AssertionError(code)
 
@@ -333,19 +313,13 @@ class MetadataReader:
                 self._leave()
                 continue
             return self._connection
-        self._forget()  # while nobody runs a quorum may be formatted anew: who answers next is read from the beginning
+        self._forget()  # while nobody runs a quorum may be formatted again: who answers next is read from the beginning
         self._epoch = 0
         raise NoActiveController("no controller can be reached", where=self._inventory.name, why="; ".join(said))
 
     def _leave(self) -> None:
-        """Close the connection; the next is to the next controller in turn."""
         self.close()
         self._order.append(self._order.pop(0))
-
-
-def _passes(error: BaseException) -> bool:
-    """May it pass within our patience?  Not where no controller listens at all: before they exist, that is normal."""
-    return isinstance(error, Retryable) and not isinstance(error, NoActiveController)
 
 
 def _pause(seconds: float) -> None:

@@ -26,21 +26,18 @@ BOOTSTRAP: Final = "bootstrap.checkpoint"
 QUORUM_STATE: Final = "quorum-state"
 _SEGMENT: Final = re.compile(r"(\d{20})\.log")
 _SNAPSHOT: Final = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
-NOBODY: Final = -1
 LARGEST_OFFSET: Final = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A log segment; its name says the offset of its first record."""
-
     path: Path
     base_offset: int
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A snapshot: holds what lies below `end_offset`; `epoch` is that of its last record."""
+    """A snapshot: holds what is below `end_offset`; `epoch` is that of its last record."""
 
     path: Path
     end_offset: int

@@ -1,4 +1,4 @@
-"""What each metadata record does to the image: Kafka's own replay rules, record by record.
+"""The mutable image, and what each metadata record does to it: Kafka's own replay rules, record by record.
 
 Source: `MD/image/*Delta.java`, `MD/metadata/PartitionRegistration.java` (MD = metadata/src/main/java/org/apache/kafka).
 """
@@ -6,13 +6,14 @@ Source: `MD/image/*Delta.java`, `MD/metadata/PartitionRegistration.java` (MD = m
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
-from types import MappingProxyType
-from typing import Final
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from functools import partial
+from typing import Final, NamedTuple
 from urllib.parse import quote
 
 from migrate.errors import ReplayError
-from migrate.kraft.state import PartitionRow, State, Topic
+from migrate.model.columns import PartitionColumns
 from migrate.model.ids import MIGRATING, DirectoryId, NodeId
 from migrate.model.secrets import Digester, is_password_config
 from migrate.model.stage import ZkMigrationState
@@ -20,57 +21,127 @@ from migrate.model.views import ControllerRegistration, Registration
 from migrate.protocol import records
 from migrate.protocol.loader import Struct, Values
 
+
+class PartitionRow(NamedTuple):
+    """One partition; rows are replaced, never changed, so that views may share their lists."""
+
+    replicas: list[int]
+    isr: list[int]
+    adding: list[int]
+    removing: list[int]
+    leader: int
+    leader_epoch: int
+    recovery_state: int
+    directories: list[str]
+    partition_epoch: int
+
+
+class Topic(NamedTuple):
+    """A topic's name and its partitions, by id; `where` is the TopicRecord."""
+
+    name: str
+    where: str
+    partitions: dict[int, PartitionRow]
+
+
+@dataclass(slots=True)
+class State:
+    """Everything that metadata records set.
+
+    `settings` holds what becomes entity rows, by (kind, key) and name: (value, where).  The two counts of
+    changes, to partition rows and to everything else, tell whether columns made before still hold.
+    """
+
+    topics: dict[str, Topic] = field(default_factory=dict)
+    topic_ids: dict[str, str] = field(default_factory=dict)
+    brokers: dict[int, tuple[Registration, str]] = field(default_factory=dict)
+    controllers: dict[int, ControllerRegistration] = field(default_factory=dict)
+    features: dict[str, int] = field(default_factory=dict)
+    settings: dict[tuple[str, str], dict[str, tuple[str, str]]] = field(default_factory=dict)
+    acls: dict[str, tuple[str, str]] = field(default_factory=dict)
+    migration_state: ZkMigrationState = ZkMigrationState.NONE
+    partition_changes: int = 0
+    entity_changes: int = 0
+
+    def set_rows(self, topic_id: str, rows: list[tuple[int, PartitionRow]]) -> None:
+        self.topics[topic_id].partitions.update(rows)
+        self.partition_changes += len(rows)
+
+    def put(self, kind: str, key: str, name: str, value: str | None, where: str) -> None:
+        """Set a setting, or remove it (None); an entity without settings is gone."""
+        if value is not None:
+            self.settings.setdefault((kind, key), {})[name] = (value, where)
+            return
+        names = self.settings.get((kind, key))
+        if names is not None:
+            names.pop(name, None)
+            if not names:
+                del self.settings[kind, key]
+
+
+def partition_columns(state: State) -> PartitionColumns:
+    columns = PartitionColumns()
+    for name in sorted(state.topic_ids):
+        topic_id = state.topic_ids[name]
+        partitions = state.topics[topic_id].partitions
+        for partition in sorted(partitions):
+            row = partitions[partition]
+            columns.topic.append(name)
+            columns.topic_id.append(topic_id)
+            columns.partition.append(partition)
+            columns.replicas.append(row.replicas)
+            columns.isr.append(row.isr)
+            columns.adding.append(row.adding)
+            columns.removing.append(row.removing)
+            columns.leader.append(row.leader)
+            columns.leader_epoch.append(row.leader_epoch)
+            columns.recovery_state.append(row.recovery_state)
+            columns.directories.append(row.directories)
+            columns.revision.append(row.partition_epoch)
+    return columns
+
+
 DEFAULT: Final = "<default>"
 TOPIC_RESOURCE: Final = 2
 BROKER_RESOURCE: Final = 4
 
-CONFIG_KINDS: Final[Mapping[int, str]] = MappingProxyType(
-    {
-        TOPIC_RESOURCE: "topic-config",
-        BROKER_RESOURCE: "broker-config",
-        8: "broker-logger-config",
-        16: "client-metrics-config",
-        32: "group-config",
-    }
+CONFIG_KINDS: Final = {
+    TOPIC_RESOURCE: "topic-config",
+    BROKER_RESOURCE: "broker-config",
+    8: "broker-logger-config",
+    16: "client-metrics-config",
+    32: "group-config",
+}
+SCRAM_MECHANISMS: Final = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
+# the enums of Kafka's ACLs, by code (`org.apache.kafka.common.acl`, `org.apache.kafka.common.resource`)
+_Resource = Enum("_Resource", "UNKNOWN ANY TOPIC GROUP CLUSTER TRANSACTIONAL_ID DELEGATION_TOKEN USER", start=0)
+_Pattern = Enum("_Pattern", "UNKNOWN ANY MATCH LITERAL PREFIXED", start=0)
+_Operation = Enum(
+    "_Operation",
+    "UNKNOWN ANY ALL READ WRITE CREATE DELETE ALTER DESCRIBE CLUSTER_ACTION DESCRIBE_CONFIGS ALTER_CONFIGS"
+    " IDEMPOTENT_WRITE CREATE_TOKENS DESCRIBE_TOKENS",
+    start=0,
 )
-SCRAM_MECHANISMS: Final[Mapping[int, str]] = MappingProxyType({1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"})
-
-_RESOURCES: Final = ("UNKNOWN", "ANY", "TOPIC", "GROUP", "CLUSTER", "TRANSACTIONAL_ID", "DELEGATION_TOKEN", "USER")
-_PATTERNS: Final = ("UNKNOWN", "ANY", "MATCH", "LITERAL", "PREFIXED")
-_OPERATIONS: Final = (
-    "UNKNOWN",
-    "ANY",
-    "ALL",
-    "READ",
-    "WRITE",
-    "CREATE",
-    "DELETE",
-    "ALTER",
-    "DESCRIBE",
-    "CLUSTER_ACTION",
-    "DESCRIBE_CONFIGS",
-    "ALTER_CONFIGS",
-    "IDEMPOTENT_WRITE",
-    "CREATE_TOKENS",
-    "DESCRIBE_TOKENS",
-)
-_PERMISSIONS: Final = ("UNKNOWN", "ANY", "DENY", "ALLOW")
+_Permission = Enum("_Permission", "UNKNOWN ANY DENY ALLOW", start=0)
 
 
-def _named(names: tuple[str, ...], code: int) -> str:
+def _named(names: type[Enum], code: int) -> str:
     """The enum's name; a code that 3.9 lacks stays visible as its number."""
-    return names[code] if 0 <= code < len(names) else f"UNKNOWN({code})"
+    try:
+        return names(code).name
+    except ValueError:
+        return f"UNKNOWN({code})"
 
 
 def acl_key(values: Values) -> str:
     """`TOPIC|LITERAL|name|principal|host|READ|ALLOW` of an AccessControlEntryRecord."""
     return "|".join(
         (
-            _named(_RESOURCES, values["resourceType"]),
-            _named(_PATTERNS, values["patternType"]),
+            _named(_Resource, values["resourceType"]),
+            _named(_Pattern, values["patternType"]),
             *(quote(values[name], safe="*:") for name in ("resourceName", "principal", "host")),
-            _named(_OPERATIONS, values["operation"]),
-            _named(_PERMISSIONS, values["permissionType"]),
+            _named(_Operation, values["operation"]),
+            _named(_Permission, values["permissionType"]),
         )
     )
 
@@ -83,18 +154,7 @@ def quota_key(entity: Iterable[Values]) -> str:
     return "/".join(f"{kind}={DEFAULT if name is None else quote(name, safe='')}" for kind, name in parts)
 
 
-def config_kind(resource_type: int) -> str:
-    """The entity kind of a ConfigRecord's resource type."""
-    return CONFIG_KINDS.get(resource_type, f"config-{resource_type}")
-
-
-def config_key(resource_type: int, name: str) -> str:
-    """The entity key: a broker's id, `<default>` for all brokers, else the resource's name."""
-    return DEFAULT if resource_type == BROKER_RESOURCE and not name else name
-
-
 def scram_mechanism(code: int) -> str:
-    """The mechanism's name."""
     return SCRAM_MECHANISMS.get(code, f"SCRAM-UNKNOWN({code})")
 
 
@@ -134,7 +194,6 @@ def _remove_topic(state: State, values: Values, where: str, _: Digester) -> None
 
 
 def drop_topic_settings(state: State, name: str) -> None:
-    """With a topic its configs are gone."""
     state.settings.pop((CONFIG_KINDS[TOPIC_RESOURCE], name), None)
 
 
@@ -148,8 +207,8 @@ def _directories(listed: list[str], replicas: list[int], where: str) -> list[str
 
 
 def _partition(state: State, values: Values, where: str, _: Digester) -> None:
-    _topic_of(state, values["topicId"], where)
-    row = PartitionRow(
+    topic = _topic_of(state, values["topicId"], where)
+    topic.partitions[values["partitionId"]] = PartitionRow(
         replicas=values["replicas"],
         isr=values["isr"],
         adding=values["addingReplicas"],
@@ -160,7 +219,6 @@ def _partition(state: State, values: Values, where: str, _: Digester) -> None:
         directories=_directories(values.get("directories", []), values["replicas"], where),
         partition_epoch=values["partitionEpoch"],
     )
-    state.set_row(values["topicId"], values["partitionId"], row)
 
 
 def _partition_change(state: State, values: Values, where: str, _: Digester) -> None:
@@ -170,7 +228,7 @@ def _partition_change(state: State, values: Values, where: str, _: Digester) -> 
         raise ReplayError(f"the partition {topic.name}-{values['partitionId']} is unknown", where=where)
     replicas = values.get("replicas", before.replicas)
     leader_named = "leader" in values  # NO_LEADER_CHANGE is the default, and never stands in the values
-    row = PartitionRow(
+    topic.partitions[values["partitionId"]] = PartitionRow(
         replicas=replicas,
         isr=values.get("isr", before.isr),
         adding=values.get("addingReplicas", before.adding),
@@ -181,7 +239,6 @@ def _partition_change(state: State, values: Values, where: str, _: Digester) -> 
         directories=_directories(values.get("directories", before.directories), replicas, where),
         partition_epoch=before.partition_epoch + 1,
     )
-    state.set_row(values["topicId"], values["partitionId"], row)
 
 
 # -- brokers and controllers -------------------------------------------------------------------------------------
@@ -218,12 +275,9 @@ def _unregister_broker(state: State, values: Values, where: str, _: Digester) ->
     del state.brokers[values["brokerId"]]
 
 
-def _fence_broker(state: State, values: Values, where: str, _: Digester) -> None:
-    state.brokers[values["id"]] = (replace(_broker(state, values["id"], values["epoch"], where), fenced=True), where)
-
-
-def _unfence_broker(state: State, values: Values, where: str, _: Digester) -> None:
-    state.brokers[values["id"]] = (replace(_broker(state, values["id"], values["epoch"], where), fenced=False), where)
+def _fence_broker(state: State, values: Values, where: str, _: Digester, *, fenced: bool = True) -> None:
+    registration = _broker(state, values["id"], values["epoch"], where)
+    state.brokers[values["id"]] = (replace(registration, fenced=fenced), where)
 
 
 def _change_broker(state: State, values: Values, where: str, _: Digester) -> None:
@@ -249,11 +303,12 @@ def _register_controller(state: State, values: Values, _where: str, _: Digester)
 
 # -- settings ----------------------------------------------------------------------------------------------------
 def _config(state: State, values: Values, where: str, digester: Digester) -> None:
-    kind, key = config_kind(values["resourceType"]), values["resourceName"]
-    value = values["value"]
+    resource, key, value = values["resourceType"], values["resourceName"], values["value"]
+    if resource == BROKER_RESOURCE and not key:
+        key = DEFAULT  # of all brokers
     if value is not None and is_password_config(values["name"]):
         value = digester.digest(value)
-    state.put(kind, config_key(values["resourceType"], key), values["name"], value, where)
+    state.put(CONFIG_KINDS.get(resource, f"config-{resource}"), key, values["name"], value, where)
 
 
 def _client_quota(state: State, values: Values, where: str, _: Digester) -> None:
@@ -320,31 +375,29 @@ def _remove_acl(state: State, values: Values, where: str, _: Digester) -> None:
         raise ReplayError(f"the ACL {values['id']} is unknown", where=where)
 
 
-RULES: Final[Mapping[Struct, Rule]] = MappingProxyType(
-    {
-        records.TOPIC: _topic,
-        records.REMOVE_TOPIC: _remove_topic,
-        records.PARTITION: _partition,
-        records.PARTITION_CHANGE: _partition_change,
-        records.REGISTER_BROKER: _register_broker,
-        records.UNREGISTER_BROKER: _unregister_broker,
-        records.FENCE_BROKER: _fence_broker,
-        records.UNFENCE_BROKER: _unfence_broker,
-        records.BROKER_REGISTRATION_CHANGE: _change_broker,
-        records.REGISTER_CONTROLLER: _register_controller,
-        records.CONFIG: _config,
-        records.CLIENT_QUOTA: _client_quota,
-        records.PRODUCER_IDS: _producer_ids,
-        records.FEATURE_LEVEL: _feature_level,
-        records.ZK_MIGRATION_STATE: _migration_state,
-        records.USER_SCRAM_CREDENTIAL: _scram,
-        records.REMOVE_USER_SCRAM_CREDENTIAL: _remove_scram,
-        records.DELEGATION_TOKEN: _token,
-        records.REMOVE_DELEGATION_TOKEN: _remove_token,
-        records.ACCESS_CONTROL_ENTRY: _acl,
-        records.REMOVE_ACCESS_CONTROL_ENTRY: _remove_acl,
-    }
-)
+RULES: Final[Mapping[Struct, Rule]] = {
+    records.TOPIC: _topic,
+    records.REMOVE_TOPIC: _remove_topic,
+    records.PARTITION: _partition,
+    records.PARTITION_CHANGE: _partition_change,
+    records.REGISTER_BROKER: _register_broker,
+    records.UNREGISTER_BROKER: _unregister_broker,
+    records.FENCE_BROKER: _fence_broker,
+    records.UNFENCE_BROKER: partial(_fence_broker, fenced=False),
+    records.BROKER_REGISTRATION_CHANGE: _change_broker,
+    records.REGISTER_CONTROLLER: _register_controller,
+    records.CONFIG: _config,
+    records.CLIENT_QUOTA: _client_quota,
+    records.PRODUCER_IDS: _producer_ids,
+    records.FEATURE_LEVEL: _feature_level,
+    records.ZK_MIGRATION_STATE: _migration_state,
+    records.USER_SCRAM_CREDENTIAL: _scram,
+    records.REMOVE_USER_SCRAM_CREDENTIAL: _remove_scram,
+    records.DELEGATION_TOKEN: _token,
+    records.REMOVE_DELEGATION_TOKEN: _remove_token,
+    records.ACCESS_CONTROL_ENTRY: _acl,
+    records.REMOVE_ACCESS_CONTROL_ENTRY: _remove_acl,
+}
 
 
 _PARTITION_TABLES: Final = frozenset({records.PARTITION, records.PARTITION_CHANGE})

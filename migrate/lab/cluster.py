@@ -23,9 +23,8 @@ from migrate.hosts.files import replace_file
 from migrate.hosts.properties import edit, parse
 from migrate.hosts.supervisor import Supervisor, write_spec
 from migrate.java.archive import archive_options
-from migrate.java.cache import Progress, silent
 from migrate.java.find import find_java
-from migrate.java.jars import kafka_jars
+from migrate.java.jars import Progress, kafka_jars, silent
 from migrate.lab import fake_operator, ready, secured, ssh_access
 from migrate.lab import topology as topologies
 from migrate.lab.configure import (
@@ -215,11 +214,7 @@ class Lab:
     # -- making and finding --------------------------------------------------------------------------------------
     @classmethod
     def create(
-        cls,
-        directory: Path,
-        shape: Shape = DEFAULT_SHAPE,
-        kafka_home: str | None = None,
-        progress: Progress = silent,
+        cls, directory: Path, shape: Shape = DEFAULT_SHAPE, kafka_home: str | None = None, progress: Progress = silent
     ) -> Self:
         """The lab in that folder: made if the folder is empty or new, opened (and completed) if it holds one.
 
@@ -250,7 +245,6 @@ class Lab:
 
     @property
     def inventory_path(self) -> Path:
-        """DIR/inventory.yaml."""
         return self.topology.inventory
 
     @property
@@ -260,7 +254,6 @@ class Lab:
 
     @property
     def inventory(self) -> Inventory:
-        """The lab's inventory."""
         return inventory_of(self.topology)
 
     # -- up and down ---------------------------------------------------------------------------------------------
@@ -311,7 +304,6 @@ class Lab:
         return seeded(self.topology)
 
     def status(self) -> LabStatus:
-        """Observe the lab; nothing is changed."""
         return observe_lab(self.topology, self.supervisor)
 
     def down(self, progress: Progress = silent) -> None:
@@ -376,11 +368,7 @@ class Lab:
         passwords = make_secrets(self.topology)
         if self.topology.secured:
             secured.make_stores(self.topology, passwords)
-        wanted = {
-            "log4j.properties": LOG4J,
-            "tool-log4j.properties": TOOL_LOG4J,
-            **self._node_files(passwords),
-        }
+        wanted = {"log4j.properties": LOG4J, "tool-log4j.properties": TOOL_LOG4J, **self._node_files(passwords)}
         for broker in self.topology.brokers:
             for directory in broker.log_dirs:
                 Path(directory).mkdir(parents=True, exist_ok=True)

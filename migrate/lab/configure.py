@@ -64,7 +64,6 @@ log4j.appender.stderr.layout.ConversionPattern=%p %m (%c)%n
 
 
 def zookeeper_file(topology: Topology) -> str:
-    """zookeeper.properties (pure)."""
     return f"""\
 # ZooKeeper of the lab: one server, loopback only.
 dataDir={topology.folder("data", ZOOKEEPER)}
@@ -155,7 +154,6 @@ def jmx_options(port: int) -> tuple[str, ...]:
 def process_specs(
     topology: Topology, java: Java, jars: KafkaJars, archive_options: Sequence[str], environment: dict[str, str]
 ) -> list[ProcessSpec]:
-    """How each process is run, controllers included (pure)."""
     jmx = {broker.name: jmx_options(broker.jmx_port) for broker in topology.brokers if broker.jmx_port}
 
     def spec(name: str, main: str, node: int | None, heap: str, format_argv: tuple[str, ...] = ()) -> ProcessSpec:
@@ -201,7 +199,6 @@ SECRETS: Final = (ENCODER, KEYSTORE, TOKENS, ADMIN, *USERS)
 
 
 def secret_path(topology: Topology, name: str) -> Path:
-    """The file of a secret: `admin`, `encoder`, ..."""
     return topology.folder("secrets", name)
 
 
@@ -218,19 +215,16 @@ def make_secrets(topology: Topology) -> dict[str, str]:
 
 
 def client_access(topology: Topology) -> Access:
-    """The CLIENT listener, as the administrator."""
     if topology.secured:
         return secured.access(topology)
     return Access("SASL_PLAINTEXT", "PLAIN", ADMIN, SecretFile(str(secret_path(topology, ADMIN))))
 
 
 def inner_access(topology: Topology) -> Access:
-    """Access to the listeners between brokers and controllers."""
     return secured.access(topology) if topology.secured else Access()
 
 
 def inventory_of(topology: Topology) -> Inventory:
-    """The lab's inventory."""
     on_hosts = topology.ssh_port > 0 or topology.manual
     kind, options = _executor(topology)
     inventory = Inventory(
@@ -278,12 +272,10 @@ def inventory_of(topology: Topology) -> Inventory:
 
 
 def _executor(topology: Topology) -> tuple[str, dict[str, str]]:
-    """The executor's kind and options (pure)."""
     if topology.manual:
         return "manual", fake_operator.options(topology)
     return ("ssh", ssh_options(topology)) if topology.ssh_port else ("supervisor", {"state": str(topology.processes)})
 
 
 def write_inventory(topology: Topology) -> None:
-    """Write DIR/inventory.yaml."""
     replace_file(str(topology.inventory), dump_inventory(inventory_of(topology)).encode())

@@ -33,7 +33,6 @@ FILL: Final = re.compile(
 
 
 def options(topology: Topology) -> dict[str, str]:
-    """The inventory's options of the executor (pure)."""
     return {"inbox": str(topology.folder(INBOX)), "kafka_home": str(topology.folder(HOST) / HOME)}
 
 
@@ -106,7 +105,6 @@ class Person:
             self._bring(answer)
 
     def _fill(self, copy: Path) -> None:
-        """Replace the placeholders with secrets."""
         for name, key, source in FILL.findall((copy / "README.txt").read_text()):
             value = parse(Path(source).read_bytes(), source)[key]
             lines = (copy / name).read_text().splitlines(keepends=True)

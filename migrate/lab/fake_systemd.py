@@ -37,7 +37,6 @@ def write_programs(folder: Path, state: Path) -> None:
 
 
 def answer(state: Path, words: Sequence[str]) -> tuple[int, str]:
-    """Return exit code and output of one call."""
     services = Supervisor(state)
     try:
         match list(words):
@@ -106,7 +105,6 @@ def _show(services: Supervisor, unit: str) -> str:
 
 
 def _started(pid: int) -> int:
-    """Microseconds since the boot."""
     found = read_stat(pid)
     return 0 if found is None else found.start * 1_000_000 // os.sysconf("SC_CLK_TCK")
 

@@ -17,9 +17,9 @@ from typing import Final
 
 from migrate.errors import FaultRefused, MountRefused
 from migrate.hosts.files import replace_file
-from migrate.hosts.memory_disks import is_mounted, mount_memory, remount_read_only, unmount
 from migrate.hosts.meta_properties import META_PROPERTIES
 from migrate.hosts.properties import parse
+from migrate.hosts.supervisor import is_mounted, mount_memory, remount_read_only, unmount
 from migrate.lab.cluster import Lab
 from migrate.lab.links import PASS_ON, LinkRule, read_rules, write_rules
 from migrate.lab.topology import LabBroker
@@ -35,8 +35,6 @@ NO_DISK: Final = "this is no disk: the lab put it here in place of one that it b
 
 
 class DiskFault(StrEnum):
-    """A fault of a disk."""
-
     GONE = "gone"  # a file in its place: nothing can be read or written
     EMPTIED = "emptied"  # an empty folder
     REPLACED = "replaced"  # a new disk with a directory.id of its own, as kafka-storage format leaves it
@@ -55,7 +53,6 @@ def disk_of(lab: Lab, broker: int, disk: int) -> Path:
 
 
 def set_aside(folder: Path) -> Path:
-    """The path of a broken disk's folder until it is repaired."""
     return folder.with_name(folder.name + SUFFIX)
 
 

@@ -74,7 +74,6 @@ def write_rules(topology: Topology, rules: Mapping[int, LinkRule]) -> None:
 
 
 def proxy_spec(topology: Topology) -> ProcessSpec:
-    """How the proxy is run."""
     package = str(Path(migrate.__file__).parent.parent)
     path = os.pathsep.join([package, *filter(None, [os.environ.get("PYTHONPATH")])])
     return ProcessSpec(
@@ -91,8 +90,6 @@ def proxy_spec(topology: Topology) -> ProcessSpec:
 
 # -- the proxy ---------------------------------------------------------------------------------------------------
 class Links:
-    """All brokers' connections to all controllers."""
-
     def __init__(self, topology: Topology) -> None:
         self._topology = topology
         self._rules: dict[int, LinkRule] = {}
@@ -101,7 +98,6 @@ class Links:
         self._open: dict[int, set[asyncio.StreamWriter]] = {}
 
     async def serve(self) -> None:
-        """Until the process ends."""
         self._look()
         for broker in self._topology.brokers:
             for controller in self._topology.controllers:
@@ -110,7 +106,6 @@ class Links:
         await asyncio.Event().wait()
 
     def rule(self, broker: int) -> LinkRule:
-        """The present rule of that broker."""
         return self._rules.get(broker, PASS_ON)
 
     def _look(self) -> None:
@@ -127,7 +122,6 @@ class Links:
         asyncio.get_running_loop().call_later(LOOK_SECONDS, self._look)
 
     async def _link(self, broker: int, port: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection, until either side ends it."""
         if self.rule(broker).cut:
             writer.transport.abort()
             return
@@ -169,14 +163,12 @@ class Links:
 
 
 async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Answers as they come."""
     while piece := await reader.read(PIECE):
         writer.write(piece)
         await writer.drain()
 
 
 def main(directory: str) -> None:
-    """Serve the lab in that folder."""
     asyncio.run(Links(load_topology(Path(directory))).serve())
 
 

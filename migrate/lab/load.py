@@ -57,15 +57,12 @@ TOPICS_SECONDS: Final = 10.0
 
 @dataclass(frozen=True, slots=True)
 class LoadSettings:
-    """The process's settings: no secret, only the path of one."""
-
     bootstrap: str
     access: Access
     topics: tuple[str, ...]
     rate: float
 
     def text(self) -> str:
-        """The content of `settings.json`."""
         password = self.access.password.path if isinstance(self.access.password, SecretFile) else None
         trusted = None if self.access.truststore is None else [self.access.truststore.path, self.access.truststore.kind]
         access = [self.access.protocol, self.access.mechanism, self.access.username, password, trusted]
@@ -73,7 +70,6 @@ class LoadSettings:
 
     @classmethod
     def parse(cls, text: str) -> LoadSettings:
-        """The settings in such a file."""
         data = json.loads(text)
         protocol, mechanism, username, password, *rest = data["access"]
         trusted = Store(*rest[0]) if rest and rest[0] else None
@@ -82,7 +78,6 @@ class LoadSettings:
 
 
 def load_folder(lab_dir: Path) -> Path:
-    """The folder of the load's files."""
     return lab_dir.absolute() / "load"
 
 
@@ -160,7 +155,7 @@ def _await_ready(lab_dir: Path, supervisor: Supervisor) -> int:
 
 
 def stop_load(lab_dir: Path, *, timeout: float = STOP_SECONDS) -> None:
-    """Stop the load (SIGTERM; it waits for records under way) and wait until it is gone; nothing if none runs.
+    """Stop the load (SIGTERM; it waits for records in flight) and wait until it is gone; nothing if none runs.
 
     Raises:
         ProcessNotStopped: it lives on after `timeout` seconds, or its state is unknown.

@@ -197,8 +197,6 @@ def _name(head: HistoryHead, topic: int, partition: int) -> str:
 
 @dataclass(slots=True)
 class Judgement:
-    """Collects histories and partitions; `summary` at the end."""
-
     tag: bytes = b""
     topics: dict[str, int] = field(default_factory=dict)  # name -> partitions
     gaps: list[Gap] = field(default_factory=list)

@@ -113,7 +113,7 @@ class ProducerSession:
             LOG.warning("no broker answered the producer yet: %s", error.args[0])
 
     def run(self, stop: threading.Event) -> None:
-        """Send until `stop`; then wait for records under way, and close the history."""
+        """Send until `stop`; then wait for records in flight, and close the history."""
         self._warm_up()
         begun = time.monotonic()
         for sequence, (index, topic, partition) in zip(count(), self._places(), strict=False):
@@ -212,10 +212,7 @@ def watch(plan: LoadPlan, stop: threading.Event) -> None:
     """Sample which partitions have no leader, or a short ISR, every `SAMPLE_SECONDS`, all topics of the cluster."""
     admin = AdminClient(dict(plan.config), logger=LOG)
     memory, least = LeaderMemory(), dict[str, int]()
-    with (
-        append_lines(plan.folder / "watch.jsonl") as log,
-        append_lines(plan.folder / load_watch.FILE) as in_sync,
-    ):
+    with append_lines(plan.folder / "watch.jsonl") as log, append_lines(plan.folder / load_watch.FILE) as in_sync:
         while not stop.is_set():
             begun = time.monotonic()
             answer = _asked(admin)

@@ -77,7 +77,6 @@ class HistoryHead:
     topics: tuple[LoadTopic, ...]
 
     def line(self) -> bytes:
-        """The line as it is written."""
         topics = [[topic.name, topic.partitions, topic.replication_factor] for topic in self.topics]
         data = {"format": FORMAT, "tag": self.tag.hex(), "epoch": self.epoch, "topics": topics}
         return json.dumps(data, separators=(",", ":")).encode() + b"\n"
@@ -96,7 +95,6 @@ class HistoryHead:
 
 
 def record_value(tag: bytes, epoch: int, sequence: int) -> bytes:
-    """The value of a record of the load."""
     return VALUE.pack(VALUE_MAGIC, tag, epoch, sequence) + PADDING
 
 
@@ -115,7 +113,6 @@ class HistoryWriter:
         self.head, self._file = _next_epoch(folder, tag, topics)
 
     def write(self, topic: int, partition: int, sequence: int, kind: Kind, time: float, offset: int = -1) -> None:
-        """Append one entry; `topic` is an index into the head's topics."""
         self._file.write(ENTRY.pack(kind, topic, partition, sequence, time, offset))
 
     def close(self, time: float) -> None:

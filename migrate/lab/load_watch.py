@@ -42,7 +42,6 @@ class Sample:
     problem: str = ""
 
     def line(self) -> str:
-        """The line as it is written."""
         data: dict[str, Any] = {"time": round(self.time, 3), "partitions": self.partitions}
         if self.leaderless:
             data["leaderless"] = [[one.partition, list(one.replicas), one.last_leader] for one in self.leaderless]
@@ -210,7 +209,6 @@ class IsrSample:
     short: tuple[Short, ...] = ()
 
     def line(self) -> str:
-        """The line as it is written."""
         short = [[one.partition, list(one.replicas), one.in_sync, one.least] for one in self.short]
         told = {"time": round(self.time, 3), "judged": self.judged, **({"short": short} if short else {})}
         return json.dumps(told, separators=(",", ":")) + "\n"

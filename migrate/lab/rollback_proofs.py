@@ -30,8 +30,8 @@ from migrate.lab.seed_data import DURABLE, SeedAcl, SeedQuota, SeedTopic
 from migrate.zookeeper import layout
 from migrate.zookeeper.backup import BackupTree, Standing, compare, load_backup, write_backup
 from migrate.zookeeper.client import ZookeeperClient
+from migrate.zookeeper.layout import Absent, Znode
 from migrate.zookeeper.write import ZookeeperWriter
-from migrate.zookeeper.znode import Absent, Znode
 
 TOPIC: Final = "events-07"
 DEAD: Final = 999
@@ -247,7 +247,7 @@ def _tree(client: ZookeeperClient, folder: Path) -> Proof:
     wrong = [
         f"{entry.path} {entry.standing}"
         for entry in found
-        if entry.restorable or entry.standing is Standing.DENIED or "made anew" in entry.why
+        if entry.restorable or entry.standing is Standing.DENIED or "created again" in entry.why
     ]
     same = sum(entry.standing is Standing.SAME for entry in found)
     return Proof(text, ", ".join(wrong[:5]), f"{same} of {len(found)} znodes the same, the others states and sessions")

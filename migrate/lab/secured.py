@@ -46,7 +46,6 @@ class Issued:
 
     @property
     def pem(self) -> bytes:
-        """Key and certificate, the key in clear."""
         key = self.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
         return key + self.certificate.public_bytes(Encoding.PEM)
 
@@ -68,7 +67,6 @@ class Authority:
 
     @classmethod
     def make(cls, name: str) -> Self:
-        """A new one."""
         key = ec.generate_private_key(ec.SECP256R1())
         begun = _builder(name, name, key.public_key(), span())
         usage = x509.KeyUsage(
@@ -89,7 +87,6 @@ class Authority:
 
     @property
     def pem(self) -> bytes:
-        """Its certificate."""
         return self.certificate.public_bytes(Encoding.PEM)
 
     def issue(self, name: str, hosts: Sequence[str], valid: Span | None = None) -> Issued:
@@ -151,7 +148,6 @@ def added_path(topology: Topology, who: str) -> Path:
 
 
 def jaas_path(topology: Topology, process: str) -> Path:
-    """The login configuration of ZooKeeper, or of every Kafka process."""
     return topology.folder("conf", "zookeeper.jaas" if process == ZOOKEEPER else "kafka.jaas")
 
 

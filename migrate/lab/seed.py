@@ -32,7 +32,7 @@ from confluent_kafka.admin import (
 from migrate.errors import SeedRefused
 from migrate.hosts.files import replace_file
 from migrate.hosts.supervisor import Supervisor
-from migrate.java.cache import Progress
+from migrate.java.jars import Progress
 from migrate.kafka.connection import Connection
 from migrate.kafka.secrets import read_secret
 from migrate.kafka.tls import bootstrap_servers, client_config
@@ -187,11 +187,7 @@ def not_yet(responses: Iterable[Mapping[str, Any]], what: str) -> str:
 
 
 def alter_quotas(
-    topology: Topology,
-    quotas: Iterable[data.SeedQuota] = data.QUOTAS,
-    port: int | None = None,
-    *,
-    remove: bool = False,
+    topology: Topology, quotas: Iterable[data.SeedQuota] = data.QUOTAS, port: int | None = None, *, remove: bool = False
 ) -> None:
     """Set, or remove, client quotas of users, client ids and IPs, with their defaults (AlterClientQuotas, KIP-546)."""
     entries = [
@@ -220,7 +216,6 @@ def create_users(admin: AdminClient, users: Iterable[tuple[str, str, int]] = dat
 
 
 def create_acls(admin: AdminClient, acls: Iterable[data.SeedAcl] = data.ACLS) -> None:
-    """ACLs, literal and prefixed, allowing and denying."""
     bindings = [
         AclBinding(
             _RESOURCES[acl.resource],

@@ -9,8 +9,6 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class SeedTopic:
-    """A topic to create."""
-
     name: str
     partitions: int
     replication: int
@@ -126,5 +124,4 @@ GROUPS: Final = {"orders-readers": ("orders.v1_eu-west",), "click-counters": ("c
 
 
 def replicas() -> int:
-    """Replicas of all topics together."""
     return sum(topic.partitions * topic.replication for topic in TOPICS)

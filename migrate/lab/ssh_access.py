@@ -34,7 +34,6 @@ def unit_of(name: str) -> str:
 
 
 def options(topology: Topology) -> dict[str, str]:
-    """The inventory's options of the executor (pure)."""
     folder = topology.folder(FOLDER)
     program = str(folder / PROGRAM / "host")
     return {
@@ -81,7 +80,6 @@ def lay_programs(topology: Topology, folder: Path, specs: dict[str, ProcessSpec]
 
 
 def server_spec(topology: Topology) -> ProcessSpec:
-    """The server's process."""
     package = str(Path(migrate.__file__).parent.parent)
     path = os.pathsep.join([package, *filter(None, [os.environ.get("PYTHONPATH")])])
     return ProcessSpec(

@@ -58,8 +58,6 @@ def _configuration(folder: Path, hosts: Iterable[str], port: int) -> str:
 
 
 async def serve(folder: Path, port: int) -> None:
-    """Serve until the process ends."""
-
     async def session(process: asyncssh.SSHServerProcess[bytes]) -> None:
         process.exit(await _run(process, folder))
 

@@ -15,14 +15,13 @@ from typing import Any, Final
 from migrate.errors import LabProofFailed, MigrateError, SeedRefused
 from migrate.hosts.files import replace_file
 from migrate.hosts.supervisor import Supervisor
-from migrate.kafka.codes import Code, name
 from migrate.kafka.connection import Connection
 from migrate.lab import seed_data as data
 from migrate.lab.configure import inventory_of
 from migrate.lab.ready import wait_until
 from migrate.lab.topology import Topology
 from migrate.model.inventory import BrokerNode
-from migrate.protocol.messages import CREATE_DELEGATION_TOKEN, DESCRIBE_DELEGATION_TOKEN
+from migrate.protocol.messages import CREATE_DELEGATION_TOKEN, DESCRIBE_DELEGATION_TOKEN, Code, error_name
 
 TOKENS_FILE: Final = "tokens.json"
 CALL_SECONDS: Final = 30.0
@@ -93,7 +92,7 @@ def _create(topology: Topology, token: data.SeedToken) -> None:
             continue
         if answer["errorCode"] == Code.NONE:
             return
-        said.append(f"broker {broker.id}: {name(answer['errorCode'])}")
+        said.append(f"broker {broker.id}: {error_name(answer['errorCode'])}")
     raise SeedRefused(f"no broker made a delegation token for {token.owner}", why="; ".join(said))
 
 

@@ -46,7 +46,6 @@ class LabBroker:
 
     @property
     def name(self) -> str:
-        """The process's name."""
         return f"broker-{self.id}"
 
 
@@ -60,7 +59,6 @@ class LabController:
 
     @property
     def name(self) -> str:
-        """The process's name."""
         return f"controller-{self.id}"
 
 
@@ -133,11 +131,9 @@ class Topology:
 
     # -- folders -------------------------------------------------------------------------------------------------
     def folder(self, *parts: str) -> Path:
-        """A path under the lab's folder."""
         return Path(self.directory, *parts)
 
     def config(self, name: str) -> Path:
-        """The configuration file of a process."""
         return self.folder("conf", f"{name}.properties")
 
     def log(self, name: str) -> Path:
@@ -150,12 +146,10 @@ class Topology:
 
     @property
     def processes(self) -> Path:
-        """The supervisor's state folder."""
         return self.folder("processes")
 
     @property
     def inventory(self) -> Path:
-        """inventory.yaml."""
         return self.folder("inventory.yaml")
 
 

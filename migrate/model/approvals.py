@@ -140,7 +140,8 @@ def decide(
         missing = f"{len(good)} of {rule.minimum} approvals of {', '.join(rule.reviewers)}"
         return NotApproved(missing, tuple(because))
     until = sorted((entry.approval.time + rule.expires for entry in good), reverse=True)[rule.minimum - 1]
-    return Approved(tuple(f"{entry.approval.reviewer}{_worth(entry)}" for entry in good), until)
+    worth = {True: "signed", False: "recorded, not proven"}
+    return Approved(tuple(f"{entry.approval.reviewer} ({worth[entry.proven]})" for entry in good), until)
 
 
 def _against(
@@ -173,10 +174,9 @@ def _against(
 
 
 def other_content(approval: Approval, content: str) -> str:
-    """Why an approval of the plan's steps is none of what the plan says now."""
     return (
         f"it approves the content {approval.content[:8]} of the plan, this is {content[:8]}: "
-        "the plan was made anew or edited since"
+        "the plan was made again or edited since"
     )
 
 
@@ -190,7 +190,3 @@ def _same_person(judged: Judged, good: Sequence[Judged]) -> str:
         if unproven and (other.approval.account, other.approval.host) == (mine.account, mine.host):
             return f"the same account as {other.approval.reviewer}'s ({mine.account} on {mine.host}): one person"
     return ""
-
-
-def _worth(judged: Judged) -> str:
-    return " (signed)" if judged.proven else " (recorded, not proven)"

@@ -21,14 +21,10 @@ Configs = Mapping[NodeId, ConfigFile | NoFile | Unknown] | Unknown
 
 @dataclass(frozen=True, slots=True)
 class Suffering:
-    """Topics that are not writable while one of the brokers is down, each with why.
-
-    `unknown` says why topics without a setting of their own cannot be judged, None where each could be: such topics
-    with several replicas are not among `topics`, and are not known to be safe either.
-    """
+    """Topics that are not writable while one of the brokers is down, each with why."""
 
     topics: Mapping[str, str]
-    unknown: str | None = None
+    unknown: str | None = None  # why topics without their own setting are not judged: none is known to be safe
 
 
 def of_topics(entities: EntityColumns) -> dict[str, int | Unknown]:
@@ -72,10 +68,7 @@ def _number(text: str) -> int | Unknown:
 
 
 def suffering(
-    partitions: PartitionColumns,
-    entities: EntityColumns,
-    default: int | Unknown,
-    stopping: Iterable[int],
+    partitions: PartitionColumns, entities: EntityColumns, default: int | Unknown, stopping: Iterable[int]
 ) -> Suffering:
     """What suffers when one of the `stopping` brokers is down; `default` is what `of_brokers` says."""
     own, wanted = of_topics(entities), frozenset(stopping)

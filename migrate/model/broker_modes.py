@@ -1,9 +1,13 @@
-"""Which mode a broker is in: what its file says, what its process runs, and how it is registered (pure).
+"""Which mode a broker is in, and which controllers lack the migration flag (pure).
 
 The one rule for the plan forward, the rollback, its readiness and `status`.  A file decides the next start alone; what
 runs now is what the process was started with, and where that is not known, what the cluster sees of it: KRaft metadata
 has an unfenced registration of a broker that sends heartbeats (`BrokerLifecycleManager`), and `/brokers/ids` has each
 broker in ZooKeeper mode and in migration mode (`KafkaServer`), and none in KRaft mode.
+
+A controller without the flag finalizes the migration as soon as it is elected, whatever mode the brokers are in
+(KAFKA-20960).  The tag `ZkMigrationReady` in ApiVersions is what the process was started with, and
+`RegisterControllerRecord.zkMigrationReady` what the metadata last heard.
 """
 
 from __future__ import annotations
@@ -13,13 +17,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from migrate.model.flag import has_flag
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.views import (
     BrokerDisks,
     ConfigFile,
+    ControllerRegistration,
     MetaProperties,
+    NodeAnswer,
     NoFile,
     NoZnode,
     Registration,
@@ -38,7 +43,6 @@ class Mode(StrEnum):
 
     @property
     def words(self) -> str:
-        """As people write it: `ZooKeeper mode`."""
         return {"zookeeper": "ZooKeeper mode", "migration": "migration mode", "kraft": "KRaft mode"}[self.value]
 
 
@@ -59,14 +63,12 @@ def roles_of(values: Mapping[str, str]) -> frozenset[str]:
 
 
 def mode_of(values: Mapping[str, str]) -> Mode:
-    """The mode in which a broker starts with this file."""
     if roles_of(values):
         return Mode.KRAFT
     return Mode.MIGRATION if has_flag(values) else Mode.ZOOKEEPER
 
 
 def node_mode(values: Mapping[str, str]) -> Mode | ControllerMode:
-    """What any node is by its file."""
     roles = roles_of(values)
     if roles == {"controller"}:
         return ControllerMode.FLAGGED if has_flag(values) else ControllerMode.FINALIZED
@@ -91,7 +93,6 @@ class BrokerPosition:
 
     @property
     def running(self) -> bool:
-        """Is its process known to run?"""
         return bool(self.may_run) and not isinstance(self.process, Stopped)
 
     @property
@@ -140,14 +141,12 @@ class BrokerPosition:
 
 
 def positions(world: World) -> tuple[BrokerPosition, ...]:
-    """Every broker of the inventory, in its order."""
     return tuple(position_of(world, node.id) for node in world.inventory.brokers)
 
 
 def position_of(world: World, broker: int) -> BrokerPosition:
-    """Where this broker is."""
     node = NodeId(broker)
-    file = _file(world, node)
+    file = world.configs if isinstance(world.configs, Unknown) else world.configs.get(node)
     state = Unknown("not looked at") if isinstance(world.services, Unknown) else world.services.get(node)
     mode = _mode_of_file(file, broker)
     entry = None if isinstance(world.kraft, Unknown) else world.kraft.brokers.get(node)
@@ -168,10 +167,6 @@ def position_of(world: World, broker: int) -> BrokerPosition:
     return BrokerPosition(node, mode, unsure, may_run, registered, same_file=same)
 
 
-def _file(world: World, node: NodeId) -> object:
-    return world.configs if isinstance(world.configs, Unknown) else world.configs.get(node)
-
-
 def _mode_of_file(file: object, broker: int) -> Mode | Unknown:
     if isinstance(file, Unknown):
         return Unknown(f"the file of broker {broker} cannot be read: {file.reason}")
@@ -185,7 +180,6 @@ def _mode_of_file(file: object, broker: int) -> Mode | Unknown:
 def _may_run(
     world: World, node: NodeId, file: Mode | Unknown, entry: Registration | None, *, same: bool
 ) -> frozenset[Mode]:
-    """The modes in which a process that lives may run."""
     if same and isinstance(file, Mode):
         return frozenset({file})
     live = _live(entry)
@@ -228,3 +222,47 @@ def _never_with_flag(world: World, node: NodeId) -> bool:
     return all(
         isinstance(entry.meta, MetaProperties) and entry.meta.directory_id is None for entry in disks.directories
     )
+
+
+FLAG: Final = "zookeeper.metadata.migration.enable"
+
+
+def truth(values: Mapping[str, str], name: str, *, default: bool = False) -> bool:
+    """A boolean configuration as Kafka reads it (`ConfigDef.parseType`)."""
+    text = values.get(name, "").strip().lower()
+    return default if not text else text == "true"
+
+
+def has_flag(values: Mapping[str, str]) -> bool:
+    return truth(values, FLAG)
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerFlag:
+    """Whether one controller has the flag, by each source: True, False, or why it is not known."""
+
+    node: int
+    file: bool | NoFile | Unknown
+    path: str
+    answer: bool | Unknown
+    registered: bool | Unknown | None  # None: the metadata does not know it
+
+
+def flag_of(world: World, node: int) -> ControllerFlag:
+    node_id = NodeId(node)
+    unread = Unknown(f"the file of controller {node} was not read")
+    file = world.configs if isinstance(world.configs, Unknown) else world.configs.get(node_id, unread)
+    unasked = Unknown(f"controller {node} was not asked")
+    answer = world.live if isinstance(world.live, Unknown) else world.live.controllers.get(node_id, unasked)
+    entry = world.kraft if isinstance(world.kraft, Unknown) else world.kraft.controllers.get(node_id)
+    return ControllerFlag(
+        node=node,
+        file=has_flag(file.values) if isinstance(file, ConfigFile) else file,
+        path="" if isinstance(file, Unknown) else file.path,
+        answer=answer.migration_flag if isinstance(answer, NodeAnswer) else answer,
+        registered=entry.migration_ready if isinstance(entry, ControllerRegistration) else entry,
+    )
+
+
+def controller_flags(world: World) -> tuple[ControllerFlag, ...]:
+    return tuple(flag_of(world, int(node.id)) for node in world.inventory.controllers)

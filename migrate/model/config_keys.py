@@ -1,7 +1,9 @@
 """Which configuration keys change in which stage, and what becomes of every other: the one table (data alone).
 
 Steps edit by it, checks and the parity matrix judge by it, playbooks are held to it, and docs/configuration.md is
-made of it.  Rows end with why, and where that is known from; each was run on real clusters of Kafka 3.9.2.
+made of it.  Rows: name, four letters, why, source; each was run on real clusters of Kafka 3.9.2.  The letters are for
+a controller's rendered file, a broker's first roll, its second roll and the controllers' finalize: s set, r removed,
+e equal to the brokers', k kept, l left out, x refused.
 """
 
 from __future__ import annotations
@@ -11,14 +13,136 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from migrate.model.config_rows import CONTROLLER_DEFAULTS, OWN, SHARED
+Rows = tuple[tuple[str, str, str, str], ...]
+
+VALIDATE: Final = "KafkaConfig.validateValues"
+KIP_866: Final = "KIP-866"
+SEEN: Final = "seen on 3.9.2"
+QUORUM: Final = "ReplicationControlManager"
+
+OWN: Final[Rows] = (  # what makes a node a member of one world or the other
+    ("process.roles", "sxsk", "decides whether a node is a KRaft one; a combined node cannot be migrated", KIP_866),
+    ("node.id", "sksk", "the broker's old id, or the controller's of the inventory; never renumbered", VALIDATE),
+    ("broker.id", "lkrk", "a broker in migration mode needs it in the file; node.id takes its place", "KAFKA-17543"),
+    ("broker.id.generation.enable", "lkrk", "KRaft generates no ids", "KAFKA-17042; " + VALIDATE),
+    ("reserved.broker.max.id", "lkrk", "bounds generated ids alone", "KAFKA-17042; " + VALIDATE),
+    ("zookeeper.metadata.migration.enable", "ssrr", "the flag; a controller without it finalizes", KIP_866),
+    (
+        "zookeeper.connect",
+        "skrr",
+        "the cluster that is copied, with its chroot; left behind, an authorizer could go on reading it",
+        "KafkaServer.scala; KAFKA-16431",
+    ),
+    ("controller.quorum.voters", "sssk", "the static quorum; the same text on every node", KIP_866),
+    (
+        "controller.quorum.bootstrap.servers",
+        "xxxx",
+        "names a dynamic quorum, which a migration cannot have",
+        "kraft.version 1 is not supported with a migration; " + SEEN,
+    ),
+    ("controller.listener.names", "sssk", "how the quorum is called; with the flag or KRaft only", VALIDATE),
+    ("listeners", "skkk", "a controller has its controller listener alone", VALIDATE),
+    ("advertised.listeners", "lkkk", "a controller is called at its voter's address", VALIDATE),
+    (
+        "listener.security.protocol.map",
+        "sssk",
+        "gets the controller listener; controllers need the brokers' entries, too",
+        "KAFKA-15670; KAFKA-16468",
+    ),
+    ("control.plane.listener.name", "lkrk", "fatal in KRaft mode", "KAFKA-17788; " + VALIDATE),
+    (
+        "inter.broker.protocol.version",
+        "lkrk",
+        "frozen during the migration; in KRaft metadata.version is in its place",
+        "KafkaConfig.scala",
+    ),
+    ("log.dirs", "skkk", "a controller's own metadata directory; a broker's stay as they are", VALIDATE),
+    ("log.dir", "lkkk", "a broker's own directories", VALIDATE),
+    ("metadata.log.dir", "skkk", "a controller's own metadata directory", VALIDATE),
+    ("broker.rack", "lkkk", "a broker's place", "KafkaConfig.scala"),
+    (
+        "authorizer.class.name",
+        "sksk",
+        "StandardAuthorizer in AclAuthorizer's place, which keeps ACLs in ZooKeeper; another class stays a broker's",
+        SEEN,
+    ),
+)
+
+SHARED: Final[Rows] = (  # what controllers must know to call brokers, and to let them in
+    ("inter.broker.listener.name", "ekkk", "where controllers call brokers from the copy on", "KAFKA-15670"),
+    ("security.inter.broker.protocol", "ekkk", "the same, where no name is given", "KAFKA-15670"),
+    ("super.users", "kkkk", "before the copy nobody else is let in; must hold both principals", SEEN),
+    ("allow.everyone.if.no.acl.found", "ekkk", "the authorizer's answer where no ACL speaks", "StandardAuthorizer"),
+    ("principal.builder.class", "ekkk", "who a caller is", "KafkaPrincipalBuilder"),
+    ("password.encoder.secret", "ekkk", "decodes dynamic passwords; without it they are copied encoded", "KAFKA-14801"),
+    ("password.encoder.old.secret", "ekkk", "while the secret is being replaced", "PasswordEncoder"),
+    ("password.encoder.keyfactory.algorithm", "ekkk", "how passwords are encoded", "PasswordEncoder"),
+    ("password.encoder.cipher.algorithm", "ekkk", "how passwords are encoded", "PasswordEncoder"),
+    ("password.encoder.key.length", "ekkk", "how passwords are encoded", "PasswordEncoder"),
+    ("password.encoder.iterations", "ekkk", "how passwords are encoded", "PasswordEncoder"),
+    ("delegation.token.secret.key", "ekkk", "without it copied tokens cannot be published", SEEN),
+    ("delegation.token.master.key", "ekkk", "the older name of it", "KIP-48"),
+    ("delegation.token.max.lifetime.ms", "ekkk", "controllers make the tokens", "DelegationTokenControlManager"),
+    ("delegation.token.expiry.time.ms", "ekkk", "controllers make the tokens", "DelegationTokenControlManager"),
+    (
+        "delegation.token.expiry.check.interval.ms",
+        "ekkk",
+        "controllers expire the tokens",
+        "DelegationTokenControlManager",
+    ),
+    ("connections.max.reauth.ms", "kkkk", "how long a SASL session holds", "KIP-368"),
+    ("sasl.*", "kkkk", "how controllers call brokers and are called", SEEN),
+    ("ssl.*", "kkkk", "stores and protocols; a host's own certificate comes by an override", SEEN),
+    ("listener.name.*", "kkkk", "to controllers: those of the brokers' listener and of their own alone", SEEN),
+    ("zookeeper.set.acl", "ekrr", "without it what controllers create is writable by everybody", SEEN),
+    ("zookeeper.ssl.*", "kkrr", "how ZooKeeper is called", "KIP-515"),
+    ("zookeeper.clientCnxnSocket", "ekrr", "without it zookeeper.ssl.* does not connect", "KIP-515"),
+    ("zookeeper.session.timeout.ms", "kkrr", "how ZooKeeper is called", "KafkaConfig.scala"),
+    ("zookeeper.connection.timeout.ms", "kkrr", "how ZooKeeper is called", "KafkaConfig.scala"),
+    ("zookeeper.max.in.flight.requests", "kkrr", "how fast the copy reads", "ZkMigrationClient"),
+    ("zookeeper.*", "lkrr", "a KRaft node has nothing of ZooKeeper", "KAFKA-16431"),
+    ("config.providers", "kkkk", "values as ${provider:...} are resolved on the node", "KIP-297"),
+    ("config.providers.*", "kkkk", "their settings", "KIP-297"),
+)
+
+CONTROLLER_DEFAULTS: Final[Rows] = (  # what controllers decide from the copy on, by their own files
+    ("default.replication.factor", "ekkk", "of new topics", QUORUM),
+    ("num.partitions", "ekkk", "of new topics", QUORUM),
+    ("min.insync.replicas", "ekkk", "what a topic without its own has", "ConfigurationControlManager"),
+    ("unclean.leader.election.enable", "ekkk", "what a topic without its own has", QUORUM),
+    ("auto.create.topics.enable", "ekkk", "told alike by every node", "KafkaConfig.scala"),
+    ("delete.topic.enable", "ekkk", "controllers delete topics", "ControllerApis.scala"),
+    ("create.topic.policy.class.name", "ekkk", "controllers judge new topics; the class must be there", "KIP-108"),
+    ("alter.config.policy.class.name", "ekkk", "controllers judge changes; they see another map", "KAFKA-19026"),
+    ("auto.leader.rebalance.enable", "ekkk", "controllers move leaders", QUORUM),
+    ("leader.imbalance.check.interval.seconds", "ekkk", "controllers move leaders", QUORUM),
+    ("leader.imbalance.per.broker.percentage", "ekkk", "told alike by every node", QUORUM),
+    ("broker.session.timeout.ms", "ekkk", "when a silent broker is fenced", "BrokerHeartbeatManager"),
+    ("broker.heartbeat.interval.ms", "ekkk", "must fit the session's timeout", "BrokerLifecycleManager"),
+    ("message.max.bytes", "ekkk", "what a topic without its own has", "ServerTopicConfigSynonyms"),
+    ("compression.type", "ekkk", "what a topic without its own has", "ServerTopicConfigSynonyms"),
+    ("log.cleanup.policy", "ekkk", "what a topic without its own has", "ServerTopicConfigSynonyms"),
+    ("log.retention.ms", "ekkk", "what a topic without its own has", "ServerTopicConfigSynonyms"),
+    ("log.retention.minutes", "ekkk", "what a topic without its own has", "ServerTopicConfigSynonyms"),
+    ("log.retention.hours", "ekkk", "what a topic without its own has", "ServerTopicConfigSynonyms"),
+    ("log.retention.bytes", "ekkk", "what a topic without its own has", "ServerTopicConfigSynonyms"),
+    ("log.segment.bytes", "ekkk", "what a topic without its own has", "ServerTopicConfigSynonyms"),
+    ("offsets.topic.replication.factor", "ekkk", "told alike by every node", "KafkaConfig.scala"),
+    ("offsets.topic.num.partitions", "ekkk", "told alike by every node", "KafkaConfig.scala"),
+    ("transaction.state.log.replication.factor", "ekkk", "told alike by every node", "KafkaConfig.scala"),
+    ("transaction.state.log.min.isr", "ekkk", "told alike by every node", "KafkaConfig.scala"),
+    ("transaction.state.log.num.partitions", "ekkk", "told alike by every node", "KafkaConfig.scala"),
+    ("controller.quorum.*", "kkkk", "timeouts of the quorum", "KIP-595"),
+    ("metadata.*", "kkkk", "the metadata log's own segments and snapshots", "KIP-630"),
+    ("num.network.threads", "kkkk", "a controller's own load", "KafkaConfig.scala"),
+    ("num.io.threads", "kkkk", "a controller's own load", "KafkaConfig.scala"),
+)
+
 
 ANY: Final = ".*"  # a row's name that ends so is about every key that begins with the rest
 
 
 class Moment(StrEnum):
-    """When a file is written."""
-
     RENDERED = "controllers, rendered"
     FIRST_ROLL = "brokers, to migration mode"
     SECOND_ROLL = "brokers, to KRaft mode"
@@ -49,7 +173,6 @@ class KeyRow:
     source: str
 
     def at(self, moment: Moment) -> Fate:
-        """What becomes of it then."""
         match moment:
             case Moment.RENDERED:
                 return self.rendered
@@ -61,7 +184,6 @@ class KeyRow:
                 return self.finalize
 
     def covers(self, key: str) -> bool:
-        """Is it about that key?"""
         return key.startswith(self.name[:-1]) if self.name.endswith(ANY) else key == self.name
 
 
@@ -92,7 +214,6 @@ def fate(key: str, moment: Moment) -> Fate:
 
 
 def removed(keys: Iterable[str], moment: Moment) -> list[str]:
-    """Those that are taken out then."""
     return [key for key in keys if fate(key, moment) is Fate.REMOVED]
 
 

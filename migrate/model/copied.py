@@ -48,15 +48,12 @@ class CopyEnd:
 
 @dataclass(frozen=True, slots=True)
 class KeptTree:
-    """A backup of ZooKeeper that a run took before the last broker of the first roll was restarted.
-
-    `concluded` is the event of a run that held this look against the copy and found nothing lost; None: none did.
-    """
+    """A backup of ZooKeeper that a run took before the last broker of the first roll was restarted."""
 
     path: str
     sha256: str
     run: str
-    concluded: Mapping[str, object] | None = None
+    concluded: Mapping[str, object] | None = None  # event of a run that found nothing lost by it
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +219,6 @@ def _explained(row: Difference, gone: frozenset[str], deleting: frozenset[str]) 
 
 
 def names_of(rows: tuple[Difference, ...], most: int = 5) -> str:
-    """The objects of the rows, each once, with the fields that are lacking."""
     fields: dict[tuple[str, str], list[str]] = {}
     for row in rows:
         fields.setdefault((row.kind, row.key), []).append(row.field)
@@ -236,6 +232,5 @@ def names_of(rows: tuple[Difference, ...], most: int = 5) -> str:
 
 
 def by_rule(rows: tuple[Difference, ...]) -> dict[str, tuple[Difference, ...]]:
-    """The rows by the rule that explains them."""
     rules = Counter(row.rule for row in rows)
     return {rule: tuple(row for row in rows if row.rule == rule) for rule in sorted(rules)}

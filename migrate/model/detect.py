@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
-from migrate.model.broker_modes import positions
-from migrate.model.flag import controller_flags
+from migrate.model.broker_modes import controller_flags, positions
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.views import ControllerZnode, KraftView, MigrationZnode, NullZnode, ZookeeperView
@@ -27,7 +26,6 @@ class Detected:
 
     @property
     def words(self) -> str:
-        """The place in words, as every command names it: `hybrid, kraft-mode half done`."""
         return self.stage.label if self.half is None else f"{self.stage.label}, {self.half.label} half done"
 
 

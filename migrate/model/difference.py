@@ -1,4 +1,4 @@
-"""Differences between ZooKeeper and KRaft, field by field, with their class."""
+"""Differences between ZooKeeper and KRaft, field by field, with their class; and where they are computed."""
 
 from __future__ import annotations
 
@@ -30,10 +30,7 @@ EXCUSED: Final = BY_RULE | {DifferenceClass.ACCEPTED}
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One field of one key.  Values are text, None where that side has none; secrets are digests.
-
-    `zookeeper_where` and `kraft_where` say where each value was read: a znode, a metadata offset.
-    """
+    """One field of one key.  Values are text, None where that side has none; secrets are digests."""
 
     kind: str
     key: str
@@ -42,8 +39,8 @@ class Difference:
     zookeeper: str | None
     kraft: str | None
     rule: str = ""
-    zookeeper_where: str = ""
-    kraft_where: str = ""
+    zookeeper_where: str = ""  # where it was read: a znode
+    kraft_where: str = ""  # a metadata offset
 
     @property
     def side(self) -> DifferenceClass:
@@ -64,7 +61,6 @@ class DifferenceName:
 
     @classmethod
     def of(cls, row: Difference) -> DifferenceName:
-        """The name of that row."""
         return cls(row.kind, row.key, row.field, row.side.value)
 
     def __str__(self) -> str:
@@ -83,8 +79,6 @@ def names_from_text(text: str) -> frozenset[DifferenceName]:
 
 
 class IdleReason(StrEnum):
-    """Why an acceptance excuses nothing."""
-
     UNUSED = "unused"
     EXPIRED = "expired"
 
@@ -118,7 +112,6 @@ class DiffReport:
 
     @property
     def unexcused(self) -> tuple[Difference, ...]:
-        """Differences that no rule and no acceptance covers."""
         return self._outside(EXCUSED)
 
     @property
@@ -147,3 +140,23 @@ class DiffReport:
 def current(accepted: Iterable[AcceptedDifference], today: date) -> tuple[AcceptedDifference, ...]:
     """Acceptances that still hold: from the day of `expires` on they count as differences again."""
     return tuple(entry for entry in accepted if today < date.fromisoformat(entry.expires))
+
+
+LOCAL: Final = "local[2]"
+
+
+@dataclass(frozen=True, slots=True)
+class SparkWhere:
+    """The master in Spark's own words, and settings that win over ours."""
+
+    master: str = LOCAL  # local[2], spark://host:7077, yarn, k8s://..., sc://host:15002
+    conf: Mapping[str, str] = field(default_factory=dict)  # they stand on a command line: no secrets
+
+    @property
+    def is_local(self) -> bool:
+        return self.master.startswith("local")
+
+    @property
+    def is_connect(self) -> bool:
+        """Does another process hold the driver, a Spark Connect server?"""
+        return self.master.startswith("sc://")

@@ -1,10 +1,13 @@
-"""What to do about a log directory that is not as it should be: with the old disk, and with a new one.  Pure.
+"""What to do about a log directory, or a replica's row in the ledger, that is not as it should be.  Pure.
 
 Which file a new disk needs depends on the stage: in ZooKeeper and in migration mode the broker writes it itself, in
 KRaft mode it must be there before the start; before finalize it must have version 0, because a plain ZooKeeper-mode
 broker, the end of a rollback, starts on no other (KAFKA-20762).  Every command is for a shell on the broker's host.
 Where the inventory names the broker's unit, root or a login user with sudo types it as it is printed, and it runs as
 the unit's own user: a file of root's among the broker's would stop it.  Elsewhere that user types it.
+
+A wrong value in the metadata does not show in the ISR: AlterPartition does not look at directories, so that a follower
+with a foreign directory is back in a full ISR within 0.3 s.
 """
 
 from __future__ import annotations
@@ -26,15 +29,27 @@ from migrate.model.disk_trouble import (
     sick_directories,
     strange_folders,
 )
+from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode, ControllerNode
+from migrate.model.ledger import LedgerRow, ReplicaState
 from migrate.model.new_directories import RELEASES
 from migrate.model.outcome import Unknown
-from migrate.model.views import KraftView, MetaBroken, MetaProperties, Running, Stopped
+from migrate.model.views import (
+    BrokerDisks,
+    KraftView,
+    LogDirAnswer,
+    MetaBroken,
+    MetaProperties,
+    Registration,
+    Running,
+    Stopped,
+)
+from migrate.model.words import plural
 from migrate.model.world import World
 
-FETCHED: Final = "it fetches its replicas there anew, those without another replica are lost"
+FETCHED: Final = "it fetches its replicas again, those without another replica are lost"
 ELECT: Final = "what stays without a leader: `directories rescue`"
-NEW_ID: Final = f"it gives the directory another id, and reports its replicas anew; {ELECT}"
+NEW_ID: Final = f"it gives the directory another id, and reports its replicas again; {ELECT}"
 AN_OLDER_ONE: Final = "is it an older disk? Take it out again: the copies on the others are the newer ones"
 KEPT: Final = (
     "the old disk's copies stay and catch up; the others get names that end in -stray, with what partitions without "
@@ -50,11 +65,7 @@ NO_LOST_FOUND: Final = "without ext4's lost+found, on which Kafka does not start
 
 @dataclass(frozen=True, slots=True)
 class DiskTrouble:
-    """One directory: what is wrong, what that does in this mode, and what to do, a sentence an entry.
-
-    `command` is the one that stands in `do` between backquotes: what gives the disk its meta.properties, "" where the
-    broker writes that file itself or where it is there.
-    """
+    """One directory: what is wrong, what that does in this mode, and what to do, a sentence an entry."""
 
     broker: int
     path: str
@@ -62,11 +73,10 @@ class DiskTrouble:
     what: str
     effect: str
     do: tuple[str, ...]
-    command: str = ""
+    command: str = ""  # of `do`: what gives the disk its meta.properties; "" where it has one or the broker writes it
 
 
 def disk_troubles(world: World) -> Iterator[DiskTrouble]:
-    """Every directory of a broker or a controller that is not as it should be, in the inventory's order."""
     nodes = {int(node.id): node for node in world.inventory.nodes}
     home = world.inventory.executor_options.get("kafka_home", "")
     level = world.kraft.features.get("metadata.version", 0) if isinstance(world.kraft, KraftView) else 0
@@ -76,7 +86,6 @@ def disk_troubles(world: World) -> Iterator[DiskTrouble]:
 
 
 def cluster_of(world: World) -> str:
-    """The cluster's id as the metadata, ZooKeeper or the inventory has it."""
     if isinstance(world.kraft, KraftView) and world.kraft.cluster_id:
         return world.kraft.cluster_id
     if not isinstance(world.zookeeper, Unknown):
@@ -105,15 +114,12 @@ class _Host:
         return f"S{self.process('stop')[1:]}"
 
     def as_broker(self, command: str) -> str:
-        """The command as the user that runs the broker."""
         return f"sudo -u {self._user} sh -c {shlex.quote(command)}" if self.node.unit else command
 
     def as_root(self, command: str) -> str:
-        """The command as root."""
         return f"sudo {command}" if self.node.unit else command
 
     def shell(self, command: str) -> str:
-        """The command in a sentence: on which host."""
         return f"on {self.node.host}: `{command}`" if self.node.unit else f"`{command}`"
 
     def without_lost_found(self, path: str) -> str:
@@ -131,7 +137,6 @@ class _Host:
 
     @property
     def storage_tool(self) -> str:
-        """Kafka's own."""
         return shlex.quote(f"{self.kafka_home}/bin/kafka-storage.sh") if self.kafka_home else "kafka-storage"
 
     @property
@@ -140,7 +145,6 @@ class _Host:
 
 
 def _remedy(sick: Sick, host: _Host, cluster: str) -> tuple[tuple[str, ...], str]:
-    """The sentences, and the command in them."""
     start = _start(sick, host)
     if sick.mode is None:
         sentence, command = _new_metadata(sick, host, cluster)
@@ -161,10 +165,13 @@ def _remedy(sick: Sick, host: _Host, cluster: str) -> tuple[tuple[str, ...], str
                 stop = host.stop_first
                 return (f"{stop} first: {host.shell(command)}, then {host.process('start')}: {KEPT}",), command
             command = host.as_broker(command)
-            after = "it goes on where it was" if sick.lost_id or sick.mode in STORED_IN_ZOOKEEPER else NEW_ID
+            after = "it continues where it was" if sick.lost_id or sick.mode in STORED_IN_ZOOKEEPER else NEW_ID
             return (f"its replicas are still there: {host.shell(command)}, then {start}: {after}",), command
         case Wrong.VERSION_1:
-            command = host.as_broker(_as_version_0(sick, cluster))
+            meta, directory = sick.directory.meta, sick.directory
+            assert isinstance(meta, MetaProperties)
+            same = version_0(sick.broker, meta.cluster_id or cluster, str(directory.id or ""))
+            command = host.as_broker(_printf(directory.path, same))
             runs = f"broker {sick.broker} runs, and reads it at its next start only"
             after = runs if isinstance(sick.state, Running) else start
             return (f"{host.shell(command)}: the same ids as version 0; then {after}",), command
@@ -203,7 +210,7 @@ def _back_in_place(sick: Sick, host: _Host) -> str:
     """
     start = host.process("start") if isinstance(sick.state, Running | Stopped) else _start(sick, host)
     stop = f"{host.stop_first} first, then put" if isinstance(sick.state, Running) else "Put"
-    return f"{stop} the old disk back and mount it, and {start}: it goes on where it was"
+    return f"{stop} the old disk back and mount it, and {start}: it continues where it was"
 
 
 def _old_disk(sick: Sick, host: _Host) -> str:
@@ -231,11 +238,11 @@ def _old_disk(sick: Sick, host: _Host) -> str:
             f"the host's log says why it became read-only (`journalctl -k`): after an I/O error {first}unmount it, "
             f"check it (fsck, xfs_repair) and mount it again, for Linux refuses `{again}` then; where fsck made a "
             f"lost+found, Kafka does not start on it: {host.without_lost_found(sick.directory.path)}; writable again, "
-            f"{host.process('start') if busy else start}: it goes on where it was"
+            f"{host.process('start') if busy else start}: it continues where it was"
         )
     if os.strerror(errno.EACCES) in problem:
         return f"is it mounted? The broker's user has no right to that folder: with the old disk mounted there, {start}"
-    return f"with the old disk back and mounted, {start}: it goes on where it was"
+    return f"with the old disk back and mounted, {start}: it continues where it was"
 
 
 def _mount_point(sick: Sick) -> str:
@@ -255,7 +262,6 @@ def _room(sick: Sick) -> str:
 
 
 def _new_disk(sick: Sick, host: _Host, cluster: str) -> tuple[str, str]:
-    """How a new, empty disk is made known: which file, of which version, written by whom."""
     path, start = sick.directory.path, _start(sick, host)
     new = f"with a new disk mounted at {point}" if (point := _mount_point(sick)) else "with a new disk"
     there = f"mountpoint -q {shlex.quote(point)} && " if point else ""  # else it is written into the folder under it
@@ -307,7 +313,7 @@ def _written_anew(sick: Sick, cluster: str) -> str:
     It stays on its disk, where the broker's user may write; a folder of that name goes beside the log directory: Kafka
     starts on no folder that it cannot name.
 
-    With the directory.id where it is proven; a broker gives a file without one another, and reports its replicas anew.
+    With the directory.id where it is proven; a broker gives a file without one another, and reports its replicas again.
     """
     path = sick.directory.path
     meta = sick.directory.meta
@@ -315,14 +321,6 @@ def _written_anew(sick: Sick, cluster: str) -> str:
     name = f"{path}{'.' if folder else '/'}meta.properties.broken"
     aside = f"mv {shlex.quote(path + '/meta.properties')} {shlex.quote(name)}"
     return f"{aside} && {_printf(path, version_0(sick.broker, cluster, sick.lost_id))}"
-
-
-def _as_version_0(sick: Sick, cluster: str) -> str:
-    meta = sick.directory.meta
-    assert isinstance(meta, MetaProperties)
-    return _printf(
-        sick.directory.path, version_0(sick.broker, meta.cluster_id or cluster, str(sick.directory.id or ""))
-    )
 
 
 def _one_copy(sick: Sick) -> str:
@@ -337,3 +335,113 @@ def _one_copy(sick: Sick) -> str:
         f"u=$(tr -d - < /proc/sys/kernel/random/uuid); for d in {others}; do for r in {path}/*-[0-9]*/; do {each}; "
         "done; done"
     )
+
+
+RESCUE = "`directories rescue`"
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """What to do, in words; `send` is the directory id that belongs into the metadata, "" where none is proven."""
+
+    words: str
+    send: str = ""
+
+
+def remedy_of(row: LedgerRow, world: World) -> Remedy | None:
+    """What to do about a row; None for a VERIFIED one."""
+    registration = None if isinstance(world.kraft, Unknown) else world.kraft.brokers.get(NodeId(row.broker))
+    match row.state:
+        case ReplicaState.VERIFIED:
+            return None
+        case ReplicaState.UNKNOWN:
+            return Remedy("make what the reason names visible, and look again; until then nothing is known of it")
+        case ReplicaState.TWO_COPIES:
+            return Remedy(
+                "a broker refuses to start on two copies: stop it, find out which one it used (the newer segments), "
+                "move the other out of log.dirs, start it"
+            )
+        case ReplicaState.NOT_ON_DISK:
+            return _not_on_disk(row, world)
+        case ReplicaState.NOT_REGISTERED:
+            return Remedy(
+                "the broker runs without that directory, or has another id in its registration: restart it with all "
+                f"its disks whole, it registers again; until then see {RESCUE}"
+            )
+        case ReplicaState.MOVING:
+            return Remedy("a move between directories is in progress: wait for its end before the broker is restarted")
+        case ReplicaState.MIGRATING | ReplicaState.UNASSIGNED:
+            return _not_reported(row, registration)
+        case ReplicaState.LOST | ReplicaState.MISMATCH:
+            return _wrong(row, registration)
+
+
+def _not_on_disk(row: LedgerRow, world: World) -> Remedy:
+    said = (
+        Unknown("it was not asked") if isinstance(world.live, Unknown) else world.live.log_dirs.get(NodeId(row.broker))
+    )
+    if isinstance(said, tuple) and any(answer.error for answer in said):
+        return Remedy(f"a directory of broker {row.broker} is dead, the replica may lie there: see {RESCUE}")
+    return Remedy("it is being created, or its disk is gone: look again; if it stays, look at the broker's log")
+
+
+def _not_reported(row: LedgerRow, registration: Registration | None) -> Remedy:
+    """The disk is well: the broker reports it by itself once it is in KRaft mode."""
+    if registration is None:
+        return Remedy("the broker is not registered: it reports its directories when it is")
+    if row.on_disk not in registration.log_dirs:
+        return Remedy("its directory is not registered: restart the broker with all its disks whole")
+    send = f"`directories assign {row.broker}` sends the directory on disk"
+    if registration.migrating:
+        return Remedy(f"as it must be before the broker's restart into KRaft mode; {send} earlier", row.on_disk)
+    return Remedy(f"the broker reports it within a second: if not, look at its log; {send}", row.on_disk)
+
+
+def _wrong(row: LedgerRow, registration: Registration | None) -> Remedy:
+    if registration is None:
+        return Remedy("the broker is not registered with log directories: start it in migration mode")
+    if row.in_metadata == row.on_disk:
+        return Remedy(
+            "the two replica lists do not both name this broker: a reassignment is in progress, or they differ"
+        )
+    if row.on_disk not in registration.log_dirs:
+        return Remedy("its directory is not registered: restart the broker with all its disks whole")
+    by_itself = "a broker in migration mode never corrects it" if registration.migrating else "look again in a second"
+    return Remedy(
+        f"its disk fails without a failover, whatever the ISR says; {by_itself}: {RESCUE} sends the one on disk",
+        row.on_disk,
+    )
+
+
+# -- DescribeLogDirs against the disks ---------------------------------------------------------------------------
+def told_otherwise(world: World) -> Iterator[str]:
+    """Where a broker's own answer differs from what lies on its disks; and whom nobody could ask."""
+    if isinstance(world.disks, Unknown) or isinstance(world.live, Unknown):
+        return
+    for node in world.inventory.brokers:
+        disks = world.disks.get(node.id, Unknown("its disks were not looked at"))
+        said = world.live.log_dirs.get(node.id, Unknown("it was not asked"))
+        if isinstance(said, Unknown):
+            yield f"broker {int(node.id)} does not tell its log directories: {said.reason}"
+        elif not isinstance(disks, Unknown):
+            yield from _broker_told(int(node.id), disks, {answer.path: answer for answer in said})
+
+
+def _broker_told(broker: int, disks: BrokerDisks, said: dict[str, LogDirAnswer]) -> Iterator[str]:
+    for directory in disks.directories:
+        answer = said.pop(directory.path, None)
+        where = f"{directory.path} of broker {broker}"
+        if answer is None:
+            yield f"{where} is in its file, and the broker does not know it: it was started with another file"
+        elif answer.error and directory.healthy:
+            yield f"{where} is offline to the broker (error {answer.error}) and healthy on the disk: restart the broker"
+        elif answer.error:
+            yield f"{where} is dead: offline to the broker (error {answer.error}), {directory.problem or 'not healthy'}"
+        elif directory.problem:
+            yield f"{where} is broken ({directory.problem}), and the broker has not noticed yet"
+        else:
+            here = sum(kind == "current" for kind in directory.replicas.kind)
+            if here != answer.replicas:
+                yield f"{where} holds {plural(here, 'replica')}, the broker tells of {answer.replicas}"
+    for path in said:
+        yield f"{path} is a directory of broker {broker}, and not in its file"

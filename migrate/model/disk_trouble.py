@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from os.path import normpath
 from typing import Final
 
@@ -26,7 +27,6 @@ from migrate.model.views import (
     ConfigFile,
     Directory,
     KraftView,
-    LogDirAnswer,
     MetaBroken,
     MetaMissing,
     NoFile,
@@ -52,14 +52,12 @@ CONTROLLER: Final = "controller"  # in the place of a broker's mode
 
 
 class Wrong(StrEnum):
-    """What can be wrong with a directory."""
-
     BROKEN = "broken"  # it cannot be read, written, or reached
     NO_IDENTITY = "no identity"  # it is well, and has no meta.properties
     BAD_IDENTITY = "bad identity"  # its meta.properties cannot be trusted
     VERSION_1 = "version 1"  # as kafka-storage format writes it, where version 0 is needed
     OTHER_DISK = "other disk"  # another directory.id than the broker registered
-    TWICE = "twice"  # the old disk is back, and its replicas were made anew on others meanwhile
+    TWICE = "twice"  # the old disk is back, and its replicas were created again on others meanwhile
     STRANGE = "strange folder"  # a folder that Kafka cannot name: it does not start
     OFFLINE = "offline"  # whole on the disk; the broker gave it up before
 
@@ -83,7 +81,6 @@ class Sick:
 
     @property
     def node(self) -> str:
-        """Whose it is."""
         return f"{CONTROLLER if self.mode is None else 'broker'} {self.broker}"
 
     @property
@@ -95,7 +92,6 @@ class Sick:
 
 
 def sick_directories(world: World) -> Iterator[Sick]:
-    """Every directory of a broker or a controller that is not as it should be, in the inventory's order."""
     if isinstance(world.disks, Unknown) or isinstance(world.configs, Unknown):
         return
     yield from _of_controllers(world, world.disks, world.configs)
@@ -104,37 +100,41 @@ def sick_directories(world: World) -> Iterator[Sick]:
         disks, file = world.disks.get(node.id), world.configs.get(node.id)
         if disks is None or isinstance(disks, Unknown) or not isinstance(file, ConfigFile):
             continue
-        mode, registered = _mode(world, node.id, file), _registered(world, node.id)
-        for directory in _used(disks, mode):
-            answer = _answer(world, node.id, directory.path)
-            known = frozenset() if directory is disks.metadata_directory else registered
-            offline = answer is not None and bool(answer.error)
-            instead = offline and (bool(_twice(disks, directory)) or _instead(world, int(node.id), disks, known))
+        now = position_of(world, node.id).now
+        mode = mode_of(file.values) if isinstance(now, Unknown) else now
+        entry = None if isinstance(world.kraft, Unknown) else world.kraft.brokers.get(node.id)
+        registered = frozenset() if entry is None else frozenset(entry.log_dirs)
+        placed = partial(_placed, world, int(node.id))
+        said = None if isinstance(world.live, Unknown) else world.live.log_dirs.get(node.id)
+        errors = {answer.path for answer in said if answer.error} if isinstance(said, tuple) else set()
+        metadata = file.values.get("metadata.log.dir", "").strip() or disks.directories[0].path
+        apart = None if mode is Mode.ZOOKEEPER else disks.metadata_directory  # ZooKeeper mode does not use it
+        for directory in disks.directories if apart is None else (*disks.directories, apart):
+            is_apart = directory is disks.metadata_directory
+            offline = directory.path in errors
+            known = frozenset() if is_apart else registered
+            instead = offline and (bool(_twice(disks, directory)) or _instead(disks, known, placed))
             found = _wrong(directory, mode, known, offline=offline, instead=instead)
-            if found is not None:
-                twice = _copies(world, int(node.id), disks, directory, found[0], mode)
-                if twice and found[0] is Wrong.OTHER_DISK:
-                    found = (
-                        Wrong.TWICE,
-                        f"its replicas lie in {', '.join(twice)} as well, and the broker did not register it",
-                    )
-                holds = mode is not Mode.ZOOKEEPER and _holds_metadata(file, disks, directory)
-                torn = found[0] is Wrong.BAD_IDENTITY and directory is not disks.metadata_directory
-                lost = _lost_id(world, node.id, disks, directory, registered) if torn else ""
-                state = _state(world, node.id)
-                yield Sick(
-                    int(node.id),
-                    mode,
-                    file,
-                    directory,
-                    *found,
-                    state,
-                    holds,
-                    lost,
-                    offline,
-                    twice,
-                    over and mode is Mode.KRAFT,
-                )
+            if found is None:
+                continue
+            twice = _copies(disks, directory, placed, found[0], mode)
+            if twice and found[0] is Wrong.OTHER_DISK:
+                told = f"its replicas lie in {', '.join(twice)} as well, and the broker did not register it"
+                found = (Wrong.TWICE, told)
+            torn = found[0] is Wrong.BAD_IDENTITY and not is_apart
+            yield Sick(
+                int(node.id),
+                mode,
+                file,
+                directory,
+                *found,
+                _state(world, node.id),
+                holds_metadata=mode is not Mode.ZOOKEEPER and normpath(metadata) == normpath(directory.path),
+                lost_id=_lost_id(disks, directory, registered, placed) if torn else "",
+                offline=offline,
+                twice=twice,
+                finalized=over and mode is Mode.KRAFT,
+            )
 
 
 def _of_controllers(world: World, disks: Disks, configs: Configs) -> Iterator[Sick]:
@@ -153,26 +153,31 @@ def _of_controllers(world: World, disks: Disks, configs: Configs) -> Iterator[Si
             yield Sick(int(node.id), None, file, directory, *found, state, holds_metadata=True)
 
 
-def _used(disks: BrokerDisks, mode: Mode | None) -> tuple[Directory, ...]:
-    """What the broker uses in that mode: in ZooKeeper mode no metadata.log.dir."""
-    apart = None if mode is Mode.ZOOKEEPER else disks.metadata_directory
-    return disks.directories if apart is None else (*disks.directories, apart)
+Placed = Callable[[], Mapping[tuple[str, int], str]]  # asked only where something is wrong: it reads all partitions
 
 
-def _mode(world: World, broker: NodeId, file: ConfigFile) -> Mode:
-    """What its process runs, by its file where that is not known."""
-    now = position_of(world, broker).now
-    return mode_of(file.values) if isinstance(now, Unknown) else now
+def _placed(world: World, broker: int) -> Mapping[tuple[str, int], str]:
+    """The directories in which the metadata places the broker's replicas; "" where it names none."""
+    if isinstance(world.kraft, Unknown):
+        return {}
+    rows = world.kraft.partitions
+    return {
+        (rows.topic[index], rows.partition[index]): rows.directory_of(index, rows.replicas[index].index(broker))
+        for index in rows.rows_of(broker)
+    }
 
 
 def _copies(
-    world: World, broker: int, disks: BrokerDisks, directory: Directory, wrong: Wrong, mode: Mode | None
+    disks: BrokerDisks, directory: Directory, placed: Placed, wrong: Wrong, mode: Mode | None
 ) -> tuple[str, ...]:
-    """The broker's other directories that hold replicas of that one, or what had to be there."""
+    """The broker's other directories that hold replicas of that one, or what had to be there.
+
+    A KRaft broker makes replicas anew where it was started without a disk too early.
+    """
     if wrong in (Wrong.OTHER_DISK, Wrong.BAD_IDENTITY):
         return _twice(disks, directory)
-    if wrong is Wrong.BROKEN and mode not in STORED_IN_ZOOKEEPER:
-        return _made_anew(world, broker, disks, directory)
+    if wrong is Wrong.BROKEN and mode not in STORED_IN_ZOOKEEPER and (away := _away(disks, placed)):
+        return tuple(one.path for one in disks.directories if one is not directory and away & _current(one))
     return ()
 
 
@@ -182,34 +187,18 @@ def _twice(disks: BrokerDisks, directory: Directory) -> tuple[str, ...]:
     return tuple(one.path for one in disks.directories if one is not directory and mine & _current(one))
 
 
-def _away(world: World, broker: int, disks: BrokerDisks) -> dict[tuple[str, int], str]:
-    """Replicas of the broker that the metadata places in a directory which none of its disks is now, with its id."""
-    if isinstance(world.kraft, Unknown):
-        return {}
-    rows, here = world.kraft.partitions, {str(entry.id) for entry in disks.directories} | RESERVED
-    found = {}
-    for index in rows.rows_of(broker):
-        named = rows.directories[index][rows.replicas[index].index(broker)] if rows.directories[index] else ""
-        if named not in here:
-            found[rows.topic[index], rows.partition[index]] = named
-    return found
+def _away(disks: BrokerDisks, placed: Placed) -> set[tuple[str, int]]:
+    """Replicas of the broker that the metadata places in a directory which none of its disks is now."""
+    here = {str(entry.id) for entry in disks.directories} | RESERVED
+    return {replica for replica, named in placed().items() if named not in here}
 
 
-def _instead(world: World, broker: int, disks: BrokerDisks, registered: frozenset[DirectoryId]) -> bool:
+def _instead(disks: BrokerDisks, registered: frozenset[DirectoryId], placed: Placed) -> bool:
     """Is a directory missing that the broker registered, or that has replicas of it?  A new one may be in its place.
 
     A KRaft broker that gave a directory up is no longer registered with it: its replicas are still named there.
     """
-    return not registered <= {entry.id for entry in disks.directories} or bool(_away(world, broker, disks))
-
-
-def _made_anew(world: World, broker: int, disks: BrokerDisks, dead: Directory) -> tuple[str, ...]:
-    """Other directories with replicas which the metadata places in one that none of the broker's disks is now.
-
-    A KRaft broker does that where it was started without a disk too early.
-    """
-    away = _away(world, broker, disks).keys()
-    return tuple(one.path for one in disks.directories if one is not dead and away & _current(one)) if away else ()
+    return not registered <= {entry.id for entry in disks.directories} or bool(_away(disks, placed))
 
 
 def _current(directory: Directory) -> set[tuple[str, int]]:
@@ -218,51 +207,22 @@ def _current(directory: Directory) -> set[tuple[str, int]]:
     return {key for key, kind in found if kind == CURRENT}
 
 
-def _lost_id(
-    world: World, node: NodeId, disks: BrokerDisks, directory: Directory, registered: frozenset[DirectoryId]
-) -> str:
+def _lost_id(disks: BrokerDisks, directory: Directory, registered: frozenset[DirectoryId], placed: Placed) -> str:
     """By the metadata, which names one directory for all replicas that lie there; else by the registration.
 
     A broker that was started without the directory has registered anew, without it.  "" where nothing proves one.
     """
-    here = {entry.id for entry in disks.directories}
-    named = _named_by_metadata(world, int(node), directory)
-    candidates = named or {str(entry) for entry in registered if entry not in here}
+    here = {str(entry.id) for entry in disks.directories if entry.id is not None}
+    known = placed()
+    named = {known[replica] for replica in _current(directory) & known.keys()} - RESERVED
+    candidates = named or set(map(str, registered)) - here
     (found,) = candidates if len(candidates) == 1 else ("",)
-    return "" if found in {str(entry) for entry in here} else found
-
-
-def _named_by_metadata(world: World, broker: int, directory: Directory) -> set[str]:
-    """The directories that the metadata names for this broker's replicas which lie in that one; reserved ids aside."""
-    if isinstance(world.kraft, Unknown):
-        return set()
-    here, found = _current(directory), world.kraft.partitions
-    return {
-        found.directories[index][found.replicas[index].index(broker)]
-        for index in found.rows_of(broker)
-        if (found.topic[index], found.partition[index]) in here and found.directories[index]
-    } - RESERVED
-
-
-def _registered(world: World, node: NodeId) -> frozenset[DirectoryId]:
-    found = None if isinstance(world.kraft, Unknown) else world.kraft.brokers.get(node)
-    return frozenset() if found is None else frozenset(found.log_dirs)
-
-
-def _answer(world: World, node: NodeId, path: str) -> LogDirAnswer | None:
-    said = None if isinstance(world.live, Unknown) else world.live.log_dirs.get(node)
-    return next((one for one in said if one.path == path), None) if isinstance(said, tuple) else None
+    return "" if found in here else found
 
 
 def _state(world: World, node: NodeId) -> ServiceState:
     unseen = Unknown("its process was not looked at")
     return world.services if isinstance(world.services, Unknown) else world.services.get(node, unseen)
-
-
-def _holds_metadata(file: ConfigFile, disks: BrokerDisks, directory: Directory) -> bool:
-    """metadata.log.dir, or the first of log.dirs."""
-    named = file.values.get("metadata.log.dir", "").strip() or disks.directories[0].path
-    return normpath(named) == normpath(directory.path)
 
 
 def _wrong(
@@ -304,11 +264,11 @@ def strange_folders(directory: Directory) -> tuple[str, ...]:
 
 # -- what that does ----------------------------------------------------------------------------------------------
 GOES_ON: Final[Mapping[Mode, str]] = {
-    Mode.ZOOKEEPER: "the broker goes on without it; partitions that it led there have another leader, or none",
+    Mode.ZOOKEEPER: "the broker continues without it; partitions that it led there have another leader, or none",
     Mode.MIGRATION: "a broker in migration mode halts with the first directory that dies under it: one disk is "
-    "one broker. Do not start it before the disk is whole or replaced: it would make the replicas that lay there anew "
-    "on its other disks, those without another replica empty",
-    Mode.KRAFT: "the broker goes on without it, its replicas there are failed over where the metadata knows "
+    "one broker. Do not start it before the disk is whole or replaced: it would recreate its replicas "
+    "on the other disks, those without another replica empty",
+    Mode.KRAFT: "the broker continues without it, its replicas there are failed over where the metadata knows "
     "their directory; for the others see `directories rescue`",
 }
 HALTS: Final = "the broker's copy of the metadata log is there: the broker halts with it, and does not start without it"
@@ -317,18 +277,18 @@ CONTROLLER_HALTS: Final = (
     "long as most of the quorum runs"
 )
 RUNS_WITHOUT: Final = (
-    "it was dead when the broker started: the broker runs without it, did not register it, and has made the replicas "
-    "that lay there anew on its other disks where a KRaft controller leads, those without another replica empty; the "
+    "it was dead when the broker started: the broker runs without it, did not register it, and, where a KRaft "
+    "controller leads, has recreated its replicas on the other disks, those without another replica empty; the "
     "next stages wait"
 )
 TOO_EARLY: Final = (
     "started without it, it holds those replicas back, but not while the metadata calls it the leader of one of them "
     "(after a crash, until the controllers have fenced it: broker.session.timeout.ms, 9 s by default): then it makes "
-    "them anew on its other disks, those without another replica empty"
+    "them again on its other disks, those without another replica empty"
 )
 MADE_ANEW: Final = (
     "replicas that the metadata places there lie in {} as well: the broker was started without the disk before the "
-    "controllers had fenced it, made them anew there, those without another replica empty, and reported none of them"
+    "controllers had fenced it, made them again there, those without another replica empty, and reported none of them"
 )
 NOTICED_LATE: Final = (
     "a running broker works on with the files that it holds open until it misses one by name, at the latest when its "
@@ -337,11 +297,11 @@ NOTICED_LATE: Final = (
 UNNOTICED: Final = "a running broker does not read the file before its next start"
 STOPS_A_START: Final = "a start stops there: 'No `meta.properties` found'"
 TAKEN_FOR_NEW: Final = (
-    "at its next start the broker takes it for a new disk: it fetches its replicas there anew, those without another "
+    "at its next start the broker takes it for a new disk: it fetches its replicas again, those without another "
     "replica are lost"
 )
 ON_THE_FOLDER: Final = (
-    "the broker took the folder under the mount point for a new disk: it fetches its replicas there anew, onto another "
+    "the broker took the folder under the mount point for a new disk: it fetches its replicas again, onto another "
     "file system, and those without another replica are empty; what it wrote there is hidden once the disk is mounted"
 )
 FAILED_AT_START: Final = "a broker that starts counts it as failed, or gives it a new directory.id"

@@ -2,7 +2,8 @@
 
 Rows are seeded from ZooKeeper's replica lists, after finalize from the metadata's own.  After the copy, replicas that
 the metadata alone names have a row too: KIP-858 promises something about *every* replica of a broker, and one that
-ZooKeeper does not list is still the broker's.  `migrate.diff.ledger` computes the same in Spark.
+ZooKeeper does not list is still the broker's.  `migrate.diff.ledger` computes the same in Spark.  Where the
+cluster stands in the copy is decided here, too.
 """
 
 from __future__ import annotations
@@ -11,11 +12,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from migrate.model.columns import UNREADABLE_TOPIC_ID, PartitionColumns
+from migrate.model.columns import UNREADABLE_TOPIC_ID, PartitionColumns, unswept
 from migrate.model.ids import NodeId
 from migrate.model.ledger import Ledger, LedgerRow, ReplicaFacts, row
+from migrate.model.new_directories import alone
 from migrate.model.outcome import Unknown
-from migrate.model.views import BrokerDisks, KraftView, ZookeeperView, whole_or_unknown
+from migrate.model.stage import ZkMigrationState
+from migrate.model.views import BrokerDisks, KraftView, NoZnode, ZookeeperView, whole_or_unknown
+from migrate.model.world import World
 
 DisksByBroker = Mapping[NodeId, BrokerDisks | Unknown]
 
@@ -84,7 +88,10 @@ def gather(
             future=here.future,
             registered=broker.registered,
             in_metadata=(seed.in_metadata or "") if metadata_speaks else None,
-            unknown=missing or broker.unknown or _row_unknown(seed, here),
+            unknown=missing
+            or broker.unknown
+            or ("" if seed.topic_id else "zookeeper: the topic has no topic_id")
+            or ("disks: a partition.metadata cannot be read" if here.unreadable else ""),
             listed=(finalized or seed.in_zookeeper) and (not metadata_speaks or seed.in_metadata is not None),
         )
 
@@ -154,15 +161,6 @@ def _of_broker(broker: int, kraft: KraftView | Unknown, disks: DisksByBroker | U
     return OfBroker(_folders(found), registered, f"disks: {found.unproven}" if found.unproven else "")
 
 
-def _row_unknown(seed: Seed, here: Folders) -> str:
-    """Why this row alone is unknown, "" for not at all."""
-    if not seed.topic_id:
-        return "zookeeper: the topic has no topic_id"
-    if here.unreadable:
-        return "disks: a partition.metadata cannot be read"
-    return ""
-
-
 def _folders(disks: BrokerDisks) -> dict[tuple[str, int], Folders]:
     """Replica folders of a broker by (topic, partition).  A broken directory's copies are no copies."""
     found: dict[tuple[str, int], Folders] = {}
@@ -220,10 +218,31 @@ def _replicas(partitions: PartitionColumns) -> Iterator[tuple[str, str, int, int
 
 def _directories(partitions: PartitionColumns) -> dict[tuple[str, int, int], str]:
     """(topic id, partition, broker) -> the directory that the metadata names, "" where its list is too short."""
-    found: dict[tuple[str, int, int], str] = {}
-    for topic_id, partition, replicas, directories in zip(
-        partitions.topic_id, partitions.partition, partitions.replicas, partitions.directories, strict=True
-    ):
-        for index, broker in enumerate(replicas):
-            found[topic_id, partition, broker] = directories[index] if index < len(directories) else ""
-    return found
+    rows = enumerate(zip(partitions.topic_id, partitions.partition, partitions.replicas, strict=True))
+    return {
+        (topic_id, partition, broker): partitions.directory_of(index, place)
+        for index, (topic_id, partition, replicas) in rows
+        for place, broker in enumerate(replicas)
+    }
+
+
+def migration_state(world: World) -> tuple[bool, bool]:
+    """(after the copy, finalized), as the committed metadata says.
+
+    Where the metadata cannot be read, only a ZooKeeper without /migration proves that nothing was copied; everything
+    else counts as after the copy, so that rows which need the metadata become UNKNOWN and not MIGRATING.
+    """
+    if isinstance(world.kraft, Unknown):
+        untouched = not isinstance(world.zookeeper, Unknown) and isinstance(world.zookeeper.migration, NoZnode)
+        return not untouched, False
+    state = world.kraft.migration_state
+    finalized = alone(world.kraft, world.inventory.zookeeper)
+    return finalized or state is ZkMigrationState.MIGRATION, finalized
+
+
+def pure_ledger(world: World) -> Ledger | Unknown:
+    after_copy, finalized = migration_state(world)
+    if isinstance(world.zookeeper, Unknown) and not finalized:
+        return Unknown(f"the ledger is seeded from ZooKeeper: {world.zookeeper.reason}")
+    with unswept():
+        return build(world.zookeeper, world.kraft, world.disks, after_copy=after_copy, finalized=finalized)

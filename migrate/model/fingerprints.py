@@ -22,8 +22,6 @@ from migrate.model.ids import KafkaUuid
 ASSIGNMENT: Final = 1
 STATE: Final = 2
 IDENTITY: Final = 3
-ROW: Final = 4  # of `migrate.diff.topic_sums`
-TEXT: Final = 5
 WRAP: Final = (1 << 64) - 1
 START: Final = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F)
 STEP: Final = (0xFF51AFD7ED558CCD, 0x9FB21C651E98DF25)
@@ -38,7 +36,6 @@ class Fingerprint(NamedTuple):
     b: int
 
     def plus(self, other: Fingerprint) -> Fingerprint:
-        """With another part."""
         return Fingerprint((self.a + other.a) & WRAP, (self.b + other.b) & WRAP)
 
 

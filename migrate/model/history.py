@@ -95,7 +95,7 @@ SHAPES: Final[Mapping[str, dict[str, Any]]] = {
 COPY_CHECKED: Final[dict[str, Any]] = {
     "zxid": int,
     "offset": int,
-    "counts": Each([int]),
+    "counts": Each((int, int)),  # before and after
     "lost": int,
     "samples?": [str],
     "known?": Each([[str]]),
@@ -113,8 +113,6 @@ def misshapen(event: Event) -> str:
     problem = unlike(event.data, SHAPES.get(event.name, {}), "data")
     if not problem and event.name == "copy-check" and "not_checked" not in event.data:
         problem = unlike(event.data, COPY_CHECKED, "data")
-        if not problem and any(len(counts) != 2 for counts in event.data["counts"].values()):
-            problem = "data.counts has an entry that is no pair: before and after"
     if not problem and event.name in ("effect", "effected") and event.data["effect"] in OF_NODES:
         problem = "" if NODE.fullmatch(event.data["node"]) else "data.node is no node's"
     return problem

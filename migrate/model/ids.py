@@ -45,7 +45,6 @@ class KafkaUuid(str):
 
     @property
     def raw(self) -> bytes:
-        """The 16 bytes."""
         return base64.urlsafe_b64decode(self + "==")
 
 

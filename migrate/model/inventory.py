@@ -1,4 +1,4 @@
-"""Where the cluster is and what is wanted: the values that playbook and inventory files become."""
+"""Where the cluster is and what is wanted: the values that playbook, inventory and fleet files become."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
+from migrate.errors import Defect, MigrateError
 from migrate.model.approvals import ApprovalPolicy
 from migrate.model.ids import NodeId
 from migrate.model.patterns import compiled
@@ -65,7 +66,6 @@ class Access:
 
     @property
     def is_tls(self) -> bool:
-        """Is the connection a TLS one?"""
         return self.protocol in ("SSL", "SASL_SSL")
 
 
@@ -146,12 +146,10 @@ class Inventory:
 
     @property
     def voters(self) -> str:
-        """controller.quorum.voters."""
         return ",".join(f"{node.id}@{node.address}" for node in self.controllers)
 
     @property
     def nodes(self) -> tuple[BrokerNode | ControllerNode, ...]:
-        """Brokers, then controllers."""
         return (*self.brokers, *self.controllers)
 
     def node(self, node_id: int) -> BrokerNode | ControllerNode:
@@ -163,8 +161,6 @@ class Inventory:
 
 
 class RollOrder(StrEnum):
-    """In which order brokers are rolled."""
-
     INVENTORY = "inventory"
     CANARY_FIRST = "canary-first"  # the fewest leaders, then rack by rack, ZooKeeper's controller last
 
@@ -192,14 +188,10 @@ class ErrorBudget:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How long things may be expected, or allowed, to take, in seconds.
+    """How long things may be expected, or allowed, to take, in seconds."""
 
-    `node_estimate`: a node, before this run has measured one.  `hybrid_max_age`: how long the cluster may stand between
-    the first broker in migration mode and the last one in KRaft mode.
-    """
-
-    node_estimate: float = 900.0
-    hybrid_max_age: float = 86400.0
+    node_estimate: float = 900.0  # a node, before this run has measured one
+    hybrid_max_age: float = 86400.0  # from the first broker in migration mode to the last one in KRaft mode
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +250,6 @@ class Playbook:
         return self.stage_patience.get(stage, self.no_progress_seconds)
 
     def policy(self, broker: int) -> DirectoryPolicy:
-        """The directory policy of a broker."""
         return self.broker_policies.get(NodeId(broker), self.default_policy)
 
     def window_of(self, stage: Stage) -> Window | None:
@@ -287,3 +278,60 @@ class AcceptedDifference:
 # systemd.unit(5): the characters of a unit's name; ours must name a service, and never begins like an option
 UNIT: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9:_.@\\-]{0,246}\.service")
 USER: Final = re.compile(r"[a-z_][a-z0-9_-]{0,31}")  # useradd(8)
+
+
+class Target(StrEnum):
+    """What a fleet's file names a cluster by; each stands for the same option of `assess` or `diff`."""
+
+    INVENTORY = "inventory"
+    PLAYBOOK = "playbook"
+    ZOOKEEPER = "zookeeper"
+    BUNDLE = "bundle"
+    FILES = "files"
+
+
+@dataclass(frozen=True, slots=True)
+class FilePair:
+    """ZooKeeper's files of a cluster and its metadata directory, all as absolute paths."""
+
+    zookeeper: tuple[str, ...]  # dataDir, and dataLogDir where it has one
+    metadata: str
+    chroot: str = ""  # Kafka's in ZooKeeper's tree, "" for none
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A cluster of a fleet."""
+
+    name: str
+    target: Target
+    where: str  # an absolute path (of files: the metadata directory), or ZooKeeper's connect string
+    files: FilePair | None = None  # where it is named by files
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """The clusters of one file, in its order; their names are unique."""
+
+    name: str
+    path: str
+    members: tuple[Member, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NotRead:
+    """A cluster that gave no answer: the error's fields.  It is never counted as well."""
+
+    id: str
+    what: str
+    where: str
+    why: str
+    next_step: str
+    exit_code: int
+
+    @classmethod
+    def of(cls, error: Exception) -> NotRead:
+        """An error as the answer of its cluster: what is no error of ours is a defect."""
+        if not isinstance(error, MigrateError):
+            error = Defect(f"{type(error).__name__}: {error}")
+        return cls(error.id, error.what, error.where, error.why, error.next_step, error.exit_code)

@@ -31,10 +31,7 @@ LIMITS: Final[dict[str, Limit]] = {
         "a bundle, as it is packed: 200,000 partitions take about 5 MiB", 64 * MIB, "E-BUNDLE-01", raised=True
     ),
     "bundle-content": Limit(
-        "what is in a bundle; above 96 MiB at most 50 times its file",
-        512 * MIB,
-        "E-BUNDLE-01",
-        raised=True,
+        "what is in a bundle; above 96 MiB at most 50 times its file", 512 * MIB, "E-BUNDLE-01", raised=True
     ),
     "answer": Limit(
         "the answer of one command on a host, by ssh or sudo: 300,000 replica folders of one broker",
@@ -81,5 +78,4 @@ def ask(kind: str, size: str) -> None:
 
 
 def shown(size: int) -> str:
-    """As it is typed."""
     return next(f"{size // unit} {name}" for name, unit in reversed(UNITS.items()) if size % unit == 0)

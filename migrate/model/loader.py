@@ -4,16 +4,23 @@ A KRaft broker decides at its start, folder by folder (`LogManager.loadLog`, `is
 `recoverAbandonedFutureLogs`; KAFKA-15605, 16082, 16814).  A broker in migration mode decides when the first full
 LeaderAndIsr request of a KRaft controller arrives (`LogManager.findStrayReplicas`, `ReplicaManager.updateStrayLogs`).
 Folders that are simply loaded make no object: they come by the hundred thousand.
+
+A move between directories (AlterReplicaLogDirs) is a future copy in one that follows the current one in another; the
+broker swaps them when it has caught up.  A KRaft broker that starts in between makes the future copy the current one
+where the metadata names its directory, whole or not (KAFKA-16082, `LogManager.recoverAbandonedFutureLogs`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from migrate.model.columns import UNREADABLE_TOPIC_ID, PartitionColumns
+from migrate.model.ids import NodeId
+from migrate.model.outcome import Unknown
 from migrate.model.views import BrokerDisks, Directory
+from migrate.model.words import plural
 
 CURRENT, FUTURE, DELETED, STRAY = "current", "future", "deleted", "stray"
 _Logs = dict[tuple[str, int], list[tuple[Directory, int]]]  # (topic, partition) -> places
@@ -21,8 +28,6 @@ _StrayRule = Callable[[Directory, int], str]  # why the folder at that place is 
 
 
 class Loading(StrEnum):
-    """Who decides."""
-
     KRAFT_START = "KRaft start"
     FULL_REQUEST = "full LeaderAndIsr request"  # of a KRaft controller, to a broker in migration mode
 
@@ -56,20 +61,15 @@ class FolderFate:
 
     @property
     def path(self) -> str:
-        """The folder's whole path."""
         return f"{self.directory.rstrip('/')}/{self.folder}"
 
 
 @dataclass(frozen=True, slots=True)
 class Assigned:
-    """What the metadata, or ZooKeeper, assigns to one broker.
+    """What the metadata, or ZooKeeper, assigns to one broker."""
 
-    `directories` is (topic id, partition) -> the directory that the metadata names, "" for none; `names` is
-    (topic, partition) -> topic id, "" where ZooKeeper has none.
-    """
-
-    directories: dict[tuple[str, int], str]
-    names: dict[tuple[str, int], str]
+    directories: dict[tuple[str, int], str]  # (topic id, partition) -> the metadata's directory, "" for none
+    names: dict[tuple[str, int], str]  # (topic, partition) -> topic id, "" where ZooKeeper has none
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,17 +85,14 @@ class Foretold:
     refuses: str = ""
 
     def of(self, *wanted: Fate) -> tuple[FolderFate, ...]:
-        """Those fates."""
         return tuple(entry for entry in self.fates if entry.fate in wanted)
 
     @property
     def strays(self) -> tuple[FolderFate, ...]:
-        """The folders that would be set aside."""
         return self.of(Fate.STRAY)
 
     @property
     def stray_bytes(self) -> int:
-        """Bytes of the segments that would be set aside."""
         return sum(entry.size for entry in self.strays)
 
 
@@ -104,32 +101,22 @@ def all_assigned(partitions: PartitionColumns) -> dict[int, Assigned]:
     found: dict[int, Assigned] = {}
     for index, replicas in enumerate(partitions.replicas):
         for place in range(len(replicas) - 1, -1, -1):  # of a broker that is named twice the first place counts
-            _assign(found.setdefault(replicas[place], Assigned({}, {})), partitions, index, place)
+            into, topic_id = found.setdefault(replicas[place], Assigned({}, {})), partitions.topic_id[index]
+            into.names[partitions.topic[index], partitions.partition[index]] = topic_id
+            if topic_id:
+                into.directories[topic_id, partitions.partition[index]] = partitions.directory_of(index, place)
     return found
 
 
-def _assign(into: Assigned, partitions: PartitionColumns, index: int, place: int) -> None:
-    topic_id, partition = partitions.topic_id[index], partitions.partition[index]
-    into.names[partitions.topic[index], partition] = topic_id
-    if topic_id:
-        named = partitions.directories[index] if index < len(partitions.directories) else []
-        into.directories[topic_id, partition] = named[place] if place < len(named) else ""
-
-
 def foretell(disks: BrokerDisks, assigned: Assigned, loading: Loading = Loading.KRAFT_START) -> Foretold:
-    """Every folder's fate on that broker."""
-    if loading is Loading.KRAFT_START:
-        return _Foreteller(disks, assigned, loading).kraft_start()
-    return _Foreteller(disks, assigned, loading).full_request()
+    foreteller = _Foreteller(disks, assigned)
+    return foreteller.kraft_start() if loading is Loading.KRAFT_START else foreteller.full_request()
 
 
 class _Foreteller:
-    """One broker's listing against what is assigned to it."""
-
-    def __init__(self, disks: BrokerDisks, assigned: Assigned, loading: Loading) -> None:
+    def __init__(self, disks: BrokerDisks, assigned: Assigned) -> None:
         self._disks = disks
         self._assigned = assigned
-        self._kraft = loading is Loading.KRAFT_START
         self._fates: list[FolderFate] = []
         self._loaded = 0
         self._refuses = ""
@@ -239,23 +226,71 @@ class _Foreteller:
 
     def _add(self, directory: Directory, index: int, fate: Fate, why: str) -> None:
         rows = directory.replicas
-        entry = FolderFate(
-            directory=directory.path,
-            folder=rows.folder[index],
-            topic=rows.topic[index],
-            partition=rows.partition[index],
-            topic_id=rows.topic_id[index],
-            size=rows.size[index],
-            fate=fate,
-            why=why,
-        )
-        self._fates.append(entry)
+        replica = (rows.folder[index], rows.topic[index], rows.partition[index], rows.topic_id[index], rows.size[index])
+        self._fates.append(FolderFate(directory.path, *replica, fate, why))
 
 
 def foretell_all(
     disks: Mapping[int, BrokerDisks], partitions: PartitionColumns, loading: Loading = Loading.KRAFT_START
 ) -> Iterator[tuple[int, Foretold]]:
-    """Each broker's, in one pass over the partitions."""
     assigned = all_assigned(partitions)
     for broker, found in disks.items():
         yield int(broker), foretell(found, assigned.get(int(broker), Assigned({}, {})), loading)
+
+
+SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One future copy: `done` of `total` bytes; `source` is "" and `total` -1 where no healthy directory has a copy."""
+
+    broker: int
+    topic: str
+    partition: int
+    source: str
+    target: str
+    folder: str
+    done: int
+    total: int
+
+    def __str__(self) -> str:
+        size = f"{self.done} bytes" if self.total < 0 else f"{self.done} of {self.total} bytes"
+        return (
+            f"{self.topic}-{self.partition} on broker {self.broker} from {self.source or 'nowhere'} to {self.target} "
+            f"({size})"
+        )
+
+
+def moves_of(disks: BrokerDisks) -> Iterator[Move]:
+    current: dict[tuple[str, int], tuple[str, int]] = {}
+    future: list[tuple[tuple[str, int], str, str, int]] = []
+    for directory in disks.directories:
+        rows = directory.replicas
+        for topic, partition, kind, folder, size in zip(
+            rows.topic, rows.partition, rows.kind, rows.folder, rows.size, strict=True
+        ):
+            if kind == FUTURE:
+                future.append(((topic, partition), directory.path, folder, size))
+            elif kind == CURRENT and not directory.problem:
+                current[topic, partition] = (directory.path, size)
+    for (topic, partition), target, folder, done in future:
+        source, total = current.get((topic, partition), ("", -1))
+        yield Move(int(disks.broker), topic, partition, source, target, folder, done, total)
+
+
+def moves(disks: Mapping[NodeId, BrokerDisks | Unknown] | Unknown) -> tuple[Move, ...] | Unknown:
+    """All moves; Unknown where one broker's disks are."""
+    if isinstance(disks, Unknown):
+        return disks
+    found: list[Move] = []
+    for node, seen in disks.items():
+        if isinstance(seen, Unknown):
+            return Unknown(f"whether replicas move between directories of broker {int(node)} is unknown: {seen.reason}")
+        found += moves_of(seen)
+    return tuple(found)
+
+
+def told(found: Sequence[Move]) -> str:
+    more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+    return f"{plural(len(found), 'move')} between directories: {'; '.join(map(str, found[:SHOWN]))}{more}"

@@ -36,19 +36,15 @@ HARMLESS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class NewDirectory:
-    """One of them.  `place` is where its path leads to, links resolved; `names` is what lies in it.
-
-    `taken` says which other log directory it is, holds or lies in, `host:` and path; () where it stands alone.
-    """
+    """One of them, and what its host shows of it."""
 
     directory: Directory
-    place: str
-    names: tuple[str, ...]
-    taken: tuple[str, ...] = ()
+    place: str  # where its path leads to, links resolved
+    names: tuple[str, ...]  # what lies in it
+    taken: tuple[str, ...] = ()  # the log directories that it is, holds or lies in, as `host:` and path
 
     @property
     def path(self) -> str:
-        """Its path, as the playbook and log.dirs have it."""
         return self.directory.path
 
 

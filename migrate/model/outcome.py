@@ -66,13 +66,10 @@ Readiness = Ready | AlreadyDone | NotYet | Refused | Unknown
 # -- how did it end? ---------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """The world was observed to be what the step promised; `evidence` says by what.
-
-    `left` names what remains on the hosts for the operator to remove, a line per node: it proves nothing.
-    """
+    """The world was observed to be what the step promised; `evidence` says by what."""
 
     evidence: tuple[str, ...] = field(default=())
-    left: tuple[str, ...] = field(default=())
+    left: tuple[str, ...] = field(default=())  # what an operator may remove from the hosts, a line per node: no proof
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,7 +102,6 @@ class Work:
     steps: int = 0
 
     def step(self) -> None:
-        """One more."""
         self.steps += 1
         if self.steps > MOST_STEPS:
             raise PatternRefused(f"the pattern needs more than {MOST_STEPS} steps for this text")
@@ -134,19 +133,11 @@ class Pattern:
         return len(self.code) + 1
 
     def fullmatch(self, text: str, work: Work | None = None) -> Match | None:
-        """The match of the whole text; None where there is none.
-
-        Raises:
-            PatternRefused: that needs more than MOST_STEPS steps.
-        """
+        """The match of the whole text, or None.  PatternRefused where it needs more than MOST_STEPS steps."""
         return self._at(text, 0, set(), work or Work(), whole=True)
 
     def finditer(self, text: str) -> Iterator[Match]:
-        """Matches one behind the other, as `Matcher.find` of Java gives them.
-
-        Raises:
-            PatternRefused: that needs more than MOST_STEPS steps.
-        """
+        """Matches one behind the other, as `Matcher.find` of Java gives them.  Raises as `fullmatch` does."""
         at, work = 0, Work()
         while at <= len(text):
             tried = set[int]()
@@ -200,11 +191,7 @@ class Pattern:
 
 
 def compiled(text: str) -> Pattern:
-    """The pattern of that text.
-
-    Raises:
-        PatternRefused: it is no regular expression, is too large, or has something that is not read here.
-    """
+    """The pattern of that text; PatternRefused where it is none, is too large, or has what is not read here."""
     if len(text) > LONGEST:
         raise PatternRefused(f"a pattern has at most {LONGEST} characters")
     reader = _Reader(text)
@@ -215,8 +202,6 @@ def compiled(text: str) -> Pattern:
 
 
 class _Reader:
-    """The text of a pattern, read once from its begin to its end."""
-
     def __init__(self, text: str) -> None:
         self._text = text
         self._at = 0

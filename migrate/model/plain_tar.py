@@ -38,7 +38,7 @@ def unpack(raw: bytes, names: Collection[str] | None = None) -> dict[str, bytes]
     while header := bytes(view[at : at + BLOCK]).rstrip(b"\0"):
         name, content = _member(view, at, header)
         if name in found or (names is not None and name not in names):
-            raise NotPlainTar(f"member {name!r} stands twice, or belongs in no file of this kind")
+            raise NotPlainTar(f"member {name!r} appears twice, or belongs in no file of this kind")
         found[name] = content
         at += BLOCK + -(-len(content) // BLOCK) * BLOCK
     if any(view[at:]):
@@ -84,7 +84,7 @@ def members(archive: BinaryIO) -> Iterator[Member]:
         found = _of_a_host(header, at)
         at += BLOCK + -(-found.size // BLOCK) * BLOCK
         if found.name in seen:
-            raise NotPlainTar(f"member {found.name!r} stands twice")
+            raise NotPlainTar(f"member {found.name!r} appears twice")
         if at > whole:
             raise NotPlainTar(f"member {found.name!r} is cut off")
         seen.add(found.name)

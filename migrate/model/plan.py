@@ -14,6 +14,7 @@ from migrate.model.stage import Stage
 from migrate.model.step import Action
 
 PLAN_FORMAT: Final = 2
+REVIEWED: Final = ("symbol", "where", "what", "diff", "znode")  # of an action, what its fingerprint is of
 
 
 class Direction(StrEnum):
@@ -44,12 +45,10 @@ class PlanKind(Enum):
 
     @property
     def plan_command(self) -> str:
-        """The command that makes it."""
         return f"{KINDS[self].command} plan".strip()
 
     @property
     def apply_command(self) -> str:
-        """The command that starts and resumes it."""
         return f"{KINDS[self].command} apply".strip()
 
 
@@ -127,6 +126,7 @@ class PlannedStep:
     expects: Mapping[str, str]
     undo: str
     proof: str
+    requires: tuple[str, ...] = ()  # the gates before it
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +145,7 @@ class PlanSummary:
     approvals: tuple[Mapping[str, str], ...] = ()  # one row a stage that asks for them
     parity: tuple[Mapping[str, str], ...] = ()  # one row a key: the brokers' value, and how each controller's compares
     parity_unset: int = 0  # keys that controllers would take and that stand in no file
+    order: tuple[Mapping[str, str], ...] = ()  # one row a broker of a roll: why it is there, the leaders that move
     checks: int = 0  # how many checks belong to the cluster's phase; 0 where the verdict does not rest on them
 
 
@@ -169,7 +170,6 @@ class Plan:
 
     @property
     def kind(self) -> PlanKind:
-        """What it is for, by its target and direction."""
         back = self.direction is Direction.BACK
         if self.target is Stage.DIRECTORIES:
             return PlanKind.DIRECTORIES_BACK if back else PlanKind.DIRECTORIES
@@ -179,7 +179,6 @@ class Plan:
 
     @property
     def words(self) -> KindWords:
-        """What is said of its kind, with its own cluster and target in it."""
         values = {"cluster": self.cluster, "number": int(self.target), "label": self.target.label}
         found = KINDS[self.kind]
         return replace(
@@ -196,14 +195,14 @@ class Plan:
 
     @property
     def irreversible(self) -> bool:
-        """Does it contain the point of no return?"""
         return any(not step.stage.reversible for step in self.steps)
 
     @property
     def fingerprint(self) -> str:
         """SHA-256 (hex) over the canonical JSON of what decides the actions, and of what a reviewer reads of them.
 
-        When it was made, findings and figures are not in it: they move from look to look.  `content` has them.
+        When it was made, findings and figures are not in it, nor versions and values of znodes: they move from look to
+        look.  `content` has them.
         """
         body: dict[str, Any] = {
             "format": PLAN_FORMAT,
@@ -219,8 +218,8 @@ class Plan:
                     "params": dict(step.params),
                     "binds": dict(step.binds),
                     "expects": dict(step.expects),
-                    "words": [step.title, step.undo, step.proof],
-                    "actions": [asdict(action) for action in step.actions],
+                    "words": [step.title, step.undo, step.proof, *step.requires],
+                    "actions": [{name: getattr(action, name) for name in REVIEWED} for action in step.actions],
                 }
                 for step in self.steps
             ],

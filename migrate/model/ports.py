@@ -7,7 +7,7 @@ from typing import Final, Protocol
 
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
-from migrate.model.rollback_evidence import StateBehind
+from migrate.model.rollback_readiness import StateBehind
 from migrate.model.views import BrokerDisks, MetaProperties, ServiceState
 from migrate.model.world import Need, World
 
@@ -31,8 +31,7 @@ class Lock(Protocol):
     def release_zookeeper(self) -> None:
         """Give the znode back; the file goes on holding."""
 
-    def release(self) -> None:
-        """Give all of it back."""
+    def release(self) -> None: ...
 
 
 class Clock(Protocol):
@@ -47,8 +46,7 @@ class Clock(Protocol):
     def boot(self) -> str:
         """What `monotonic` counts from: readings of two processes compare only under the same name."""
 
-    def sleep(self, seconds: float) -> None:
-        """Wait."""
+    def sleep(self, seconds: float) -> None: ...
 
 
 class Files(Protocol):
@@ -60,17 +58,13 @@ class Files(Protocol):
     def write(self, node: NodeId, path: str, content: bytes) -> None:
         """Replace the file atomically, fsynced, keeping owner and mode (0600 for a new file)."""
 
-    def exists(self, node: NodeId, path: str) -> bool:
-        """Is there anything at that path?"""
+    def exists(self, node: NodeId, path: str) -> bool: ...
 
     def rename(self, node: NodeId, old: str, new: str) -> None:
         """Set a file or folder aside; FileExistsError if `new` is there."""
 
-    def remove(self, node: NodeId, path: str) -> None:
-        """Remove a file, durably."""
-
-    def make_directory(self, node: NodeId, path: str) -> None:
-        """Make a folder and its parents."""
+    def remove(self, node: NodeId, path: str) -> None: ...
+    def make_directory(self, node: NodeId, path: str) -> None: ...
 
     def names(self, node: NodeId, path: str) -> Sequence[str]:
         """The names in a folder, sorted; FileNotFoundError or another OSError if it cannot be listed."""
@@ -79,15 +73,13 @@ class Files(Protocol):
 class Disks(Protocol):
     """Log directories of brokers as their hosts show them."""
 
-    def look(self, broker: NodeId, log_dirs: Sequence[str], metadata_dir: str | None) -> BrokerDisks | Unknown:
-        """Health, meta.properties and replica folders of each directory."""
+    def look(self, broker: NodeId, log_dirs: Sequence[str], metadata_dir: str | None) -> BrokerDisks | Unknown: ...
 
 
 class ServiceControl(Protocol):
     """Starts and stops the processes of nodes; never one that it cannot prove to be the node's."""
 
-    def state(self, node: NodeId) -> ServiceState:
-        """Does the node's process live?"""
+    def state(self, node: NodeId) -> ServiceState: ...
 
     def stop(self, node: NodeId, timeout: float) -> None:
         """SIGTERM, and wait until the process is gone; WorldError if it lives on (never SIGKILL).
@@ -104,8 +96,7 @@ class ServiceControl(Protocol):
         WorldError where that is refused, or the node is no unit.
         """
 
-    def last_words(self, node: NodeId, lines: int) -> Sequence[str]:
-        """The end of its log, for messages."""
+    def last_words(self, node: NodeId, lines: int) -> Sequence[str]: ...
 
     def format_storage(
         self, node: NodeId, cluster_id: str, release_version: str, *, ignore_formatted: bool = False
@@ -119,14 +110,9 @@ class ServiceControl(Protocol):
 class ZookeeperWrites(Protocol):
     """Conditional changes of znodes.  A version is always given; there is no unconditional write."""
 
-    def create(self, path: str, data: bytes) -> None:
-        """Create a persistent znode."""
-
-    def set(self, path: str, data: bytes, version: int) -> None:
-        """Set data under a version check."""
-
-    def delete(self, path: str, version: int) -> None:
-        """Delete under a version check."""
+    def create(self, path: str, data: bytes) -> None: ...
+    def set(self, path: str, data: bytes, version: int) -> None: ...
+    def delete(self, path: str, version: int) -> None: ...
 
     def raise_versions(self, least: Mapping[str, int], owner: int | None) -> None:
         """Write each znode's own bytes over it until it has at least that version.
@@ -159,14 +145,9 @@ class Effects(Protocol):
     def backup_file(self, node: NodeId, path: str) -> None:
         """Keep a copy beside the file on its host, and one in the run's folder."""
 
-    def backup_zookeeper(self, name: str = "zookeeper") -> None:
-        """Keep the whole ZooKeeper tree in the run's folder."""
-
-    def make_directory(self, node: NodeId, path: str) -> None:
-        """Make a folder on a node's host."""
-
-    def format_storage(self, node: NodeId, cluster_id: str, release_version: str) -> None:
-        """Format a controller's storage."""
+    def backup_zookeeper(self, name: str = "zookeeper") -> None: ...
+    def make_directory(self, node: NodeId, path: str) -> None: ...
+    def format_storage(self, node: NodeId, cluster_id: str, release_version: str) -> None: ...
 
     def format_directories(self, node: NodeId, cluster_id: str, release_version: str) -> None:
         """Format those log directories of a stopped broker that are not yet."""
@@ -186,8 +167,7 @@ class Effects(Protocol):
     def set_metadata_aside(self, node: NodeId, directory: str) -> None:
         """Move a stopped controller's metadata into a folder inside its directory; nothing is deleted."""
 
-    def set_znode(self, path: str, data: bytes, version: int) -> None:
-        """Set a znode's data, if it has that version."""
+    def set_znode(self, path: str, data: bytes, version: int) -> None: ...
 
     def delete_znode(self, path: str, version: int, down: Sequence[NodeId] = ()) -> None:
         """Delete a znode, if it has that version and none of the nodes in `down` lives at that moment."""
@@ -199,17 +179,10 @@ class Effects(Protocol):
         with the last of them, so that its next owner reads them.
         """
 
-    def stop(self, node: NodeId) -> None:
-        """Stop a node's process."""
-
-    def start(self, node: NodeId) -> None:
-        """Start a node's process."""
-
-    def enable_unit(self, node: NodeId, unit: str) -> None:
-        """Let the boot of its host start a node."""
-
-    def disable_unit(self, node: NodeId, unit: str) -> None:
-        """Let no boot of its host start a node."""
+    def stop(self, node: NodeId) -> None: ...
+    def start(self, node: NodeId) -> None: ...
+    def enable_unit(self, node: NodeId, unit: str) -> None: ...
+    def disable_unit(self, node: NodeId, unit: str) -> None: ...
 
     def assign_directories(self, broker: NodeId) -> None:
         """Send the true directories of a broker's replicas, where proven by registration and disk."""
@@ -220,8 +193,7 @@ class Effects(Protocol):
     def release_zookeeper_lock(self) -> None:
         """Give the lock znode back: from here the lock file holds alone."""
 
-    def note(self, key: str, value: str) -> None:
-        """Put a fact into the journal."""
+    def note(self, key: str, value: str) -> None: ...
 
     def note_measures(self) -> None:
         """Put what the journal's own times say into it: the time without a controller, each node's downtime."""

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from migrate.model.columns import PartitionColumns
-from migrate.model.views import KraftView, Registration, ZookeeperView
+from migrate.model.views import KraftView, ZookeeperView
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,6 @@ class Away:
 
     @property
     def name(self) -> str:
-        """`topic-partition`."""
         return f"{self.topic}-{self.partition}"
 
 
@@ -52,19 +51,16 @@ class Leaders:
 
 def of_kraft(view: KraftView) -> Leaders:
     """By the metadata: a broker takes leadership that is registered, unfenced and in no controlled shutdown."""
-    closed = {int(node): _closed(entry) for node, entry in view.brokers.items()}
+    closed = {
+        int(node): "is fenced" if entry.fenced else "is in controlled shutdown" if entry.in_controlled_shutdown else ""
+        for node, entry in view.brokers.items()
+    }
     return _leaders(view.partitions, closed)
 
 
 def of_zookeeper(view: ZookeeperView) -> Leaders:
     """By ZooKeeper: a broker takes leadership that has its znode in /brokers/ids."""
     return _leaders(view.partitions, {int(node): "" for node in view.brokers})
-
-
-def _closed(entry: Registration) -> str:
-    if entry.fenced:
-        return "is fenced"
-    return "is in controlled shutdown" if entry.in_controlled_shutdown else ""
 
 
 def _leaders(table: PartitionColumns, closed: Mapping[int, str]) -> Leaders:
@@ -84,7 +80,6 @@ def _leaders(table: PartitionColumns, closed: Mapping[int, str]) -> Leaders:
 
 
 def by_topic(wanted: Iterable[Away]) -> dict[str, list[int]]:
-    """As ElectLeaders names them."""
     found: dict[str, list[int]] = {}
     for entry in wanted:
         found.setdefault(entry.topic, []).append(entry.partition)

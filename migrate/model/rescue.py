@@ -25,8 +25,6 @@ Proofs = Mapping[tuple[int, str], tuple[str, str]]  # (broker, path) -> (directo
 
 
 class RescueKind(StrEnum):
-    """Why a replica's directory is to be sent."""
-
     DEAD = "its directory is dead"  # the partition hangs until the dead directory's id is in the metadata
     WRONG = "the metadata names another directory"  # its disk is well; a ZooKeeper-mode broker never corrects it
 
@@ -81,16 +79,13 @@ class Leaderless:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What there is to rescue, at one metadata offset.
-
-    `unseen` says, a line a broker, what could not be seen: nothing is known of those brokers' replicas.
-    """
+    """What there is to rescue, at one metadata offset."""
 
     offset: int
     dead: tuple[DeadDirectory, ...]
     stranded: tuple[Stranded, ...]
     leaderless: tuple[Leaderless, ...]
-    unseen: tuple[str, ...] = ()
+    unseen: tuple[str, ...] = ()  # what could not be seen, a line per broker whose replicas are not known
 
     def to_send(self, broker: int) -> dict[str, tuple[tuple[str, int], ...]]:
         """Directory id -> replicas of that broker, what is proven alone."""
@@ -139,10 +134,7 @@ def find(world: World, proofs: Proofs) -> Found | Unknown:
 def _dead(
     registration: Registration, disks: BrokerDisks, said: tuple[LogDirAnswer, ...], proofs: Proofs
 ) -> list[DeadDirectory]:
-    """The directories that the broker itself calls offline.
-
-    A disk that only we find unwell is none: the broker may well write to it, and its replicas are online.
-    """
+    """The directories that the broker itself calls offline; it may well write to others that we find unwell."""
     offline = {answer.path for answer in said if answer.error}
     lost = [directory for directory in disks.directories if directory.path in offline]
     whole = {directory.id for directory in disks.directories if directory.path not in offline}
@@ -190,8 +182,7 @@ def _stranded(
     by_path = {entry.path: entry for entry in dead}
     rows = kraft.partitions
     for index in rows.rows_of(broker):
-        position = rows.replicas[index].index(broker)
-        named = rows.directories[index][position] if position < len(rows.directories[index]) else ""
+        named = rows.directory_of(index, rows.replicas[index].index(broker))
         key = (rows.topic[index], rows.topic_id[index], rows.partition[index])
         told = _true_directory(places.get(key, ()), by_path, disks, registration)
         if told is None or str(told[1]) == named:
@@ -226,10 +217,7 @@ def _places(disks: BrokerDisks) -> dict[tuple[str, str, int], tuple[Directory, .
 
 
 def _true_directory(
-    here: tuple[Directory, ...],
-    dead: Mapping[str, DeadDirectory],
-    disks: BrokerDisks,
-    registration: Registration,
+    here: tuple[Directory, ...], dead: Mapping[str, DeadDirectory], disks: BrokerDisks, registration: Registration
 ) -> tuple[RescueKind, DirectoryId | Unknown] | None:
     """Where a replica is, and why that is to be sent; None where nothing is to be said of it.
 
@@ -245,14 +233,11 @@ def _true_directory(
         return RescueKind.DEAD, Unknown("another directory of the broker cannot be read: the replica may lie there")
     if len(seen := {directory.path for directory in here}) == 1:
         return RescueKind.DEAD, dead[seen.pop()].id
-    blind = [entry for path, entry in dead.items() if _unreadable(disks, path)]
+    unreadable = {directory.path for directory in disks.directories if directory.problem}
+    blind = [entry for path, entry in dead.items() if path in unreadable]
     if len(blind) == 1:
         return RescueKind.DEAD, blind[0].id
     return RescueKind.DEAD, Unknown(f"{len(dead)} directories are dead, and nothing says which one it was in")
-
-
-def _unreadable(disks: BrokerDisks, path: str) -> bool:
-    return any(entry.path == path and entry.problem for entry in disks.directories)
 
 
 # -- elections ---------------------------------------------------------------------------------------------------
@@ -268,7 +253,7 @@ def leaderless(kraft: KraftView) -> Iterator[Leaderless]:
             continue
         preferred = rows.replicas[index][0]
         registration = kraft.brokers.get(NodeId(preferred))
-        directory = rows.directories[index][0] if rows.directories[index] else ""
+        directory = rows.directory_of(index, 0)
         if registration is None or registration.fenced or preferred not in rows.isr[index]:
             continue
         if directory in registration.log_dirs:

@@ -16,8 +16,6 @@ from migrate.model.outcome import Unknown
 
 
 class Side(StrEnum):
-    """Who checks the right."""
-
     ZOOKEEPER = "ZooKeeper"
     BROKERS = "brokers"
     CONTROLLERS = "controllers"
@@ -111,13 +109,7 @@ TABLE: Final[tuple[Right, ...]] = (
         ("rollback apply",),
         "rollback from hybrid or later, where topics were made in dual write",
     ),
-    Right(
-        Side.ZOOKEEPER,
-        "CREATE, WRITE",
-        "what is put back",
-        "puts znodes of a backup back",
-        ("backup restore",),
-    ),
+    Right(Side.ZOOKEEPER, "CREATE, WRITE", "what is put back", "puts znodes of a backup back", ("backup restore",)),
     Right(Side.BROKERS, "DESCRIBE", TOPICS, "Metadata: leaders and ISRs of every partition", (*LOOKS, *ACTS)),
     Right(Side.BROKERS, "DESCRIBE", CLUSTER, "DescribeLogDirs", (*LOOKS, *DISKS, *ACTS)),
     Right(
@@ -207,7 +199,6 @@ def operations(bits: int) -> frozenset[str] | None:
 
 
 def needed(side: Side, resource: str) -> frozenset[str]:
-    """Every operation that some command needs there."""
     return frozenset(row.operation for row in TABLE if row.side is side and row.resource == resource)
 
 
@@ -246,10 +237,7 @@ class HostRights:
 
 
 def denied(rights: Mapping[NodeId, HostRights | Unknown]) -> Iterator[tuple[str, str]]:
-    """(what, advice) of every command that the host program or sudo refuses, by node.
-
-    A host that does not answer is no refusal.
-    """
+    """(what, advice) of every command that the host program or sudo refuses, by node; no answer is no refusal."""
     for node, found in sorted(rights.items()):
         if isinstance(found, Unknown):
             continue

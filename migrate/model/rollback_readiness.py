@@ -1,4 +1,4 @@
-"""Rollback readiness: is a rollback possible now, what bars it, what does it cost.
+"""Rollback readiness: is a rollback possible now, what bars it, what does it cost, what must be proven of the metadata.
 
 `Readiness` in `migrate.model.outcome` answers for one step; this answers for the whole rollback.
 """
@@ -10,8 +10,70 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
+from migrate.model.columns import PartitionColumns
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
+from migrate.model.stage import ZkMigrationState
+from migrate.model.views import KraftView, MigrationZnode, NoZnode, ZookeeperView
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataLogs:
+    """The controllers' metadata directories, read while no controller runs.
+
+    `holders` are the controllers with a log or a snapshot; empty: nothing of a quorum lies there, and the rest says so.
+    `end` is the committed end (exclusive), Unknown where the directories prove none.  `epoch` is the highest epoch
+    that any of them knows.  `registered` are the brokers that the log knows, dead or alive.  `partitions` are those of
+    the committed metadata, with their partition epochs.  `view` is the image at `end`; None where nothing of a quorum
+    is there.
+    """
+
+    holders: tuple[int, ...] = ()
+    end: int | Unknown = 0
+    state: ZkMigrationState = ZkMigrationState.NONE
+    epoch: int = -1
+    registered: tuple[int, ...] = ()
+    partitions: PartitionColumns = field(default_factory=PartitionColumns, repr=False)
+    view: KraftView | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Growing(Unknown):
+    """Unknown, for a controller still writes its log.
+
+    `rehearsed`: all the same they were read, by what will read them once no controller leads.
+    """
+
+    rehearsed: bool = False
+
+
+def old_log(view: ZookeeperView, logs: MetadataLogs) -> str | None:
+    """What a half-done rollback, or a copy that is stuck, has left of a quorum; None where /migration goes with it."""
+    znode = view.migration
+    if isinstance(znode, MigrationZnode) and znode.copied:
+        return None  # whether the log has made that copy is another rule's
+    word = "absent" if isinstance(znode, NoZnode) else "without an offset"
+    if logs.state in (ZkMigrationState.MIGRATION, ZkMigrationState.POST_MIGRATION):
+        return f"the metadata of controllers {list(logs.holders)} says {logs.state.name}, /migration is {word}"
+    if isinstance(znode, NoZnode) and logs.registered:
+        known = f"knows brokers {list(logs.registered)}"
+        return f"the metadata of controllers {list(logs.holders)} {known}, /migration is absent"
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class StateBehind:
+    """A `state` znode with a version below the partition epoch that the metadata has.
+
+    ZooKeeper's controller takes the version for the partition epoch (`LeaderAndIsr.partitionEpoch`), and a broker
+    ignores a LeaderAndIsr whose partition epoch is below the one that it knows (`Partition.makeLeader`,
+    `makeFollower`).  KRaft counts one for each change, dual write writes several of them at once.
+    """
+
+    path: str
+    version: int
+    partition_epoch: int
+
 
 RESTART_SECONDS: Final = 120.0  # of one broker, until its ISRs are full: said to be a default wherever it is used
 GAP_SECONDS: Final = 30.0  # from the order to stop the last controller to the deletion of /controller, without the logs
@@ -60,29 +122,24 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class KeptFile:
-    """A backup as it was looked at just now: `problem` is "" where it is whole and the one that was kept.
-
-    `note` says what the broker's file has besides that stays, where it was edited since.
-    """
+    """A backup as it was looked at just now."""
 
     path: str
-    problem: str = ""
-    note: str = ""
+    problem: str = ""  # "" where it is whole and the one that was kept
+    note: str = ""  # what the broker's file has besides that stays, where it was edited since
 
 
 @dataclass(frozen=True, slots=True)
 class RollbackFacts:
-    """What journals and backups say, beside the world.
+    """What journals and backups say, beside the world."""
 
-    `configs`: the ZooKeeper-mode file of each broker that was changed.  `unflagged`: controllers that a run started
-    without the migration flag.
-    """
-
-    configs: Mapping[NodeId, KeptFile | Unknown] = field(default_factory=dict)
+    configs: Mapping[NodeId, KeptFile | Unknown] = field(
+        default_factory=dict
+    )  # ZooKeeper-mode files, of changed brokers
     zookeeper: KeptFile | Unknown = NOT_LOOKED_AT
     restart: Measured | None = None
     gap: Measured | None = None
-    unflagged: tuple[int, ...] = ()
+    unflagged: tuple[int, ...] = ()  # controllers that a run started without the flag
 
 
 def gap_seconds(log_bytes: int) -> float:
@@ -110,20 +167,16 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class RollbackReadiness:
-    """The answer.
-
-    `origin` is where the rollback would start; `gone` says that no waiting and no work opens it again.
-    """
+    """The answer."""
 
     word: RollbackWord
-    origin: str
+    origin: str  # where the rollback would start
     procedure: str
     reasons: tuple[Reason, ...]
     cost: Cost
-    gone: bool = False
+    gone: bool = False  # no waiting and no work opens it again
 
     def of(self, weight: Weight) -> tuple[Reason, ...]:
-        """The reasons of that weight."""
         return tuple(reason for reason in self.reasons if reason.weight is weight)
 
     @property

@@ -35,7 +35,6 @@ def is_password_config(name: str) -> bool:
 
 
 def redacted(name: str, value: str) -> str:
-    """The value as it may be shown: a password's place, or the value itself."""
     return "(sensitive)" if is_password_config(name) else value
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol
+from typing import ClassVar, Final, Protocol
 
 from migrate.model.ids import NodeId
 from migrate.model.outcome import AlreadyDone, Outcome, Readiness, Unknown
@@ -28,25 +28,33 @@ class HalfDone:
 Progress = NotBegun | HalfDone | AlreadyDone | Unknown
 
 
+NO_ZNODE: Final = "no such znode"
+
+
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One line of a plan: `symbol` is + create, ~ change, - remove, > restart, = no change, ! irreversible."""
+    """One line of a plan: `symbol` is + create, ~ change, - remove, > restart, = no change, ! irreversible.
+
+    An action on a znode has its version and its value before and after, in words and as it was read for the plan: None
+    where the plan does not know them, NO_ZNODE where there is none.  No value of an ACL or of a credential is among
+    them.
+    """
 
     symbol: str
     where: str
     what: str
     diff: tuple[str, ...] = ()  # unified diff lines, secrets redacted
     znode: str = ""
+    version: int | None = None
+    before: str | None = None
+    after: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Predicted:
-    """The world as the steps so far would leave it: the parts that later steps decide by.
+    """The world as the steps so far would leave it: the parts that later steps decide by."""
 
-    `configs` are the files' bytes by node (missing: the file does not exist), `modes` the mode of each node.
-    """
-
-    configs: Mapping[NodeId, bytes] = field(default_factory=dict, repr=False)
+    configs: Mapping[NodeId, bytes] = field(default_factory=dict, repr=False)  # bytes; none: no such file
     modes: Mapping[NodeId, str] = field(default_factory=dict)
 
 
@@ -82,6 +90,10 @@ class Step(Protocol):
     @property
     def undo(self) -> str:
         """How its effect is taken back, or why it cannot be."""
+
+    @property
+    def requires(self) -> tuple[str, ...]:
+        """The gates that `check` asks, a sentence each, in their order."""
 
     def params(self) -> Mapping[str, str]:
         """Its parameters, as a saved plan keeps them."""

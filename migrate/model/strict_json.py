@@ -6,9 +6,13 @@ ends.  This one takes what `json.dumps` of ours writes, and refuses everything e
 
 from __future__ import annotations
 
+import functools
 import json
+import types
+import typing
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
+from enum import Enum
 from typing import Any, Final, NoReturn
 
 DEPTH: Final = 100
@@ -58,10 +62,7 @@ def loads(raw: bytes | str, *, room: int = ROOM, surrogates: bool = False) -> An
 def mapping(
     raw: bytes | str, kind: Mapping[str, Any] | None = None, *, room: int = ROOM, surrogates: bool = False
 ) -> dict[str, Any]:
-    """The object in a JSON text, of that kind (`unlike`).
-
-    Raises NotStrictJson, also where the text holds another kind of value.
-    """
+    """The object in a JSON text, of that kind (`unlike`); NotStrictJson, also for another kind of value."""
     value = loads(raw, room=room, surrogates=surrogates)
     if not isinstance(value, dict):
         raise NotStrictJson(f"an object is expected, not {type(value).__name__}")
@@ -73,8 +74,9 @@ def mapping(
 def unlike(value: Any, kind: Any, where: str = "it") -> str:
     """Why a value is not of that kind; "" where it is.
 
-    A kind is a type (float takes whole numbers, too), a list of one kind, `Each`, or an object: its keys, a `?` behind
-    those that may be missing, and the kind of each.  Other keys are not judged.
+    A kind is a type (float takes whole numbers, too), a list of one kind, a tuple with a kind for each member of a
+    list, `Each`, or an object: its keys, a `?` behind those that may be missing, and the kind of each.  Other keys are
+    not judged.
     """
     match kind:
         case dict():
@@ -89,6 +91,10 @@ def unlike(value: Any, kind: Any, where: str = "it") -> str:
             if not isinstance(value, Mapping):
                 return f"{where} is no object"
             found = ((entry, inner, where) for entry in value.values())
+        case tuple():
+            if not isinstance(value, list) or len(value) != len(kind):
+                return f"{where} is no list of {len(kind)}"
+            found = ((entry, inner, where) for entry, inner in zip(value, kind, strict=True))
         case [inner]:
             if not isinstance(value, list):
                 return f"{where} is no list"
@@ -97,6 +103,57 @@ def unlike(value: Any, kind: Any, where: str = "it") -> str:
             right = isinstance(value, int | float if kind is float else kind)
             return "" if right and (kind is bool or not isinstance(value, bool)) else f"{where} is no {kind.__name__}"
     return next((problem for entry in found if (problem := unlike(*entry))), "")
+
+
+def build(kind: Any, value: Any) -> Any:
+    """Build the value of that declared type: text, number, enum, tuple of one kind, mapping, or dataclass of these.
+
+    `X | None` is one of them or null.  A dataclass has all its fields and no other; an enum is its value, or its label
+    where it has `from_label`.
+
+    Raises:
+        TypeError: another type belongs there.
+        ValueError: a field is missing or unknown, or an enum has no such member.
+    """
+    if is_dataclass(kind):
+        return _build_fields(kind, _of(dict, value, "an object"))
+    match typing.get_origin(kind), typing.get_args(kind):
+        case types.UnionType, (inner, types.NoneType):
+            return None if value is None else build(inner, value)
+        case origin, (inner, *_) if origin is tuple:
+            return tuple(build(inner, entry) for entry in _of(list, value, "a list"))
+        case origin, (name, inner) if origin is Mapping:
+            return {build(name, key): build(inner, entry) for key, entry in _of(dict, value, "an object").items()}
+    if kind is float:
+        return float(_of((int, float), value, "a number"))
+    if issubclass(kind, Enum):
+        try:
+            return getattr(kind, "from_label", kind)(_of(str, value, "a text"))
+        except (KeyError, ValueError):
+            message = f"there is no {kind.__name__.lower()} {value!r:.60}"
+            raise ValueError(message) from None
+    return _of(kind, value, "a whole number" if kind is int else "a text" if kind is str else kind.__name__)
+
+
+def _build_fields(kind: Any, table: Mapping[str, Any]) -> Any:
+    hints = _hints(kind)
+    if odd := hints.keys() ^ table.keys():
+        message = f"{kind.__name__} has missing or unknown fields: {', '.join(sorted(odd))}"
+        raise ValueError(message)
+    return kind(**{name: build(hint, table[name]) for name, hint in hints.items()})
+
+
+@functools.cache
+def _hints(kind: type) -> Mapping[str, Any]:
+    hints = typing.get_type_hints(kind)
+    return {entry.name: hints[entry.name] for entry in fields(kind)}
+
+
+def _of(kind: Any, value: Any, words: str) -> Any:
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        message = f"{words} belongs here, not {value!r:.60}"
+        raise TypeError(message)
+    return value
 
 
 def _within(raw: bytes | str, room: int) -> None:
@@ -126,7 +183,7 @@ def _deeper_than(value: Any, depth: int) -> bool:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     values = dict(pairs)
     if len(values) != len(pairs):
-        raise NotStrictJson("a key stands twice in one object")
+        raise NotStrictJson("a key appears twice in one object")
     return values
 
 

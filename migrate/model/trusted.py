@@ -50,11 +50,7 @@ def _own_group(status: os.stat_result) -> bool:
 
 
 def cache_directory() -> Path:
-    """XDG_CACHE_HOME/kraft-migrate, or ~/.cache/kraft-migrate; not made here.
-
-    Raises:
-        SystemRefused: this account has no home directory.
-    """
+    """XDG_CACHE_HOME/kraft-migrate, or ~/.cache/kraft-migrate; not made here; SystemRefused without a home."""
     base = os.environ.get("XDG_CACHE_HOME", "")
     if base.startswith("/"):  # the XDG rule: relative ones are ignored
         return Path(base) / "kraft-migrate"

@@ -4,29 +4,71 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Final
 
 from migrate.model.columns import EntityColumns, PartitionColumns, ReplicaColumns
 from migrate.model.ids import DirectoryId, NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import ZkMigrationState
-from migrate.model.znodes import Malformed, ZnodeAcl, ZookeeperSession
+
+
+class ZnodePart(StrEnum):
+    """What of Kafka's a malformed znode, or a part of one, would have told."""
+
+    CLUSTER_ID = "the cluster's id"
+    TAKEOVER = "who controls the cluster"
+    BROKER = "a broker's registration"
+    TOPIC = "a topic"
+    STATE = "a partition's state"
+    CONFIG = "a configuration"
+    BROKER_CONFIG = "a broker's configuration"
+    QUOTA = "quotas"
+    SCRAM = "SCRAM credentials"
+    ACL = "ACLs"
+    TOKEN = "a delegation token"  # noqa: S105 - no password
+    PRODUCER_IDS = "the next block of producer ids"
+    FEATURE = "finalized features"
+    PENDING = "administrative work in progress"
+
+
+@dataclass(frozen=True, slots=True)
+class ZnodeAcl:
+    """One entry of a znode's ACL; `permissions` are ZooKeeper's bits, 31 is all of them."""
+
+    permissions: int
+    scheme: str
+    identity: str
+
+
+@dataclass(frozen=True, slots=True)
+class Malformed:
+    """A znode that is there and is not what Kafka writes: what it would have told is unknown, never absent."""
+
+    path: str
+    problem: str
+    part: ZnodePart
+
+
+@dataclass(frozen=True, slots=True)
+class ZookeeperSession:
+    """A session that a ZooKeeper server has: where it comes from, and its id."""
+
+    host: str
+    session: int
 
 
 # -- ZooKeeper ---------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class ZkBroker:
-    """A live registration in /brokers/ids; `epoch` is the znode's czxid, `endpoints` are NAME://host:port.
-
-    `protocols` is listener name -> security protocol.
-    """
+    """A live registration in /brokers/ids; `epoch` is the znode's czxid, `endpoints` are NAME://host:port."""
 
     id: NodeId
     epoch: int
     endpoints: tuple[str, ...]
     rack: str | None
     session: int
-    protocols: Mapping[str, str] = field(default_factory=dict, compare=False)
+    protocols: Mapping[str, str] = field(default_factory=dict, compare=False)  # listener -> security protocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +83,12 @@ class ControllerZnode:
 
 @dataclass(frozen=True, slots=True)
 class MigrationZnode:
-    """/migration: the dual write's own position, as a metadata offset.
-
-    `epoch` is the epoch of the metadata record at `offset`, `controller_epoch` that of the controller that claimed it.
-    """
+    """/migration: the dual write's own position, as a metadata offset."""
 
     offset: int
-    epoch: int
+    epoch: int  # of the metadata record at `offset`
     controller_id: int
-    controller_epoch: int
+    controller_epoch: int  # of the controller that claimed it
     version: int
 
     @property
@@ -79,7 +118,7 @@ class NullZnode:
 
 @dataclass(frozen=True, slots=True)
 class PendingWork:
-    """Administrative work under way: names of topics, partitions or notifications."""
+    """Administrative work in progress: names of topics, partitions or notifications."""
 
     deletions: tuple[str, ...] = ()
     reassignments: tuple[str, ...] = ()
@@ -139,7 +178,6 @@ class PartlyRead(Unknown):
 
 
 def whole_or_unknown(view: ZookeeperView) -> ZookeeperView | PartlyRead:
-    """The view, if every znode of it could be read."""
     if not view.malformed:
         return view
     first, more = view.malformed[0], len(view.malformed) - 1
@@ -201,7 +239,6 @@ class KraftView:
 
     @property
     def committed(self) -> bool:
-        """Is everything in the image known to be committed?"""
         return not isinstance(self.high_watermark, Unknown) and self.offset < self.high_watermark
 
 
@@ -264,7 +301,6 @@ class Directory:
 
     @property
     def id(self) -> DirectoryId | None:
-        """directory.id, where there is one."""
         return self.meta.directory_id if isinstance(self.meta, MetaProperties) else None
 
 
@@ -314,14 +350,11 @@ class Quorum:
 
 @dataclass(frozen=True, slots=True)
 class NodeAnswer:
-    """What one process says of itself (ApiVersions).  `migration_flag` is the tag ZkMigrationReady: absent is False.
+    """What one process says of itself (ApiVersions)."""
 
-    `apis` is api key -> highest version that it knows: a bound of its release, which nothing on the wire names.
-    """
-
-    migration_flag: bool
+    migration_flag: bool  # the tag ZkMigrationReady: absent is False
     finalized_features: Mapping[str, int]
-    apis: Mapping[int, int] = field(default_factory=dict, compare=False)
+    apis: Mapping[int, int] = field(default_factory=dict, compare=False)  # key -> highest version of its release
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,12 +370,9 @@ class PartitionHealth:
 
 @dataclass(frozen=True, slots=True)
 class MetadataAnswer:
-    """One broker's Metadata answer, folded: whom it names, whom it sees, what is not whole.
+    """One broker's Metadata answer, folded: whom it names, whom it sees, what is not whole."""
 
-    `controller_ids` are the ids named in repeated answers (a broker that believes in KRaft names a random one).
-    """
-
-    controller_ids: tuple[int, ...]
+    controller_ids: tuple[int, ...]  # in repeated answers: a broker in KRaft mode names a random one
     brokers: tuple[int, ...]
     partitions: int
     unhealthy: tuple[PartitionHealth, ...]
@@ -391,8 +421,6 @@ class NoFile:
 
 @dataclass(frozen=True, slots=True)
 class HostFile:
-    """A file of a host, whole."""
-
     path: str
     raw: bytes = field(repr=False)
     sha256: str

@@ -1,6 +1,6 @@
 """Change windows: when a run may act, in the wall-clock time of an IANA zone (pure).
 
-The rule for clock changes: a local time that does not exist (spring) or stands twice (autumn) is read so that what is
+The rule for clock changes: a local time that does not exist (spring) or appears twice (autumn) is read so that what is
 allowed is shorter and what is denied is longer.  Lengths are real seconds: a night window over the jump in spring is an
 hour shorter than its label, and one over the jump in autumn an hour longer.
 """
@@ -80,7 +80,6 @@ class Closed:
 
 
 def state(window: Window, now: float) -> Open | Closed:
-    """Is the window open at that moment?"""
     for days in (BACK_DAYS, HORIZON_DAYS):  # asked every second while a run waits, and mostly answered by this week
         horizon = now + days * 86400.0
         found = next(intervals(window, now, horizon), None)
@@ -130,7 +129,6 @@ def local(window: Window, moment: float) -> str:
 
 
 def label(window: Window) -> str:
-    """The window in one line, as the playbook has it."""
     denied = f", never {', '.join(map(spelled, window.deny))}" if window.deny else ""
     return f"{', '.join(map(spelled, window.allow))} {window.timezone}{denied}"
 
@@ -139,7 +137,6 @@ DAY_NAMES: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
 def spelled(span: Span) -> str:
-    """The span as a playbook writes it."""
     match span:
         case Always():
             return "always"

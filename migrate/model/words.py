@@ -15,14 +15,20 @@ def counted(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{number:,} {name}" for name, number in counts.items()) or "none"
 
 
-def lasting(seconds: float) -> str:
-    """`3 s`, `12 min 30 s`, `2 h`, `7 d 3 h`: the two greatest parts, none of them naught."""
-    left, parts = round(seconds), []
-    for name, length in (("d", 86400), ("h", 3600), ("min", 60), ("s", 1)):
-        count, left = divmod(left, length)
-        if count:
-            parts.append(f"{count} {name}")
-    return " ".join(parts[:2]) or "0 s"
+def duration(seconds: float) -> str:
+    """`0.4 s`, `12 s`, `3 min 05 s`, `2 h 10 min`, `6 d 3 h`: two units at most."""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    hours, minutes = divmod(whole // 60, 60)
+    if hours < 24:
+        return f"{hours} h {minutes:02d} min" if minutes else f"{hours} h"
+    days, hours = divmod(hours, 24)
+    return f"{days} d {hours} h" if hours else f"{days} d"
 
 
 def registered_as(*, migrating: bool, fenced: bool) -> str:

@@ -10,13 +10,12 @@ from migrate.model.copied import CopyCheck, NoLook
 from migrate.model.difference import DiffReport
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory, Playbook
-from migrate.model.launch import Launch, Listening
+from migrate.model.launch import Launch, Listening, Unit
 from migrate.model.ledger import Ledger
 from migrate.model.new_directories import NewDirectory
 from migrate.model.outcome import Unknown
 from migrate.model.rights import HostRights
-from migrate.model.rollback_evidence import MetadataLogs, StateBehind
-from migrate.model.units import Unit
+from migrate.model.rollback_readiness import MetadataLogs, StateBehind
 from migrate.model.views import (
     BrokerDisks,
     ConfigFile,
@@ -30,8 +29,6 @@ from migrate.model.views import (
 
 
 class Need(StrEnum):
-    """A part of the world that a step or a check asks for."""
-
     ZOOKEEPER = "zookeeper"
     KRAFT = "kraft"
     DISKS = "disks"

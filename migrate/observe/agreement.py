@@ -1,7 +1,7 @@
 """Do ZooKeeper and KRaft agree, and if not, on which topics: from fingerprints, before anything is set field by field.
 
 Fingerprints (`migrate.model.fingerprints`) say which topics need the comparison; it is given those alone, with all that
-is no partition, and its report is the one that the whole views would have given.  A gate never asks here: it proves.
+is no partition (`migrate.observe.fleet`).  A gate never asks here: it proves.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from migrate.diff.expected import TOPIC_KINDS, rule_for
 from migrate.diff.typed_rows import EntityRow
 from migrate.errors import MalformedZnode
 from migrate.model.columns import EntityColumns, PartitionColumns
-from migrate.model.difference import Difference, DifferenceClass, DiffReport
+from migrate.model.difference import Difference, DifferenceClass
 from migrate.model.views import KraftView, ZookeeperView
 
 SETS: Final = frozenset({"isr", "adding", "removing"})
@@ -27,7 +27,6 @@ COMPARED: Final = (
     *sorted(SETS),
 )
 FIELDS: Final = 8  # of a partition, that the comparison compares (`migrate.diff.tables.PARTITION_FIELDS`)
-NOTHING: Final[Mapping[str, int]] = {}
 EntityKey = tuple[str, str, str]  # kind, key, name
 Entity = tuple[str, str, str, str]  # and its value
 
@@ -74,7 +73,6 @@ class WholeSides:
 
     @property
     def image(self) -> KraftView:
-        """The metadata."""
         return self.kraft
 
     def agreement(self) -> Agreement:
@@ -114,7 +112,6 @@ class TopicRows:
         return all(one == two or (is_set and [*map(set, one)] == [*map(set, two)]) for is_set, one, two in pairs)
 
     def column(self, name: str) -> list[Any]:
-        """The values of that column, row by row."""
         column = getattr(self.columns, name)
         return [column[row] for row in self.rows]
 
@@ -163,15 +160,6 @@ def _row(key: EntityKey, zookeeper: str | None, kraft: str | None, deletions: Co
     return replace(row, rule=rule, cls=DifferenceClass.EXPECTED) if rule else row
 
 
-def whole(report: DiffReport, found: Agreement, entities: Mapping[str, int] = NOTHING) -> DiffReport:
-    """The report of what differs as that of all: the fields of all other topics are equal, and so many `entities`."""
-    counts = {kind: Counter(classes) for kind, classes in report.counts.items()}
-    for kind, equal in {"partition": FIELDS * found.partitions, **entities}.items():
-        if equal:
-            counts.setdefault(kind, Counter())[DifferenceClass.EQUAL.value] += equal
-    return replace(report, counts={kind: dict(classes) for kind, classes in sorted(counts.items())})
-
-
 def entity_rows(
     columns: EntityColumns, typed: Iterable[EntityRow], blind: Collection[tuple[str, str]]
 ) -> dict[EntityKey, str]:
@@ -213,7 +201,6 @@ def _without(rows: Mapping[Entity, str], same: Collection[Entity]) -> EntityColu
 
 
 def of_topics(columns: PartitionColumns, wanted: Collection[str]) -> PartitionColumns:
-    """The partitions of these topics."""
     keep = [topic in wanted for topic in columns.topic]
     names = (entry.name for entry in fields(PartitionColumns))
     return PartitionColumns(**{name: list(compress(getattr(columns, name), keep)) for name in names})

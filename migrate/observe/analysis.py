@@ -16,15 +16,15 @@ from datetime import UTC, datetime
 from threading import Event
 from typing import Final
 
-from migrate.errors import MigrateError
+from migrate.errors import MigrateError, NotVisible
 from migrate.model.difference import DiffReport
-from migrate.model.inventory import AcceptedDifference
+from migrate.model.facts import migration_state, pure_ledger
+from migrate.model.inventory import AcceptedDifference, Inventory
 from migrate.model.ledger import Ledger
 from migrate.model.outcome import Unknown
 from migrate.model.stage import ZkMigrationState
 from migrate.model.views import KraftView, MigrationZnode, ZookeeperView
 from migrate.model.world import World
-from migrate.observe.ledgers import pure_ledger, stands
 from migrate.observe.settle import Look, Settling
 from migrate.observe.sources import Sources
 
@@ -35,6 +35,7 @@ LOG: Final = logging.getLogger("migrate.observe")
 LOOKS: Final = 6  # how often both sides are read before what still moves is unsettled
 LAG_SECONDS: Final = 15.0  # for /migration to pass one offset: it moves twice a second
 LAG_POLL: Final = 0.1
+STARTING: Final = "starting Spark"
 AGAIN: Final = 0.3  # seconds before all is compared again
 SMALL: Final = 10_000  # partitions; of more, comparison and ledger fill two cores and much memory each
 
@@ -112,10 +113,12 @@ def _look(sources: Sources, world: World, compare: Comparer, *, stopped: bool) -
     kraft = world.kraft
     assert not isinstance(kraft, Unknown)
     try:
-        lag = 0 if stopped else await_dual_write(sources, kraft.offset)
+        with sources.work.part(f"waiting for dual write to pass metadata offset {kraft.offset:,}"):
+            lag = 0 if stopped else await_dual_write(sources, kraft.offset)
         if isinstance(lag, Unknown):
             return lag
-        zookeeper = sources.zookeeper()
+        with sources.work.part("reading ZooKeeper again"):
+            zookeeper = sources.zookeeper()
         if isinstance(zookeeper, Unknown):
             return Unknown(f"ZooKeeper is unknown: {zookeeper.reason}")
         accepted = () if isinstance(world.playbook, Unknown) else world.playbook.accepted_differences
@@ -131,11 +134,17 @@ def _on_spark(
     handle = sources.spark()
     if handle is None:
         return Unknown("this command works without Spark")
-    session = handle.get()  # first: pyspark is imported by who starts it, and cannot be by two threads at once
-    from migrate.diff.compare import compare
+    with sources.work.part(STARTING):
+        session = handle.get()  # first: pyspark is imported by who starts it, and cannot be by two threads at once
+    from migrate.diff.compare import compare, fields_in
 
     today = datetime.now(UTC).date()
-    return compare(session, zookeeper, kraft, accepted, offset=kraft.offset, lag=lag, today=today)
+    with sources.work.part(f"comparing {fields_in(kraft):,} fields"):
+        return compare(session, zookeeper, kraft, accepted, offset=kraft.offset, lag=lag, today=today)
+
+
+def cannot_compare(reason: Unknown, inventory: Inventory, why: str = "") -> NotVisible:
+    return NotVisible(f"ZooKeeper and KRaft cannot be compared: {reason.reason}", where=inventory.name, why=why)
 
 
 def write_differences(report: DiffReport, folder: pathlib.Path) -> list[pathlib.Path]:
@@ -171,7 +180,8 @@ def fit_side_by_side(sources: Sources, world: World) -> bool:
     if handle is None:
         return False
     try:
-        handle.get()
+        with sources.work.part(STARTING):
+            handle.get()
     except MigrateError:
         return False  # the comparison says why
     # here: two threads that import one package for the first time may each see half of it
@@ -194,9 +204,10 @@ def spark_ledger(sources: Sources, world: World, known: Ledger | Unknown | None 
     handle = sources.spark()
     if handle is None:
         return Unknown("this command works without Spark, and this gate asks Spark")
-    after_copy, finalized = stands(world)
+    after_copy, finalized = migration_state(world)
     try:
-        session = handle.get()  # first, as in `_on_spark`
+        with sources.work.part(STARTING):
+            session = handle.get()  # first, as in `_on_spark`
         from migrate.diff.ledger import ledger
 
         views = world.zookeeper, world.kraft, world.disks

@@ -35,10 +35,10 @@ from migrate.model.views import (
     PartlyRead,
     Running,
     ServiceState,
+    ZnodeAcl,
     ZookeeperView,
 )
 from migrate.model.world import World
-from migrate.model.znodes import ZnodeAcl
 from migrate.observe.codec import NotDecodable, decode, encode
 
 Configs = Mapping[NodeId, ConfigFile | NoFile | Unknown]
@@ -164,7 +164,6 @@ def write_bundle(path: str, world: World, created: int) -> Bundle:
 
 
 def refuse_existing(path: str) -> None:
-    """BundleExists where there is something at that path."""
     if os.path.lexists(path):
         raise BundleExists("there is something already", where=path)
 

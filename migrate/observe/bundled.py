@@ -13,7 +13,7 @@ from migrate.model.inventory import Inventory, Playbook
 from migrate.model.launch import Launch, Listening
 from migrate.model.outcome import Unknown
 from migrate.model.rights import HostRights
-from migrate.model.rollback_evidence import MetadataLogs
+from migrate.model.rollback_readiness import MetadataLogs
 from migrate.model.stage import ZkMigrationState
 from migrate.model.views import (
     BrokerDisks,
@@ -74,15 +74,12 @@ class BundledSources(Sources):
         self._where = bundle.path
 
     def zookeeper_client(self) -> ZookeeperClient:
-        """There is no session."""
         raise NotVisible("a bundle has no session with ZooKeeper", where=self._where)
 
     def zookeeper(self) -> ZookeeperView | Unknown:
-        """The tree as it was."""
         return self._kept.zookeeper
 
     def with_sessions(self, view: ZookeeperView | Unknown) -> ZookeeperView | Unknown:
-        """The sessions as they were stand in the tree."""
         return view
 
     def dual_write_offset(self) -> int:
@@ -92,11 +89,9 @@ class BundledSources(Sources):
         return znode.offset if isinstance(znode, MigrationZnode) else -1
 
     def kraft(self) -> KraftView | Unknown:
-        """The image as it was."""
         return self._kept.kraft
 
     def live(self, *, controller_samples: int = 1) -> LiveView | Unknown:  # noqa: ARG002 - they were asked then
-        """Who answered."""
         return self._kept.live
 
     def configs(self) -> Configs:
@@ -104,7 +99,6 @@ class BundledSources(Sources):
         return self._of_nodes(self._kept.configs)
 
     def service_states(self) -> Mapping[NodeId, ServiceState]:
-        """The processes as they were."""
         return self._of_nodes(self._kept.services)
 
     def launches(self, states: Mapping[NodeId, ServiceState]) -> Mapping[NodeId, Launch | Unknown]:  # noqa: ARG002 - then
@@ -112,7 +106,6 @@ class BundledSources(Sources):
         return self._of_nodes(self._kept.launches)
 
     def ports(self) -> Mapping[NodeId, tuple[Listening, ...] | Unknown]:
-        """What listened."""
         return self._of_nodes(self._kept.ports)
 
     def host_rights(self) -> Mapping[NodeId, HostRights | Unknown]:
@@ -121,14 +114,13 @@ class BundledSources(Sources):
 
     def leftovers(self) -> Unknown:
         """A bundle was made on no host of the nodes."""
-        return Unknown("a bundle does not say what lies on the nodes' hosts")
+        return Unknown("a bundle does not say what is on the nodes' hosts")
 
     def units(self) -> Unknown:
         """Nobody asks systemd now."""
         return Unknown("a bundle does not say what systemd knows of the units")
 
     def disks(self, configs: Configs) -> Mapping[NodeId, BrokerDisks | Unknown]:  # noqa: ARG002 - looked at by then
-        """The directories as they were."""
         return self._of_nodes(self._kept.disks)
 
     def backups(self, configs: Configs) -> Mapping[NodeId, KeptFiles | Unknown]:  # noqa: ARG002 - not in a bundle

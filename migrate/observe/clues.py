@@ -1,20 +1,21 @@
-"""Looks beyond a World where something waits: who answers at an address, what the end of a log says."""
+"""Looks beyond a World where something waits: who answers at an address, the end of a log, a queue over JMX."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from migrate.errors import MigrateError
+from migrate.java import jmx
 from migrate.kafka import connection as ask_node
 from migrate.kafka.connection import Connection, Limits
+from migrate.model.findings import Clues, Report, Wanted
 from migrate.model.ids import NodeId
-from migrate.model.inventory import Access
+from migrate.model.inventory import Access, Inventory
 from migrate.model.outcome import Unknown
 from migrate.model.ports import LOG_LINES, ServiceControl
 from migrate.model.views import NodeAnswer
-from migrate.model.waiting import Clues, Wanted
 
 LIMITS: Final = Limits(connect_seconds=0.5, answer_seconds=0.5)
 THREADS: Final = 12
@@ -47,3 +48,25 @@ def end_of_log(
         return choose(services.last_words(node, LOG_LINES))
     except (MigrateError, OSError) as error:
         return Unknown(str(error))
+
+
+def queued(inventory: Inventory, node: NodeId) -> int | Unknown:
+    """QueuedReplicaToDirAssignments of that broker; Unknown, never 0, where JMX is not offered."""
+    for broker in inventory.brokers:
+        if broker.id == node:
+            if broker.jmx is None:
+                return Unknown("the inventory gives no jmx address for it")
+            return jmx.number(broker.jmx, jmx.QUEUED)
+    return Unknown("it is not in the inventory")
+
+
+def reports(
+    inventory: Inventory,
+    services: ServiceControl,
+    later: Mapping[NodeId, int | Unknown],
+    choose: Callable[[Sequence[str]], tuple[str, ...]],
+) -> dict[NodeId, Report]:
+    """A report for each broker in `later`, which holds what a second look still missed.  Never raises for the world."""
+    return {
+        node: Report(queued(inventory, node), left, end_of_log(services, node, choose)) for node, left in later.items()
+    }

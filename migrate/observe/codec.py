@@ -120,7 +120,7 @@ def _container(origin: Any, args: tuple[Any, ...], data: Any, where: str) -> Any
             raise NotDecodable(f"{where}: no pair")
         key = decode(args[0], pair[0], f"{where}, a key")
         if key in found:
-            raise NotDecodable(f"{where}: {key!r} stands twice")
+            raise NotDecodable(f"{where}: {key!r} appears twice")
         found[key] = decode(args[1], pair[1], f"{where}[{key!r}]")
     return found
 

@@ -1,6 +1,6 @@
 """The last look at ZooKeeper before Kafka's copy, held against the metadata at the copy's end (reads only).
 
-The look is the newest of two: a backup that the run took before it restarted the last broker (`migrate.run.before_copy`
+The look is the newest of two: a backup that the run took before it restarted the last broker (`migrate.run.past_runs`
 finds it), and, in the process that watched, the last whole view that was read while a broker still owned `/controller`.
 """
 
@@ -27,9 +27,9 @@ from migrate.model.stage import ZkMigrationState
 from migrate.model.views import KraftView, MigrationZnode, ZookeeperView
 from migrate.zookeeper import layout
 from migrate.zookeeper.backup import BackupTree, load_backup
+from migrate.zookeeper.layout import TreeReader, Znode
 from migrate.zookeeper.password_encoder import EncoderSecrets
 from migrate.zookeeper.read import view_of
-from migrate.zookeeper.znode import TreeReader, Znode
 
 LOG: Final = logging.getLogger("migrate.observe")
 COMPLETED: Final = re.compile(

@@ -13,8 +13,7 @@ from migrate.hosts import meta_properties
 from migrate.hosts.files import read_within
 from migrate.hosts.meta_properties import META_PROPERTIES
 from migrate.kraft.files import PARTITION_DIRECTORY
-from migrate.kraft.lineage import MetadataDirectory, read_directory
-from migrate.kraft.quorum_files import judge, view_of
+from migrate.kraft.quorum_files import MetadataDirectory, judge, read_directory, view_of
 from migrate.model.secrets import Digester
 from migrate.model.views import KraftView, MetaBroken, MetaMissing, MetaProperties
 
@@ -67,7 +66,7 @@ def read_metadata(
     tail = judge(found, high_watermark)
     view = view_of(tail, digester, cluster_id=next(iter(clusters), ""), at=at)
     if at is not None and view.offset < at:
-        notes.append(f"offset {at} lies inside a transaction: the image stands before it, at offset {view.offset}")
+        notes.append(f"offset {at} is inside a transaction: the image ends before it, at offset {view.offset}")
     for note in (*notes, *tail.notes):
         LOG.info("%s", note)
     return MetadataRead(view, tail.end, (*notes, *tail.notes), tail.directory)

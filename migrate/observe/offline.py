@@ -1,6 +1,6 @@
 """Files of ZooKeeper and of the metadata as views: in columns where they are large and the extra `fast` is installed.
 
-`migrate.accelerated` is optional, and this module alone knows of it (`migrate.diff.topic_sums` has its own loop).
+`migrate.accelerated` is optional, and this module alone knows of it.
 Without it, or where it meets anything but the plain case, the plain readers do all the work, with the same answers.
 """
 
@@ -16,8 +16,8 @@ from migrate.model.fingerprints import topic_fingerprints
 from migrate.model.secrets import Digester
 from migrate.model.views import KraftView, ZookeeperView
 from migrate.observe.agreement import Agreement, Side, WholeSides, agreement, entity_rows, of_topics, refuse_malformed
-from migrate.zookeeper.offline import reader
-from migrate.zookeeper.offline.reader import OfflineTree, ZookeeperFiles
+from migrate.zookeeper.offline.files import OfflineTree, ZookeeperFiles
+from migrate.zookeeper.offline.files import open_files as open_plainly
 from migrate.zookeeper.password_encoder import EncoderSecrets
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def open_files(files: ZookeeperFiles) -> OfflineTree:
     try:
         from migrate.accelerated import packed_snapshot
     except ImportError:
-        return reader.open_files(files)
+        return open_plainly(files)
     return packed_snapshot.open_files(files)
 
 

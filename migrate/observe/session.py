@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from migrate.model.spark_where import SparkWhere
+from migrate.model.difference import SparkWhere
 
 if TYPE_CHECKING:
     from migrate.diff.session import SparkHandle as SparkHandle  # noqa: PLC0414 - callers name the type by this module

@@ -20,23 +20,21 @@ from migrate.hosts.launches import launches, listening
 from migrate.hosts.leftovers import kept_files, leftovers
 from migrate.hosts.properties import log_dirs, metadata_log_dir, read_config
 from migrate.hosts.runner import unseen
-from migrate.hosts.systemd import SystemdServices
-from migrate.hosts.unit_look import unit_of
+from migrate.hosts.systemd import SystemdServices, unit_of
 from migrate.kafka import live
 from migrate.kafka.connection import KeptConnections
 from migrate.kafka.secrets import read_secret
 from migrate.kraft.fetch import MetadataReader
 from migrate.model.copied import CopyCheck, KeptTree, NoLook
+from migrate.model.difference import SparkWhere
 from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode, ControllerNode, Inventory, Playbook
-from migrate.model.launch import Launch, Listening
+from migrate.model.launch import Launch, Listening, Unit
 from migrate.model.new_directories import NewDirectory
 from migrate.model.outcome import Awaited, Unknown
 from migrate.model.rights import HostRights
-from migrate.model.rollback_evidence import MetadataLogs, StateBehind
+from migrate.model.rollback_readiness import MetadataLogs, StateBehind
 from migrate.model.secrets import Digester
-from migrate.model.spark_where import SparkWhere
-from migrate.model.units import Unit
 from migrate.model.views import (
     BrokerDisks,
     ConfigFile,
@@ -50,24 +48,21 @@ from migrate.model.views import (
     ZookeeperView,
     whole_or_unknown,
 )
+from migrate.model.work import Work
 from migrate.observe.copy_check import BeforeCopy, CopyQuestion, check_copy
-from migrate.observe.metadata_logs import metadata_logs
-from migrate.observe.states_behind import states_behind
-from migrate.observe.subjects import with_subjects
-from migrate.observe.zookeeper_logins import with_zookeeper_clients
-from migrate.zookeeper.again import Rereader
-from migrate.zookeeper.client import ZookeeperClient, connect
+from migrate.observe.identities import with_subjects, with_zookeeper_clients
+from migrate.observe.metadata_logs import metadata_logs, states_behind
+from migrate.zookeeper.client import ZookeeperClient, access_of, connect
+from migrate.zookeeper.layout import TreeReader
 from migrate.zookeeper.lock import sessions
-from migrate.zookeeper.login import access_of
 from migrate.zookeeper.password_encoder import EncoderSecrets
 from migrate.zookeeper.rate_limit import Pace
-from migrate.zookeeper.read import read_migration
-from migrate.zookeeper.rights import require_way_back
-from migrate.zookeeper.znode import TreeReader
+from migrate.zookeeper.read import Rereader, read_migration
+from migrate.zookeeper.rights import require_rollback_rights
 
 if TYPE_CHECKING:
     from migrate.diff.session import SparkHandle
-    from migrate.zookeeper.offline.reader import OfflineTree, ZookeeperFiles  # numpy
+    from migrate.zookeeper.offline.files import OfflineTree, ZookeeperFiles  # numpy
 
 LOG: Final = logging.getLogger("migrate.observe")
 HOSTS_AT_ONCE: Final = 20
@@ -105,6 +100,7 @@ class Sources:
         self._files: ZookeeperFiles | None = None
         self._unseen: OfflineTree | None = None
         self.pace = Pace(inventory.zookeeper_rate)
+        self.work = Work()
         self._tree_again = Rereader(self.digester)
         self._reader: MetadataReader | None = None
         self._connections = KeptConnections()
@@ -154,7 +150,6 @@ class Sources:
         self._spark, self._spark_is_lent = handle, True
 
     def start_spark(self) -> None:
-        """Begin to start Spark in the background."""
         if self._spark is None and self._spark_folder is not None:
             from migrate.diff.session import SparkHandle
 
@@ -167,7 +162,6 @@ class Sources:
         return self._spark
 
     def close(self) -> None:
-        """Close all that is open."""
         if self._spark is not None and not self._spark_is_lent:
             self._spark.stop()
         if self._reader is not None:
@@ -265,7 +259,7 @@ class Sources:
 
     def configs(self) -> Configs:
         """Every node's configuration file."""
-        return self._each(lambda node: self._config(node.id, node.config))
+        return self._each("reading configuration files", lambda node: self._config(node.id, node.config))
 
     def _config(self, node: NodeId, path: str) -> ConfigFile | NoFile | Unknown:
         collected = None if self._collected is None else self._collected.get(node)
@@ -282,8 +276,7 @@ class Sources:
         return with_subjects(found, added, self.files, self.inventory.controller_access.keystore)
 
     def service_states(self) -> Mapping[NodeId, ServiceState]:
-        """Every node's process."""
-        return self._each(lambda node: self._service(node.id))
+        return self._each("asking for processes", lambda node: self._service(node.id))
 
     def _service(self, node: NodeId) -> ServiceState:
         try:
@@ -293,7 +286,10 @@ class Sources:
 
     def launches(self, states: Mapping[NodeId, ServiceState]) -> Mapping[NodeId, Launch | Unknown]:
         """How each node's process was started, or will be; controllers' with their login for ZooKeeper."""
-        found = self._each(lambda node: launches(self._executor, {node.id: states[node.id]})[node.id])
+        found = self._each(
+            "asking how processes were started",
+            lambda node: launches(self._executor, {node.id: states[node.id]})[node.id],
+        )
         return found if not self.inventory.zookeeper else with_zookeeper_clients(found, self.inventory, self.files)
 
     def ports(self) -> Mapping[NodeId, tuple[Listening, ...] | Unknown]:
@@ -309,11 +305,13 @@ class Sources:
         services, runners = self.services, self._executor.runners
         if not isinstance(services, SystemdServices):
             return Unknown(f"executor {self.inventory.executor} sees no systemd units")
-        return self._each(lambda node: unit_of(services, runners[node.id], self.inventory, node))
+        return self._each(
+            "reading systemd units", lambda node: unit_of(services, runners[node.id], self.inventory, node)
+        )
 
     def leftovers(self) -> Mapping[NodeId, tuple[str, ...] | Unknown] | Unknown:
         """What runs left on the nodes' hosts."""
-        return self._each(self._leftovers_of)
+        return self._each("looking for what runs left", self._leftovers_of)
 
     def _leftovers_of(self, node: BrokerNode | ControllerNode) -> tuple[str, ...] | Unknown:
         try:
@@ -327,7 +325,7 @@ class Sources:
         """Brokers' log directories, and controllers' metadata directories as their only one."""
         if self._collected is not None:
             return {node.id: _disks_of(self._collected, node.id) for node in self.inventory.nodes}
-        return self._each(lambda node: self._disks_of(node, configs))
+        return self._each("looking at log directories", lambda node: self._disks_of(node, configs))
 
     def not_storing(self, node: NodeId, paths: Sequence[str]) -> Mapping[str, str]:
         """Which log directories of a stopped node do not store a block now, and why."""
@@ -342,13 +340,20 @@ class Sources:
             return replace(unread, reason=f"the file of broker {int(node.id)} names its directories: {unread.reason}")
         return self._disks.look(node.id, log_dirs(file.values), metadata_log_dir(file.values))
 
-    def _each(self, look: Callable[[BrokerNode | ControllerNode], Seen]) -> dict[NodeId, Seen]:
+    def _each(self, name: str, look: Callable[[BrokerNode | ControllerNode], Seen]) -> dict[NodeId, Seen]:
         """Every node's answer; hosts that are reached over the network are asked at once."""
         nodes = self.inventory.nodes
-        if not self._executor.parallel:
-            return {node.id: look(node) for node in nodes}
-        with ThreadPoolExecutor(HOSTS_AT_ONCE, thread_name_prefix="host") as pool:
-            return dict(zip((node.id for node in nodes), pool.map(look, nodes), strict=True))
+
+        def counted(node: BrokerNode | ControllerNode) -> Seen:
+            found = look(node)
+            self.work.count(name)
+            return found
+
+        with self.work.part(name, len(nodes)):
+            if not self._executor.parallel:
+                return {node.id: counted(node) for node in nodes}
+            with ThreadPoolExecutor(HOSTS_AT_ONCE, thread_name_prefix="host") as pool:
+                return dict(zip((node.id for node in nodes), pool.map(counted, nodes), strict=True))
 
     def new_directories(self, configs: Configs) -> Mapping[NodeId, tuple[NewDirectory, ...] | Unknown] | Unknown:
         """The directories that a DirectoryPlaybook names; no other playbook names any."""
@@ -362,7 +367,7 @@ class Sources:
 
     def backups(self, configs: Configs) -> Mapping[NodeId, KeptFiles | Unknown]:
         """Copies beside each node's configuration, and each meta.properties as it is."""
-        return self._each(lambda node: self._copies_of(node.id, configs.get(node.id)))
+        return self._each("reading copies of files", lambda node: self._copies_of(node.id, configs.get(node.id)))
 
     def _copies_of(self, node: NodeId, config: ConfigFile | NoFile | Unknown | None) -> KeptFiles | Unknown:
         try:
@@ -373,7 +378,7 @@ class Sources:
     def rehearsal(self) -> str | Unknown:
         """What ZooKeeper refuses of what a rollback changes in it, asked by requests that cannot change anything."""
         try:
-            require_way_back(self.zookeeper_client())
+            require_rollback_rights(self.zookeeper_client())
         except ZookeeperDenied as error:
             return f"{error}: {error.next_step}"
         except MigrateError as error:

@@ -9,16 +9,16 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Final, TypeVar
 
+from migrate.model.facts import pure_ledger
 from migrate.model.ids import NodeId
 from migrate.model.launch import Launch
 from migrate.model.ledger import Ledger
 from migrate.model.new_directories import NewDirectory
 from migrate.model.outcome import Unknown
-from migrate.model.rollback_evidence import Growing, MetadataLogs
+from migrate.model.rollback_readiness import Growing, MetadataLogs
 from migrate.model.views import BrokerDisks, KeptFiles, KraftView, LiveView, NoFile, Running, ServiceState
 from migrate.model.world import NOT_ASKED, Need, World
 from migrate.observe import analysis
-from migrate.observe.ledgers import pure_ledger
 from migrate.observe.sources import Configs, Sources
 
 T = TypeVar("T")
@@ -46,12 +46,12 @@ class ClusterObserver:
         wanted = wanted | (FOR_COPY if Need.COPY in wanted else frozenset())
         wanted = wanted | ({Need.CONFIGS} if wanted & FROM_FILES else frozenset())
         configs: Configs | Unknown = self.sources.configs() if Need.CONFIGS in wanted else NOT_ASKED
-        zookeeper = self._start(Need.ZOOKEEPER in wanted, self.sources.zookeeper)
-        kraft = self._start(Need.KRAFT in wanted, lambda: self._kraft(configs))
+        zookeeper = self._start(Need.ZOOKEEPER in wanted, self.sources.zookeeper, "reading ZooKeeper")
+        kraft = self._start(Need.KRAFT in wanted, lambda: self._kraft(configs), "reading the metadata")
         late = bool(needs & SLOW)  # these take seconds: who answers and which ISRs are full is asked after them
         look = self._for_a_proof if Need.CONTROLLER_NAMES in wanted else self.sources.live
         asked = bool(wanted & {Need.LIVE, Need.CONTROLLER_NAMES})
-        live = self._start(asked and not late, look)
+        live = self._start(asked and not late, look, "asking brokers and controllers")
         disks = self._start(Need.DISKS in wanted, lambda: self._disks(configs))
         wanted = wanted | ({Need.SERVICES} if wanted & FROM_SERVICES else frozenset())
         services = self.sources.service_states() if Need.SERVICES in wanted else NOT_ASKED
@@ -150,18 +150,28 @@ class ClusterObserver:
             world = analysis.with_diff(self.sources, world)
             known = None if beside is None else beside.result()  # the answer, where the rows are the same afterwards
         if Need.SPARK_LEDGER in needs:
-            return replace(world, ledger=analysis.spark_ledger(self.sources, world, known))
+            with self.sources.work.part(_ledger_words(world)):
+                return replace(world, ledger=analysis.spark_ledger(self.sources, world, known))
         if Need.LEDGER in needs:
             return replace(world, ledger=pure_ledger(world))
         return world
 
-    def _start(self, wanted: bool, look: Callable[[], T]) -> Future[T] | None:
-        return self._pool.submit(look) if wanted else None
+    def _start(self, wanted: bool, look: Callable[[], T], name: str = "") -> Future[T] | None:
+        def named() -> T:
+            with self.sources.work.part(name):
+                return look()
+
+        return self._pool.submit(named if name else look) if wanted else None
 
     def close(self) -> None:
-        """Close the sources."""
         self._pool.shutdown()
         self.sources.close()
+
+
+def _ledger_words(world: World) -> str:
+    if isinstance(world.kraft, Unknown):
+        return "computing the ledger on Spark"
+    return f"computing the ledger of {world.kraft.partitions.replica_count():,} replicas on Spark"
 
 
 def _result(future: Future[T] | Future[T | Unknown] | None) -> T | Unknown:

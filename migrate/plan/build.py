@@ -1,10 +1,10 @@
-"""Builds the plan: steps from where the cluster stands to the target stage, each planned on what will be (pure)."""
+"""Builds the plan: steps from the stage of the cluster to the target stage, each planned on what will be (pure)."""
 
 from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -12,11 +12,11 @@ from migrate import __version__, checks
 from migrate.errors import NothingToPlan, NotVisible
 from migrate.model.broker_modes import Mode, position_of, positions
 from migrate.model.detect import Detected, by_cluster, detect
-from migrate.model.findings import Severity, Word
+from migrate.model.findings import Finding, Severity, Word
 from migrate.model.inventory import Inventory, Playbook, RollOrder
 from migrate.model.outcome import AlreadyDone, Unknown
-from migrate.model.plan import Plan, PlannedStep
-from migrate.model.rollback_evidence import old_log
+from migrate.model.plan import Direction, Plan, PlannedStep, PlanSummary
+from migrate.model.rollback_readiness import old_log
 from migrate.model.stage import DirectoryPolicy, Stage, ZkMigrationState
 from migrate.model.step import Predicted, Step
 from migrate.model.views import ControllerZnode, PartlyRead
@@ -25,15 +25,20 @@ from migrate.plan.summary import summarize
 from migrate.steps import facts
 from migrate.steps.assign import AssignDirectories
 from migrate.steps.at_boot import enabling
-from migrate.steps.canary import CanaryInKraftMode, CanaryInMigrationMode
 from migrate.steps.cleanup import ProveFinal, ReleaseZookeeper, RemoveCopies
 from migrate.steps.controllers import FormatController, StartControllers
-from migrate.steps.finalize import FinalizeController
+from migrate.steps.finalize import (
+    FinalizeController,
+    FinishFinalize,
+    RollForward,
+    finalized,
+    finalized_early,
+    forward_order,
+)
 from migrate.steps.leaders import RestoreLeaders
-from migrate.steps.look import Assess, Discover, ProveHybrid, Soak, WatchCopy
+from migrate.steps.look import Assess, CanaryInKraftMode, CanaryInMigrationMode, Discover, ProveHybrid, Soak, WatchCopy
 from migrate.steps.prepare import BackUpBroker, BackUpZookeeper, RenderController
 from migrate.steps.roll_broker import RollToKraft, RollToMigrationMode
-from migrate.steps.roll_forward import FinishFinalize, RollForward, finalized, finalized_early, forward_order
 
 
 def roll_order(world: World, playbook: Playbook, goal: Mode) -> list[int]:
@@ -61,6 +66,33 @@ def roll_order(world: World, playbook: Playbook, goal: Mode) -> list[int]:
     return [*done, canary, *sorted((broker for broker in left if broker != canary), key=place)]
 
 
+def order_rows(world: World, playbook: Playbook, brokers: Sequence[int]) -> Iterator[Mapping[str, str]]:
+    """Say of each broker of a roll why it has its place, and how many partitions it leads now: they move."""
+    leaders, controller, racks = _leaders(world), _controller(world), _racks(world.inventory)
+    for at, broker in enumerate(brokers):
+        if playbook.roll_order is RollOrder.INVENTORY:
+            why = "the inventory's order"
+        elif leaders is None:
+            why = "the inventory's order: nobody knows who leads"
+        elif broker == controller:
+            why = "last: it is the controller of ZooKeeper mode"
+        elif not at:
+            why = "first: it leads the fewest partitions"
+        else:
+            why = "the first one's rack" if racks[broker] == racks[brokers[0]] else "another rack"
+            why += ", fewest leaders first"
+        yield {"broker": str(broker), "why": why, "leaders": "unknown" if leaders is None else str(leaders[broker])}
+
+
+def _restarted(steps: Sequence[PlannedStep]) -> list[int]:
+    """The brokers of the plan's last roll, as they are restarted."""
+    rolls = (
+        [int(step.params["broker"]) for step in steps if step.kind == roll.kind]
+        for roll in (RollToKraft, RollToMigrationMode)
+    )
+    return next(filter(None, rolls), [])
+
+
 def _leaders(world: World) -> Counter[int] | None:
     """How many partitions each broker leads; None where nobody knows: the inventory's order stays then."""
     for view in (world.kraft, world.zookeeper):
@@ -85,7 +117,6 @@ RELEASE: Final = "3.9"  # the only inter.broker.protocol.version that is not ref
 
 
 def steps_of(stage: Stage, world: World, playbook: Playbook) -> Iterator[Step]:
-    """Every step of a stage, in order."""
     brokers = [int(node.id) for node in world.inventory.brokers]
     controllers = [int(node.id) for node in world.inventory.controllers]
     match stage:
@@ -153,7 +184,6 @@ def _soaks(brokers: list[int], playbook: Playbook) -> bool:
 
 
 def leaders_back(stage: Stage, playbook: Playbook) -> Iterator[Step]:
-    """What follows a roll where the playbook asks for its preferred leaders."""
     if playbook.restore_leaders:
         yield RestoreLeaders(stage.label, playbook.elections_per_request)
 
@@ -185,20 +215,49 @@ def build(world: World, playbook: Playbook, *, target: Stage, only: bool, create
         if stage <= Stage.ASSESS or not (stage <= here.stage or _done(step, world, here))
     )
     planned = planned_steps(due, world)
+    first_change = next((step.stage for step in planned if step.stage >= Stage.PREPARE), target)
+    return plan_of(
+        world,
+        playbook,
+        created=created,
+        target=target,
+        steps=planned,
+        findings=checks.told(world, target=first_change),
+        summary=replace(
+            summarize(world, playbook, told),
+            checks=len(checks.asked(world)),
+            order=tuple(order_rows(world, playbook, _restarted(planned))),
+        ),
+    )
+
+
+def plan_of(
+    world: World,
+    playbook: Playbook,
+    *,
+    created: float,
+    target: Stage,
+    steps: tuple[PlannedStep, ...],
+    findings: tuple[Finding, ...],
+    summary: PlanSummary,
+    direction: Direction = Direction.FORWARD,
+) -> Plan:
+    """A plan of this world and playbook, by this version."""
     return Plan(
         cluster=world.inventory.name,
         cluster_id=facts.observed(world, ("cluster_id:",))["cluster_id:"],
         change=playbook.change,
         tool_version=__version__,
-        created=created,
-        target=target,
         playbook=playbook.path,
         playbook_sha256=playbook.sha256,
         inventory=world.inventory.path,
         inventory_sha256=world.inventory.sha256,
-        steps=planned,
-        findings=checks.told(world, target=_first_change(planned, target)),
-        summary=replace(summarize(world, playbook, told), checks=len(checks.asked(world))),
+        created=created,
+        target=target,
+        steps=steps,
+        findings=findings,
+        summary=summary,
+        direction=direction,
     )
 
 
@@ -237,7 +296,7 @@ def _nowhere(world: World, here: Unknown) -> NothingToPlan | NotVisible:
     blockers = [entry for entry in checks.run(world, target=Stage.CONTROLLERS) if entry.severity is Severity.BLOCKER]
     why = "; ".join(f"{entry.code} {entry.about}: {entry.message}" for entry in blockers[:5])
     next_step = f"fix what blocks first: {blockers[0].fix}" if blockers else ""
-    return NothingToPlan(f"where the cluster stands is unknown: {here.reason}", why=why, next_step=next_step)
+    return NothingToPlan(f"the stage of the cluster is unknown: {here.reason}", why=why, next_step=next_step)
 
 
 def _must_be_next(target: Stage, here: Detected, playbook: str) -> None:
@@ -246,7 +305,7 @@ def _must_be_next(target: Stage, here: Detected, playbook: str) -> None:
     missing = [stage.label for stage in Stage if here.stage < stage < target and stage not in (*looking, Stage.PREPARE)]
     if missing:
         raise NothingToPlan(
-            f"stage {target.label} cannot be planned: the cluster stands at {here.stage.label} ({here.how})",
+            f"stage {target.label} cannot be planned: the cluster is at {here.stage.label} ({here.how})",
             next_step=f"`kraft-migrate plan {playbook} --stage {missing[0]}` first; or all of them in one plan: "
             f"`kraft-migrate plan {playbook} --to {target.label}`",
         )
@@ -262,32 +321,25 @@ def _done(step: Step, world: World, here: Detected) -> bool:
     return step.proof_needs != frozenset() and isinstance(step.progress(world), AlreadyDone)
 
 
-def _first_change(planned: Sequence[PlannedStep], target: Stage) -> Stage:
-    """Findings are shown for the first stage that changes something."""
-    return next((step.stage for step in planned if step.stage >= Stage.PREPARE), target)
-
-
 def planned_steps(steps: Iterable[Step], world: World) -> tuple[PlannedStep, ...]:
     """The steps in their order, each planned on the world that those before it will leave."""
     planned, before = [], Predicted()
     for step in steps:
-        planned.append(planned_step(step, world, before))
+        own: Any = step
+        planned.append(
+            PlannedStep(
+                id=step.id,
+                kind=step.kind,
+                stage=step.stage,
+                title=step.title,
+                params=step.params(),
+                actions=step.actions(world, before),
+                binds=step.binds(world, before),
+                expects=step.expects(world, before),
+                undo=step.undo,
+                proof=str(own.proof),
+                requires=step.requires,
+            )
+        )
         before = step.predict(world, before)
     return tuple(planned)
-
-
-def planned_step(step: Step, world: World, before: Predicted) -> PlannedStep:
-    """The step as a plan keeps it, in the world that the steps before it leave."""
-    own: Any = step
-    return PlannedStep(
-        id=step.id,
-        kind=step.kind,
-        stage=step.stage,
-        title=step.title,
-        params=step.params(),
-        actions=step.actions(world, before),
-        binds=step.binds(world, before),
-        expects=step.expects(world, before),
-        undo=step.undo,
-        proof=str(own.proof),
-    )

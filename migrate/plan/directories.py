@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
-from migrate import __version__, checks
+from migrate import checks
 from migrate.errors import DirectoriesRefused, NothingToPlan
 from migrate.model.detect import Detected
 from migrate.model.ids import NodeId
@@ -23,13 +23,17 @@ from migrate.model.stage import Stage
 from migrate.model.step import Step
 from migrate.model.words import plural
 from migrate.model.world import Need, World
-from migrate.plan.build import leaders_back, planned_steps
+from migrate.plan.build import leaders_back, plan_of, planned_steps
 from migrate.plan.summary import summarize
-from migrate.steps import facts
 from migrate.steps.directories import gates
-from migrate.steps.directories.add import SEPARATOR, AddDirectories, KeepDirectoryFiles
-from migrate.steps.directories.look import CheckDirectories, ProveDirectories
-from migrate.steps.directories.remove import RemoveDirectories
+from migrate.steps.directories.steps import (
+    SEPARATOR,
+    AddDirectories,
+    CheckDirectories,
+    KeepDirectoryFiles,
+    ProveDirectories,
+    RemoveDirectories,
+)
 
 PLANNED_ON: Final = frozenset(
     {Need.KRAFT, Need.DISKS, Need.LIVE, Need.CONFIGS, Need.SERVICES, Need.LEDGER, Need.NEW_DIRECTORIES}
@@ -48,27 +52,34 @@ def build(world: World, playbook: Playbook, *, created: float, back: bool = Fals
     due = _due(world, playbook, back=back)
     refused = list(_against(world, due, back=back))
     if refused:
+        more = f" (and {len(refused) - SHOWN} more)" if len(refused) > SHOWN else ""
         raise DirectoriesRefused(
-            "; ".join(why for why, _ in refused[:SHOWN]) + _more(len(refused) - SHOWN),
+            "; ".join(why for why, _ in refused[:SHOWN]) + more,
             where=playbook.path,
             next_step=next((fix for _, fix in refused if fix), ""),
         )
-    return Plan(
-        cluster=world.inventory.name,
-        cluster_id=facts.observed(world, ("cluster_id:",))["cluster_id:"],
-        change=playbook.change,
-        tool_version=__version__,
+    lacking = "still have some of" if back else "lack some of"
+    brokers = plural(len(gates.brokers(world)), "broker")
+    here = Detected(
+        Stage.DIRECTORIES, None, f"KRaft alone; {len(due)} of {brokers} {lacking} the playbook's directories"
+    )
+    way_back = {
+        "stage": Stage.DIRECTORIES.label,
+        "procedure": "`rollback plan` with this playbook: the same roll the other way, while they have no replicas",
+        "rolls": "1",
+        "restarts": str(len(due)),
+        "controller_gap": "none",
+    }
+    return plan_of(
+        world,
+        playbook,
         created=created,
         target=Stage.DIRECTORIES,
-        playbook=playbook.path,
-        playbook_sha256=playbook.sha256,
-        inventory=world.inventory.path,
-        inventory_sha256=world.inventory.sha256,
         steps=planned_steps(_steps(due, release, playbook, back=back), world),
         findings=checks.told(world, target=Stage.DIRECTORIES),
         summary=replace(
-            summarize(world, playbook, Detected(Stage.DIRECTORIES, None, _how(world, due, back=back))),
-            rollback=(_rollback(due),) if due and not back else (),
+            summarize(world, playbook, here),
+            rollback=(way_back,) if due and not back else (),
             checks=len(checks.asked(world)),
         ),
         direction=Direction.BACK if back else Direction.FORWARD,
@@ -98,7 +109,6 @@ def _release(world: World) -> str:
 
 
 def _due(world: World, playbook: Playbook, *, back: bool) -> dict[int, tuple[str, ...]]:
-    """Broker -> what it lacks of its directories, or has of them still."""
     due: dict[int, tuple[str, ...]] = {}
     for broker in gates.brokers(world):
         here = gates.listed(world, broker)
@@ -112,7 +122,6 @@ def _due(world: World, playbook: Playbook, *, back: bool) -> dict[int, tuple[str
 
 
 def _against(world: World, due: dict[int, tuple[str, ...]], *, back: bool) -> Iterator[tuple[str, str]]:
-    """What speaks against it already, and what would fix it."""
     for broker, paths in due.items():
         if not back:
             yield from _told(gates.fit_to_format(world, broker, paths), "")
@@ -163,23 +172,3 @@ def _steps(due: dict[int, tuple[str, ...]], release: str, playbook: Playbook, *,
     if due:
         yield from leaders_back(Stage.DIRECTORIES, playbook)
     yield ProveDirectories("no" if back else "yes")
-
-
-def _how(world: World, due: dict[int, tuple[str, ...]], *, back: bool) -> str:
-    brokers = len(gates.brokers(world))
-    word = "still have some of" if back else "lack some of"
-    return f"KRaft alone; {len(due)} of {plural(brokers, 'broker')} {word} the playbook's directories"
-
-
-def _rollback(due: dict[int, tuple[str, ...]]) -> dict[str, str]:
-    return {
-        "stage": Stage.DIRECTORIES.label,
-        "procedure": "`rollback plan` with this playbook: the same roll the other way, while no replica lies in them",
-        "rolls": "1",
-        "restarts": str(len(due)),
-        "controller_gap": "none",
-    }
-
-
-def _more(number: int) -> str:
-    return f" (and {number} more)" if number > 0 else ""

@@ -11,12 +11,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from migrate import __version__, checks
+from migrate import checks
 from migrate.checks.phase import kraft_holds_controller
 from migrate.checks.registry import SHOWN, shown
-from migrate.checks.rollback.origin import origin
+from migrate.checks.rollback import origin
 from migrate.checks.rollback.readiness import gap_basis, metadata_log_bytes
-from migrate.errors import NothingToPlan, NoWayBack, RestoreRefused
+from migrate.errors import NothingToPlan, RestoreRefused, RollbackImpossible
 from migrate.model.broker_modes import BrokerPosition, Mode, positions
 from migrate.model.causes import cause_of
 from migrate.model.detect import Detected, detect
@@ -29,39 +29,34 @@ from migrate.model.plan import Direction, Plan
 from migrate.model.rollback_readiness import gap_seconds
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.step import Step
-from migrate.model.views import ConfigFile, NoZnode, ZookeeperView
+from migrate.model.views import ConfigFile, NoZnode
 from migrate.model.world import Need, World
-from migrate.plan.build import RELEASE, planned_steps
+from migrate.plan.build import RELEASE, plan_of, planned_steps
 from migrate.plan.summary import summarize
 from migrate.steps import facts
+from migrate.steps.at_boot import disabling
 from migrate.steps.controllers import FormatController, StartControllers
+from migrate.steps.leaders import RestoreLeadersInZookeeperMode
 from migrate.steps.look import WatchCopy
 from migrate.steps.rollback import gates
-from migrate.steps.rollback.at_boot import disabling
 from migrate.steps.rollback.brokers import RollBackToMigrationMode, RollToZookeeperMode
 from migrate.steps.rollback.cleanup import ProveZookeeperMode, SetControllerAside, left_over
-from migrate.steps.rollback.control import HandBackControl, KeepZookeeper, StopControllers, epoch_low
+from migrate.steps.rollback.control import (
+    FinishDualWrite,
+    HandBackControl,
+    KeepZookeeper,
+    RaiseStateVersions,
+    StopControllers,
+    are_behind,
+    epoch_low,
+)
 from migrate.steps.rollback.copy_again import RestartInMigrationMode, SetMetadataAside, StopStuckControllers, stuck
-from migrate.steps.rollback.finish import FinishDualWrite
 from migrate.steps.rollback.flag import PutFlagBack, never_without_flag, without_flag
-from migrate.steps.rollback.leaders import RestoreLeadersInZookeeperMode
 from migrate.steps.rollback.restore import to_migration, to_zookeeper
-from migrate.steps.rollback.versions import RaiseStateVersions, are_behind
 
 PLANNED_ON: Final = frozenset(
-    {
-        Need.ZOOKEEPER,
-        Need.KRAFT,
-        Need.DISKS,
-        Need.LIVE,
-        Need.CONFIGS,
-        Need.SERVICES,
-        Need.BACKUPS,
-        Need.METADATA_LOGS,
-        Need.STATES_BEHIND,
-        Need.DIFF,
-    }
-)
+    {Need.ZOOKEEPER, Need.KRAFT, Need.DISKS, Need.LIVE, Need.CONFIGS, Need.SERVICES, Need.BACKUPS}
+) | {Need.METADATA_LOGS, Need.STATES_BEHIND, Need.DIFF}
 UNWRITABLE: Final = "B-MIG-14"
 # where it stands, and what holds dual write
 TOLD: Final = ("B-MIG-01", "I-MIG-08", "W-MIG-09", "W-MIG-10", "W-MIG-12", UNWRITABLE)
@@ -85,12 +80,10 @@ class Start:
 
     @property
     def rolls(self) -> int:
-        """How often a broker restarts at most."""
         return 2 if self.kraft else int(bool(self.migration))
 
     @property
     def stage(self) -> Stage:
-        """The last stage that had begun."""
         if self.kraft:
             return Stage.KRAFT_MODE
         if self.migration:
@@ -99,7 +92,6 @@ class Start:
 
     @property
     def name(self) -> str:
-        """For a person: `half of the second roll`."""
         if self.stuck:
             return "a copy that is stuck"
         if self.kraft:
@@ -113,7 +105,7 @@ def start_of(world: World) -> Start:
     """Where the cluster stands, by its files, processes and znodes.
 
     Raises:
-        NoWayBack: it is finalized, or a controller without the flag may finalize it at any moment.
+        RollbackImpossible: it is finalized, or a controller without the flag may finalize it at any moment.
         NothingToPlan: something that decides is not visible.
     """
     _refuse_finalized(world)
@@ -144,20 +136,20 @@ def start_of(world: World) -> Start:
     if start.kraft and isinstance(world.kraft, Unknown):
         raise NothingToPlan(
             f"brokers {list(start.kraft)} are in KRaft mode, their controllers cannot be read: {world.kraft.reason}",
-            next_step="start the controllers again (with the flag, never formatted anew), then plan the rollback",
+            next_step="start the controllers again (with the flag, never formatted again), then plan the rollback",
         )
     return start
 
 
 def steps_of(world: World, start: Start, playbook: Playbook, discarded: str = "") -> Iterator[Step]:
-    """What is left of the rollback, in order; `discarded` are the differences that it gives up (`names_to_text`)."""
     yield from (PutFlagBack(node) for node in without_flag(world))
     order = sorted(gates.brokers(world), key=lambda node: (node not in start.down, node))
     if start.kraft:  # one that is down in migration mode is started first: no other is stopped beside it
         first = (*start.kraft, *(node for node in start.migration if node in start.down))
         yield from (RollBackToMigrationMode(node) for node in order if node in first)
     assert not isinstance(world.zookeeper, Unknown)
-    leading = _kraft_leads(world.zookeeper) or epoch_low(world)
+    taken_over = world.zookeeper.kraft_owns or not isinstance(world.zookeeper.migration, NoZnode)
+    leading = taken_over or epoch_low(world)
     due = (*start.kraft, *start.migration, *(node for node in start.zookeeper if node in start.down))
     rolls = [RollToZookeeperMode(node) for node in order if node in due]
     lacks = not start.controllers and isinstance(gates.stopped_equal(world, names_from_text(discarded)), Refused)
@@ -200,7 +192,7 @@ def build(
     """The rollback to ZooKeeper mode; with `copy_again` only out of a copy that is stuck, and into it again.
 
     With `discard_differences` every difference between ZooKeeper and the metadata that stands now is given up by name.
-    Raises NoWayBack, NothingToPlan, and RestoreRefused where a broker's file of before is not there or not proven.
+    Raises RollbackImpossible, NothingToPlan, and RestoreRefused where a broker's earlier file is missing or not proven.
     """
     start = start_of(world)
     discarded = discarded_of(world) if discard_differences else ()
@@ -211,22 +203,19 @@ def build(
         _restorable(world, start)
         steps = steps_of(world, start, playbook, names_to_text(discarded))
     planned = planned_steps(steps, world)
-    summary = summarize(world, playbook, _here(world, start))
+    # the stage as every command names it; by files and processes where the metadata and ZooKeeper do not tell it
+    found, how = detect(world), f"{start.name}: {start.how}"
+    here = Detected(start.stage, None, how) if isinstance(found, Unknown) else Detected(found.stage, found.half, how)
+    summary = summarize(world, playbook, here)
     if isinstance(not_compared := gates.zookeeper_equal(world, discarded), Unknown | NotYet):
         said = not_compared.reason if isinstance(not_compared, Unknown) else f"waits for {not_compared.what}"
         blind = f"what a rollback would lose, which is asked again before a controller stops: {said}"
         summary = replace(summary, blind_spots=(*summary.blind_spots, blind))
-    return Plan(
-        cluster=world.inventory.name,
-        cluster_id=facts.observed(world, ("cluster_id:",))["cluster_id:"],
-        change=playbook.change,
-        tool_version=__version__,
+    return plan_of(
+        world,
+        playbook,
         created=created,
         target=Stage.COPY if copy_again else Stage.ASSESS,
-        playbook=playbook.path,
-        playbook_sha256=playbook.sha256,
-        inventory=world.inventory.path,
-        inventory_sha256=world.inventory.sha256,
         steps=planned,
         findings=(*(() if copy_again or not start.controllers else _different(world, discarded)), *_findings(world)),
         summary=replace(summary, rollback=(_cost_again(start) if copy_again else _cost(world, start),)),
@@ -235,7 +224,6 @@ def build(
 
 
 def discarded_of(world: World) -> tuple[DifferenceName, ...]:
-    """The names of all differences that stand now; NothingToPlan where they are not known, or not all of them."""
     if isinstance(world.diff, Unknown):
         raise NothingToPlan(
             f"which differences would be given up is not known: {world.diff.reason}",
@@ -272,12 +260,14 @@ def _different(world: World, discarded: tuple[DifferenceName, ...]) -> Iterator[
 
 def _refuse_finalized(world: World) -> None:
     if not isinstance(world.kraft, Unknown) and world.kraft.migration_state is ZkMigrationState.POST_MIGRATION:
-        raise NoWayBack(f"{GONE}: the metadata says POST_MIGRATION, the migration is finalized", next_step=FORWARD)
+        raise RollbackImpossible(
+            f"{GONE}: the metadata says POST_MIGRATION, the migration is finalized", next_step=FORWARD
+        )
     for node in without_flag(world):
         proof = never_without_flag(world, node)
         if not isinstance(proof, Ready):
             path = world.inventory.node(NodeId(node)).config
-            raise NoWayBack(
+            raise RollbackImpossible(
                 f"{path} is without the migration flag: once a controller was started from it the migration may "
                 "be finalized",
                 why=str(getattr(proof, "reason", proof)),
@@ -288,18 +278,7 @@ def _refuse_finalized(world: World) -> None:
         raise NothingToPlan(f"nobody could be asked: {world.live.reason}")
     refused = gates.flagged(world)
     if isinstance(refused, Refused):
-        raise NoWayBack(refused.reason, next_step="stop those controllers first")
-
-
-def _kraft_leads(view: ZookeeperView) -> bool:
-    """Is there anything of a takeover among the znodes?"""
-    return view.kraft_owns or not isinstance(view.migration, NoZnode)
-
-
-def _here(world: World, start: Start) -> Detected:
-    """The stage as every command names it; by files and processes where the metadata and ZooKeeper do not tell it."""
-    found, how = detect(world), f"{start.name}: {start.how}"
-    return Detected(start.stage, None, how) if isinstance(found, Unknown) else Detected(found.stage, found.half, how)
+        raise RollbackImpossible(refused.reason, next_step="stop those controllers first")
 
 
 def _how(world: World, found: Sequence[BrokerPosition]) -> str:

@@ -23,8 +23,6 @@ MINUTE: Final = 60.0
 
 
 class Fits(StrEnum):
-    """The three answers."""
-
     FITS = "fits"
     PARKS = "will park"
     NOT = "does not fit"
@@ -32,8 +30,6 @@ class Fits(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """There is time for the step, and for the rollback after it."""
-
     until: float
 
 
@@ -59,8 +55,6 @@ class ParkAt:
 
 @dataclass(frozen=True, slots=True)
 class StageTime:
-    """One stage: its steps, its time by p50 and p90, its window, when it would end."""
-
     stage: Stage
     steps: int
     estimate: Estimate
@@ -80,7 +74,6 @@ class Schedule:
 
     @property
     def line(self) -> str:
-        """The verdict in a few words: `fits`, `will park after 4 steps`, `does not fit`."""
         if self.verdict is not Fits.PARKS:
             return self.verdict.value
         return f"will park after {self.parks[0].after} steps"
@@ -115,7 +108,6 @@ def _never_open_so_long(window: Window, now: float) -> str:
 
 
 def _next_long_enough(window: Window, since: float, need: float) -> float | None:
-    """When the next opening begins that has room for all of it."""
     while True:
         match state(window, since):
             case Closed(opens=None):
@@ -131,7 +123,6 @@ def _next_long_enough(window: Window, since: float, need: float) -> float | None
 def lay_out(
     steps: Sequence[PlannedStep], windows: Mapping[Stage, Window], durations: Durations, start: float
 ) -> Schedule:
-    """The schedule of a plan; `windows` has the stages that are bound."""
     now, parks = start, []
     ends: dict[Stage, float | None] = {}
     words: dict[Stage, Fits] = {}
@@ -179,12 +170,17 @@ def _stages(
 
 
 def windows_of(playbook: Playbook, stages: Sequence[Stage]) -> dict[Stage, Window]:
-    """The windows that bind these stages."""
     return {stage: window for stage in stages if (window := playbook.window_of(stage)) is not None}
 
 
+def window_for(plan: Plan, playbook: Playbook, stage: Stage) -> Window | None:
+    """The window that binds a step of that stage in this plan: a rollback has one of its own."""
+    if plan.kind.rolls_back:
+        return playbook.windows.get(playbook.rollback_window)
+    return playbook.window_of(stage)
+
+
 def must_open(playbook: Playbook, stages: Sequence[Stage], now: float) -> None:
-    """Raise WindowNeverOpens where a stage's window has no opening from now on."""
     for stage, window in windows_of(playbook, stages).items():
         found = state(window, now)
         if isinstance(found, Closed) and found.opens is None:
@@ -230,8 +226,6 @@ OTHERS: Final = (60.0, 300.0)  # seconds: a look, a backup, a file, a comparison
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Seconds that half, and nine of ten such steps take at most; `source` says where the numbers come from."""
-
     p50: float
     p90: float
     source: str
@@ -245,7 +239,6 @@ class Durations:
     measured: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
     def of(self, step: PlannedStep) -> Estimate:
-        """The estimate of one step.  With fewer than ten samples the p90 is the longest of them."""
         if step.kind == "soak":
             seconds = float(step.params.get("seconds", "0"))
             return Estimate(seconds + OTHERS[0], seconds + OTHERS[1], "the playbook's soak")
@@ -295,6 +288,72 @@ def measured(events: Iterable[Event], kinds: Mapping[str, str]) -> dict[str, tup
     return {kind: tuple(seconds) for kind, seconds in found.items()}
 
 
+Spread = tuple[float, float]  # seconds: p50, p90
+
+
+@dataclass(frozen=True, slots=True)
+class TimeLeft:
+    """What is left of a run: the step in progress since `began`, and those after it.
+
+    `measured` counts the steps of this run that the figures rest on.
+    """
+
+    began: float
+    step: Spread
+    later: Spread
+    measured: int
+
+    def at(self, now: float) -> Spread:
+        passed = max(0.0, now - self.began)
+        return max(0.0, self.step[0] - passed) + self.later[0], max(0.0, self.step[1] - passed) + self.later[1]
+
+
+def time_left(steps: Sequence[PlannedStep], node_estimate: float, events: Sequence[Event]) -> TimeLeft | None:
+    """What the steps take that are not concluded; None where none is left, or no session has begun.
+
+    Kinds that this run has measured count by that; the others by the plan's estimate, scaled as those kinds were that
+    are like them.  Only for a person's eyes: no window is decided by a scaled figure.
+    """
+    done = {event.data["step"] for event in events if event.name == "conclude" and event.data["outcome"] in ENDED_WELL}
+    left = [step for step in steps if step.id not in done]
+    began = next((event.time for event in reversed(events) if event.name in ("session", "conclude")), None)
+    if not left or began is None:
+        return None
+    found = measured(events, {step.id: step.kind for step in steps})
+    plain, known = Durations(node_estimate), Durations(node_estimate, found)
+    scales = _scales(steps, plain, found)
+    spreads = []
+    for step in left:
+        estimate, stated = known.of(step), plain.of(step)
+        scaled = estimate == stated and step.kind not in ("soak", *CANARIES)
+        scale = scales.get(stated.source, 1.0) if scaled else 1.0
+        spreads.append((scale * estimate.p50, scale * estimate.p90))
+    if left[0].kind == "soak":
+        began = _soaked_since(events, began)
+    later = sum(p50 for p50, _ in spreads[1:]), sum(p90 for _, p90 in spreads[1:])
+    return TimeLeft(began, spreads[0], later, sum(len(found.get(kind, ())) for kind in {step.kind for step in steps}))
+
+
+def _scales(steps: Sequence[PlannedStep], plain: Durations, found: Mapping[str, tuple[float, ...]]) -> dict[str, float]:
+    """By source of an estimate: what the steps took that were estimated so, as a share of their p50."""
+    took: dict[str, float] = {}
+    expected: dict[str, float] = {}
+    for step in {step.kind: step for step in steps}.values():
+        estimate, samples = plain.of(step), found.get(step.kind, ())
+        took[estimate.source] = took.get(estimate.source, 0.0) + sum(samples)
+        expected[estimate.source] = expected.get(estimate.source, 0.0) + len(samples) * estimate.p50
+    return {source: took[source] / seconds for source, seconds in expected.items() if seconds}
+
+
+def _soaked_since(events: Sequence[Event], began: float) -> float:
+    """When the soak began: behind the last step of the second roll, as far as that was since this boot."""
+    boot = next((event.data.get("boot") for event in reversed(events) if event.name == "session"), None)
+    for event in reversed(events):
+        if event.name == "conclude" and event.data.get("stage") == Stage.KRAFT_MODE.label:
+            return event.time if event.data.get("boot") == boot else began
+    return began
+
+
 UTC: Final = Window("UTC", "UTC", (), (), 0.0)
 ROLLBACK: Final = "rollback"
 
@@ -305,24 +364,21 @@ def scheduled(plan: Plan, playbook: Playbook) -> Plan:
     Raises WindowNeverOpens where a stage of it waits for a window that does not open any more.
     """
     stages = list(dict.fromkeys(step.stage for step in plan.steps))
-    if plan.kind.rolls_back:
-        window = playbook.windows.get(playbook.rollback_window)
-        windows = {} if window is None else dict.fromkeys(stages, window)
-    else:
+    if not plan.kind.rolls_back:
         must_open(playbook, stages, plan.created)
-        windows = windows_of(playbook, stages)
+    windows = {stage: window for stage in stages if (window := window_for(plan, playbook, stage)) is not None}
     found = lay_out(plan.steps, windows, Durations(playbook.pace.node_estimate), plan.created)
     summary = replace(
         plan.summary,
         fit=found.line,
-        schedule=tuple(_rows(found, windows)),
+        schedule=tuple(_rows(found, windows, playbook)),
         parks=tuple(_parks(found, windows, playbook)),
         approvals=tuple(_approvals(plan, playbook)),
     )
     return replace(plan, summary=summary)
 
 
-def _rows(found: Schedule, windows: Mapping[Stage, Window]) -> Iterator[Mapping[str, str]]:
+def _rows(found: Schedule, windows: Mapping[Stage, Window], playbook: Playbook) -> Iterator[Mapping[str, str]]:
     shown = next(iter(windows.values()), UTC)  # one zone for all rows: an end in another one looks earlier than it is
     for row in found.stages:
         window = windows.get(row.stage)
@@ -336,6 +392,20 @@ def _rows(found: Schedule, windows: Mapping[Stage, Window]) -> Iterator[Mapping[
             "reserve": "-" if window is None else _length(window.reserve),
             "fits": row.verdict.value,
             "ends": "-" if row.ends is None else local(window or shown, row.ends),
+            "limit": f"{_length(playbook.patience(row.stage))} without progress, each step",
+        }
+    ends = [row.ends for row in found.stages if row.ends is not None]
+    if found.stages:
+        yield {
+            "stage": "total",
+            "steps": str(sum(row.steps for row in found.stages)),
+            "p50": _length(sum(row.estimate.p50 for row in found.stages)),
+            "p90": _length(sum(row.estimate.p90 for row in found.stages)),
+            "by": "the sum of the stages; it ends at p90, waits for windows included",
+            "window": "-",
+            "reserve": "-",
+            "fits": found.line,
+            "ends": local(shown, max(ends)) if len(ends) == len(found.stages) else "-",
         }
 
 
@@ -344,18 +414,14 @@ def _parks(found: Schedule, windows: Mapping[Stage, Window], playbook: Playbook)
         if park.after == 0:
             yield f"begins later, before {park.before}: {park.why}"
         else:
-            yield f"parks after {park.after} steps, before {park.before}{_until(park, windows)}: {park.why}"
+            until = "" if park.until is None else f", until {local(next(iter(windows.values()), UTC), park.until)}"
+            yield f"parks after {park.after} steps, before {park.before}{until}: {park.why}"
     too_long = half_rolled_too_long(found, playbook.pace.hybrid_max_age)
     if too_long is not None:
         yield (
             f"half rolled or hybrid before {too_long.before} for longer than hybrid_max_age allows "
             f"({_length(playbook.pace.hybrid_max_age)}): the first roll does not begin"
         )
-
-
-def _until(park: ParkAt, windows: Mapping[Stage, Window]) -> str:
-    window = next(iter(windows.values()), UTC)
-    return "" if park.until is None else f", until {local(window, park.until)}"
 
 
 def _approvals(plan: Plan, playbook: Playbook) -> Iterator[Mapping[str, str]]:

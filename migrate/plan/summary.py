@@ -15,13 +15,13 @@ from migrate.model.inventory import Playbook
 from migrate.model.outcome import Unknown
 from migrate.model.plan import PlanSummary
 from migrate.model.step import Predicted
-from migrate.model.views import BrokerDisks, ConfigFile, MetaProperties, NoFile
+from migrate.model.views import ConfigFile, MetaProperties, NoFile
 from migrate.model.world import World
+from migrate.plan.schedule import BROKER, MINUTE, NODE_SHARE
 from migrate.steps.prepare import RenderController
 
 
 def rows_of(world: World) -> tuple[Row, ...]:
-    """The matrix; no row where no broker's file, or no controller's, can be seen or rendered."""
     if isinstance(world.configs, Unknown):
         return ()
     found = {node: entry.values for node, entry in world.configs.items() if isinstance(entry, ConfigFile)}
@@ -37,19 +37,21 @@ def rows_of(world: World) -> tuple[Row, ...]:
     return parity.matrix(brokers, controllers) if brokers and controllers else ()
 
 
+_OUT: Final = "stop the controllers, repair the znodes, roll the brokers to ZooKeeper mode"
+_THEN: Final = "then as from hybrid"
+_LOST: Final = "nothing but differences given up by name"  # `--discard-differences`
 ROLLBACK: Final = (
-    ("prepare", "nothing to undo", "0", "none"),
-    ("controllers", "stop the controllers, delete /migration", "0", "none"),
-    ("migration-mode", "stop the controllers, repair the znodes, roll the brokers to ZooKeeper mode", "1", "seconds"),
-    ("hybrid", "stop the controllers, repair the znodes, roll the brokers to ZooKeeper mode", "1", "seconds"),
-    ("kraft-mode", "roll KRaft brokers to migration mode first, then as from hybrid", "2", "seconds"),
-    ("soak", "roll all brokers to migration mode first, then as from hybrid", "2", "seconds"),
-    ("finalize", "none: no rollback is possible once a controller has run without the flag", "-", "-"),
+    ("prepare", "nothing to undo", "0", "none", "nothing"),
+    ("controllers", "stop the controllers, delete /migration", "0", "none", "nothing"),
+    ("migration-mode", _OUT, "1", "seconds", "nothing"),
+    ("hybrid", _OUT, "1", "seconds", _LOST),
+    ("kraft-mode", f"roll KRaft brokers to migration mode first, {_THEN}", "2", "seconds", _LOST),
+    ("soak", f"roll all brokers to migration mode first, {_THEN}", "2", "seconds", _LOST),
+    ("finalize", "none: no rollback is possible once a controller has run without the flag", "-", "-", "-"),
 )
 
 
 def summarize(world: World, playbook: Playbook, here: Detected) -> PlanSummary:
-    """The summary of one observation."""
     rows = rows_of(world)
     return PlanSummary(
         detected=f"{here.words} ({here.how})",
@@ -58,12 +60,28 @@ def summarize(world: World, playbook: Playbook, here: Detected) -> PlanSummary:
         availability=tuple(_availability(world, playbook)),
         blind_spots=tuple(_blind_spots(world)),
         rollback=tuple(
-            {"stage": stage, "procedure": procedure, "rolls": rolls, "controller_gap": gap}
-            for stage, procedure, rolls, gap in ROLLBACK
+            {
+                "stage": stage,
+                "procedure": procedure,
+                "rolls": rolls,
+                "minutes": _minutes(rolls, world, playbook),
+                "controller_gap": gap,
+                "lost": lost,
+            }
+            for stage, procedure, rolls, gap, lost in ROLLBACK
         ),
         parity=tuple(table_rows(rows)),
         parity_unset=unset(rows) if rows else 0,
     )
+
+
+def _minutes(rolls: str, world: World, playbook: Playbook) -> str:
+    """What the rolls of all brokers take, by the playbook's estimate of a node: p50 to p90."""
+    if not rolls.isdecimal():
+        return "-"
+    restarts = int(rolls) * len(world.inventory.brokers)
+    low, high = (share * playbook.pace.node_estimate * restarts / MINUTE for share in NODE_SHARE[BROKER])
+    return f"{low:.0f} to {high:.0f}" if restarts else "no roll"
 
 
 def _inventory(world: World) -> dict[str, int]:
@@ -76,30 +94,25 @@ def _inventory(world: World) -> dict[str, int]:
 
 
 def _disks(world: World) -> Iterator[Mapping[str, str]]:
-    if isinstance(world.disks, Unknown):
-        return
-    brokers = {int(node.id) for node in world.inventory.brokers}
-    for node, disks in sorted(world.disks.items()):
-        if int(node) in brokers:
-            yield from _rows(int(node), disks)
-
-
-def _rows(broker: int, disks: BrokerDisks | Unknown) -> Iterator[Mapping[str, str]]:
-    if isinstance(disks, Unknown):
-        yield {"broker": str(broker), "path": "?", "health": f"unknown: {disks.reason}"}
-        return
-    for entry in disks.directories:
-        meta = f"V{entry.meta.version}" if isinstance(entry.meta, MetaProperties) else type(entry.meta).__name__
-        yield {
-            "broker": str(broker),
-            "path": entry.path,
-            "health": entry.health,
-            "meta": meta,
-            "directory.id": str(entry.id or "-"),
-            "replicas": str(sum(kind == "current" for kind in entry.replicas.kind)),
-            "bytes": str(sum(entry.replicas.size)),
-            "free": str(entry.free_bytes),
-        }
+    brokers = {node.id for node in world.inventory.brokers}
+    for node, disks in {} if isinstance(world.disks, Unknown) else sorted(world.disks.items()):
+        if node not in brokers:
+            continue
+        if isinstance(disks, Unknown):
+            yield {"broker": str(int(node)), "path": "?", "health": f"unknown: {disks.reason}"}
+            continue
+        for entry in disks.directories:
+            meta = f"V{entry.meta.version}" if isinstance(entry.meta, MetaProperties) else type(entry.meta).__name__
+            yield {
+                "broker": str(int(node)),
+                "path": entry.path,
+                "health": entry.health,
+                "meta": meta,
+                "directory.id": str(entry.id or "-"),
+                "replicas": str(sum(kind == "current" for kind in entry.replicas.kind)),
+                "bytes": str(sum(entry.replicas.size)),
+                "free": str(entry.free_bytes) if entry.free_bytes >= 0 else "unknown",
+            }
 
 
 def _availability(world: World, playbook: Playbook) -> Iterator[str]:

@@ -101,7 +101,6 @@ def access_faults(access: AccessSection, at: At) -> Iterator[Fault]:
 
 
 def zookeeper_faults(access: ZookeeperAccessSection | None, at: At) -> Iterator[Fault]:
-    """The stores' own rules."""
     if access is not None and access.tls is not None:
         stores = {"truststore": access.tls.truststore, "keystore": access.tls.keystore}
         yield from store_faults(stores, (*at, "tls"))
@@ -116,7 +115,6 @@ def store_faults(stores: Mapping[str, StoreSection | None], at: At) -> Iterator[
 
 # -- values ------------------------------------------------------------------------------------------------------
 def access_of(section: AccessSection, beside: Place) -> Access:
-    """The value; `beside` places a path."""
     return Access(
         section.protocol,
         section.mechanism or "",
@@ -186,7 +184,6 @@ def added(path: str | None, beside: Place) -> AddedProperties | None:
 
 # -- and back ----------------------------------------------------------------------------------------------------
 def dumped_secret(value: Secret, relative: Place) -> dict[str, Any]:
-    """As an inventory spells it."""
     match value:
         case SecretFile(path):
             return {"file": relative(path)}
@@ -197,7 +194,6 @@ def dumped_secret(value: Secret, relative: Place) -> dict[str, Any]:
 
 
 def dumped_access(value: Access, relative: Place) -> dict[str, Any]:
-    """As an inventory spells it."""
     found: dict[str, Any] = {"protocol": value.protocol}
     if value.mechanism:
         found |= {"mechanism": value.mechanism, "username": value.username}
@@ -207,7 +203,6 @@ def dumped_access(value: Access, relative: Place) -> dict[str, Any]:
 
 
 def dumped_login(value: ZookeeperLogin, relative: Place) -> dict[str, Any]:
-    """As an inventory spells it."""
     found: dict[str, Any] = {}
     if value.username and value.password:
         found["sasl"] = {"username": value.username, "password": dumped_secret(value.password, relative)}

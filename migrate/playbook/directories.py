@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, ClassVar, Final, Literal
 
@@ -22,6 +23,7 @@ from migrate.playbook.schema import (
     Availability,
     Cluster,
     Health,
+    MigrationPlaybook,
     Probes,
     Rollback,
     Rollout,
@@ -106,15 +108,31 @@ def directory_playbook(document: Document, parsed: DirectoryPlaybook, inventory:
     """
     spec = parsed.spec
     refuse(document, [*faults_of(spec), *faults_between(spec, inventory)])
-    near = document.path.absolute().parent
-    expect = spec.cluster.expect
+    return replace(
+        shared_playbook(document, parsed, (Stage.DIRECTORIES,), directory_approvals(spec)),
+        inventory=inventory.path,
+        stage_windows={Stage.DIRECTORIES: spec.window} if spec.window else {},
+        accept_volatile=tuple(spec.directories.accept_volatile),
+        new_directories=_wanted(spec.directories, inventory, document.path.absolute().parent),
+    )
+
+
+def shared_playbook(
+    document: Document,
+    parsed: DirectoryPlaybook | MigrationPlaybook,
+    stages: tuple[Stage, ...],
+    approvals: ApprovalPolicy,
+) -> Playbook:
+    """What both kinds of playbooks say; the rest is left at nothing."""
+    spec, near = parsed.spec, document.path.absolute().parent
+    expect, rollout = spec.cluster.expect, spec.policy.rollout
     return Playbook(
         name=parsed.metadata.name,
         path=str(document.path.absolute()),
         change=parsed.metadata.change or "",
         owner=parsed.metadata.owner or "",
         sha256=document.sha256,
-        stages=(Stage.DIRECTORIES,),
+        stages=stages,
         default_policy=DirectoryPolicy.OBSERVE,
         broker_policies={},
         accept_unavailable=tuple(spec.policy.availability.accept_unavailable),
@@ -125,18 +143,15 @@ def directory_playbook(document: Document, parsed: DirectoryPlaybook, inventory:
         lock_path="",
         expect_cluster_id=expect.cluster_id,
         expect_brokers=tuple(NodeId(number) for number in expect.brokers) if expect.brokers else None,
-        inventory=inventory.path,
+        inventory=os.path.normpath(near / spec.cluster.inventory),
         windows={name: section.window(name) for name, section in spec.windows.items()},
-        stage_windows={Stage.DIRECTORIES: spec.window} if spec.window else {},
         rollback_window=spec.rollback.window or "",
-        approvals=directory_approvals(spec),
+        approvals=approvals,
         health=HealthPolicy(spec.policy.health.samples, spec.policy.health.interval),
         budget=error_budget(spec.policy.probes, near),
-        pace=Pace(spec.policy.rollout.node_estimate),
-        restore_leaders=spec.policy.rollout.restore_preferred_leaders,
-        elections_per_request=spec.policy.rollout.elections_per_request,
-        accept_volatile=tuple(spec.directories.accept_volatile),
-        new_directories=_wanted(spec.directories, inventory, near),
+        pace=Pace(rollout.node_estimate),
+        restore_leaders=rollout.restore_preferred_leaders,
+        elections_per_request=rollout.elections_per_request,
     )
 
 
@@ -151,7 +166,6 @@ def _wanted(section: NewDirectories, inventory: Inventory, near: Path) -> dict[N
 
 
 def directory_approvals(spec: DirectorySpec) -> ApprovalPolicy:
-    """The approvals of a DirectoryPlaybook: of its one stage, and of the rollback."""
     return approval_policy({LABEL: spec.approval, "rollback": spec.rollback.approval}, spec.approvals)
 
 
@@ -168,21 +182,16 @@ def faults_of(spec: DirectorySpec) -> Iterator[Fault]:
                 yield Fault((*at, index), f"the directory {path} appears twice")
             seen.add(os.path.normpath(path))
     yield from id_faults(BROKERS, section.brokers)
-    yield from _acting_faults(spec)
-    if not section.add and not any(section.brokers.values()):
-        yield Fault(
-            ("spec", "directories"), "no directory is named", next_step="name them under `add`, or for single brokers"
-        )
-
-
-def _acting_faults(spec: DirectorySpec) -> Iterator[Fault]:
-    """When and by whose word: the same rules as in a MigrationPlaybook."""
     yield from closed_faults(spec)
     yield from window_faults(spec, ("spec",), spec.window)
     yield from approval_faults(spec, ("spec",), spec.approval)
     yield from window_faults(spec, ("spec", "rollback"), spec.rollback.window)
     yield from approval_faults(spec, ("spec", "rollback"), spec.rollback.approval)
     yield from key_faults(spec)
+    if not section.add and not any(section.brokers.values()):
+        yield Fault(
+            ("spec", "directories"), "no directory is named", next_step="name them under `add`, or for single brokers"
+        )
 
 
 def faults_between(spec: DirectorySpec, inventory: Inventory) -> Iterator[Fault]:

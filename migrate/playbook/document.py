@@ -2,7 +2,7 @@
 
 None of PyYAML's loaders is used: they take duplicate keys in silence, read `no` as False and `22:22` as 1342, and a
 few hundred bytes of aliases expand to hundreds of millions of leaves.  Here scalars stay text; what they mean is
-decided by the schema that asks for them.
+decided by the schema that asks for them.  `kind_of_tree` says what a file is where another one was meant.
 """
 
 from __future__ import annotations
@@ -28,12 +28,13 @@ from yaml.events import (
     SequenceStartEvent,
 )
 
-from migrate.errors import DocumentNotTrusted, DocumentUnreadable, YamlRefused
+from migrate.errors import DocumentNotTrusted, DocumentUnreadable, InputError, YamlRefused
 from migrate.model import limits
 from migrate.model.trusted import distrust
 
 MAX_BYTES: Final = limits.most("playbook")
 MAX_DEPTH: Final = 32
+TOO_DEEP: Final = f"nested deeper than {MAX_DEPTH}"
 MERGE_KEY: Final = "<<"
 LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # only its parser runs
 
@@ -91,7 +92,6 @@ class Document:
     sha256: str
 
     def where(self, at: Position) -> str:
-        """`file:line:column`, as editors jump to."""
         return f"{self.path}:{at.line}:{at.column}"
 
 
@@ -187,7 +187,6 @@ class _Walker:
         self.path = path
 
     def document(self, text: str) -> Node:
-        """The one document of the text."""
         events = self._events(text)
         root: Node | None = None
         for event in events:
@@ -208,16 +207,17 @@ class _Walker:
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             place = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
-            raise YamlRefused(
-                f"no YAML: {error.problem or error.context}", where=f"{self.path}{place}", why=error.context or ""
-            ) from error
+            problem = error.problem or error.context or ""
+            # the parser looks ahead for the end of a key, so its own limit may be met before ours
+            what = TOO_DEEP if "nesting depth" in problem else f"invalid YAML: {problem}"
+            raise YamlRefused(what, where=f"{self.path}{place}", why=error.context or "") from error
         except yaml.reader.ReaderError as error:
             line = text.count("\n", 0, error.position) + 1 if isinstance(error.position, int) else 1
             raise YamlRefused(
                 f"a character that YAML does not allow: {error.reason}", where=f"{self.path}:{line}:1"
             ) from error
         except (yaml.YAMLError, ValueError, OverflowError) as error:  # an escape beyond Unicode is a bare ValueError
-            raise YamlRefused(f"no YAML: {str(error).splitlines()[0]}", where=f"{self.path}:1:1") from error
+            raise YamlRefused(f"invalid YAML: {str(error).splitlines()[0]}", where=f"{self.path}:1:1") from error
 
     def _node(self, event: Event, events: Iterator[Event], depth: int) -> Node:
         self._check(event, depth)
@@ -258,7 +258,7 @@ class _Walker:
 
     def _check(self, event: Event, depth: int) -> None:
         if depth > MAX_DEPTH:
-            raise self._refused(event, f"nested deeper than {MAX_DEPTH}", "no file of ours needs that")
+            raise self._refused(event, TOO_DEEP, "no file of ours needs that")
         anchor, tag = getattr(event, "anchor", None), getattr(event, "tag", None)
         if anchor is not None:
             what = f"an alias (*{anchor})" if isinstance(event, AliasEvent) else f"an anchor (&{anchor})"
@@ -289,3 +289,72 @@ def _at(event: Event) -> Position:
     mark = event.start_mark
     assert mark is not None
     return Position(mark.line + 1, mark.column + 1)
+
+
+INIT: Final = "kraft-migrate inventory init --zookeeper HOST:PORT/CHROOT writes an inventory of a running cluster"
+
+
+@dataclass(frozen=True, slots=True)
+class FileKind:
+    """What a file is, with its article, and the command that takes it; FILE stands for its path."""
+
+    name: str
+    use: str
+    why: str = ""
+
+    def used(self, path: Path) -> str:
+        return self.use.replace("FILE", str(path))
+
+
+PLAYBOOK: Final = FileKind("a playbook", "kraft-migrate plan FILE")
+OURS: Final = {
+    "MigrationPlaybook": PLAYBOOK,
+    "DirectoryPlaybook": PLAYBOOK,
+    "Inventory": FileKind("an inventory", "kraft-migrate status --inventory FILE"),
+    "Fleet": FileKind("a fleet", "kraft-migrate fleet assess FILE"),
+    "AcceptedDifferences": FileKind(
+        "a list of accepted differences", "name it in a playbook: diff.accept of the stage hybrid"
+    ),
+}
+STRIMZI: Final = FileKind(
+    "a Strimzi resource",
+    "kraft-migrate explain B-OPS-01",
+    "Strimzi migrates the clusters that it operates, and this tool does not",
+)
+COMPOSE: Final = FileKind("a Docker Compose file", INIT, "the hosts of a cluster are named in an inventory")
+ANSIBLE: Final = FileKind("an Ansible file", INIT, "the hosts of a cluster are named in an inventory")
+
+
+def read_kind(path: Path) -> FileKind | None:
+    """What the file at that path is; None where it cannot be read, or is none that is known."""
+    try:
+        return None if path.is_dir() else kind_of_tree(read_document(path))
+    except (InputError, OSError, ValueError):
+        return None
+
+
+def kind_of_tree(document: Document) -> FileKind | None:
+    """What a document is (pure); None where it is none that is known."""
+    match document.root:
+        case Sequence(items=[Mapping(entries=first), *_]) if {"hosts", "import_playbook"} & first.keys():
+            return ANSIBLE
+        case Mapping(entries=entries):
+            found = {key: _text(entry.value) for key, entry in entries.items()}
+            if found.get("apiVersion", "").startswith("kafka.strimzi.io/"):
+                return STRIMZI
+            if found.get("kind", "") in OURS:
+                return OURS[found["kind"]]
+            if "apiVersion" in found or "kind" in found:
+                return None
+            if isinstance(entries["services"].value if "services" in entries else None, Mapping):
+                return COMPOSE
+            return ANSIBLE if _is_ansible_inventory(entries["all"].value if "all" in entries else None) else None
+    return None
+
+
+def _is_ansible_inventory(node: Node | None) -> bool:
+    return isinstance(node, Mapping) and bool({"hosts", "children", "vars"} & node.entries.keys())
+
+
+def _text(node: Node) -> str:
+    return node.text if isinstance(node, Scalar) else ""

@@ -29,7 +29,7 @@ from migrate.errors import DocumentInvalid, NotSupportedYet
 from migrate.model.ids import KafkaUuid
 from migrate.model.inventory import UNIT
 from migrate.model.patterns import PatternRefused, compiled
-from migrate.playbook.document import Document, Quoted, plain, position_of
+from migrate.playbook.document import OURS, Document, Quoted, kind_of_tree, plain, position_of
 
 API_VERSION: Final = "kraft-migrate/v1"
 SECONDS: Final[Mapping[str, int]] = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -42,8 +42,7 @@ HOST: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?|[0-9A-Fa-f:.
 LISTENER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 ALWAYS_SO: Final = Field(
-    json_schema_extra={"deprecated": True},
-    description="Accepted, has no effect: this is always so.",
+    json_schema_extra={"deprecated": True}, description="Accepted, has no effect: this is always so."
 )
 
 
@@ -84,6 +83,12 @@ def _text(value: Any) -> str:
     if not value.strip():
         raise ValueError("a value is missing")
     return str(value)
+
+
+def _flag(value: Any) -> bool:
+    if isinstance(value, Quoted) or value not in ("true", "false"):
+        raise ValueError("true or false is expected, without quotes")
+    return bool(value == "true")
 
 
 def _duration(value: Any) -> float:
@@ -145,6 +150,7 @@ def _day(text: str) -> str:
 
 
 Text = Annotated[str, BeforeValidator(_text, json_schema_input_type=str)]
+Flag = Annotated[bool, BeforeValidator(_flag, json_schema_input_type=bool)]
 Whole = Annotated[int, BeforeValidator(_whole, json_schema_input_type=int)]
 NodeNumber = Annotated[Whole, AfterValidator(_node_id), Field(json_schema_extra={"minimum": 0, "maximum": 2**31 - 1})]
 Rate = Annotated[Whole, AfterValidator(_rate), Field(json_schema_extra={"minimum": 1, "maximum": MOST_A_SECOND})]
@@ -227,14 +233,29 @@ class Fault:
 def validate(document: Document, schema: type[S]) -> S:
     """The document as that schema's value.
 
-    Raises DocumentInvalid with every problem inside (NotSupportedYet if there are none but such).
+    Raises DocumentInvalid with every problem inside (NotSupportedYet if there are none but such); for a file of
+    another kind, that alone.
     """
+    _refuse_other_kind(document, schema)
     try:
         return schema.model_validate(plain(document.root))
     except ValidationError as error:
         problems = [_problem(document, schema, entry) for entry in error.errors()]
     raise_all(problems)  # out here: pydantic's own error holds the values, and a traceback would show them
     raise AssertionError("a ValidationError holds at least one error")
+
+
+def _refuse_other_kind(document: Document, schema: type[Section]) -> None:
+    field = schema.model_fields.get("kind")
+    expected = {OURS[name] for name in typing.get_args(field.annotation)} if field is not None else set()
+    found = kind_of_tree(document)
+    if expected and found is not None and found not in expected:
+        raise DocumentInvalid(
+            f"this is {found.name}, not {' or '.join(kind.name for kind in expected)}",
+            where=str(document.path),
+            why=found.why,
+            next_step=found.used(document.path),
+        )
 
 
 def refuse(document: Document, faults: Iterable[Fault]) -> None:

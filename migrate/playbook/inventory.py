@@ -40,6 +40,7 @@ from migrate.playbook.fields import (
     ClusterId,
     Fault,
     FilePath,
+    Flag,
     Host,
     ListenerName,
     Location,
@@ -136,7 +137,7 @@ class ExecutorSection(Section):
     kafka_home: FilePath | None = None
     ssh_config: FilePath | None = None
     host_program: FilePath | None = None  # where it is installed, if not at its own place
-    sudo: bool | None = None
+    sudo: Flag | None = None
 
 
 PROGRAM: Final = ("host_program", "sudo")
@@ -358,23 +359,12 @@ def dump_inventory(inventory: Inventory) -> str:
     spec["brokers"] = {
         "access": dumped_access(inventory.broker_access, relative),
         **dumped_added(inventory.broker_properties, relative),
-        "nodes": [_broker(node, of_node(node.config)) for node in inventory.brokers],
+        "nodes": [_node(node, of_node) for node in inventory.brokers],
     }
     spec["controllers"] = {
         "access": dumped_access(inventory.controller_access, relative),
         **dumped_added(inventory.controller_properties, relative),
-        "nodes": [
-            {
-                "id": int(node.id),
-                "host": node.host,
-                "address": node.address,
-                "config": of_node(node.config),
-                "metadata_directory": of_node(node.metadata_directory),
-                **({"unit": node.unit} if node.unit else {}),
-                **({"jmx": node.jmx} if node.jmx else {}),
-            }
-            for node in inventory.controllers
-        ],
+        "nodes": [_node(node, of_node) for node in inventory.controllers],
     }
     spec["runs"] = relative(inventory.runs)
     if inventory.expect_cluster_id:
@@ -383,19 +373,19 @@ def dump_inventory(inventory: Inventory) -> str:
     return HEADER + yaml.safe_dump(whole, sort_keys=False, allow_unicode=True, width=120)
 
 
-def _broker(node: BrokerNode, config: str) -> dict[str, Any]:
-    found: dict[str, Any] = {"id": int(node.id), "host": node.host, "address": node.address, "config": config}
-    for name in ("rack", "jmx", "unit"):
-        if value := getattr(node, name):
-            found[name] = value
-    return found
+def _node(node: BrokerNode | ControllerNode, of_node: Callable[[str], str]) -> dict[str, Any]:
+    found: dict[str, Any] = {"id": int(node.id), "host": node.host, "address": node.address}
+    found["config"] = of_node(node.config)
+    if isinstance(node, ControllerNode):
+        found["metadata_directory"] = of_node(node.metadata_directory)
+    rest = ("unit", "jmx") if isinstance(node, ControllerNode) else ("rack", "jmx", "unit")
+    return found | {name: value for name in rest if (value := getattr(node, name))}
 
 
 OPENING: Final = "<fill in"
 
 
 def gap(what: str) -> str:
-    """The text that stands for a value that is not known."""
     return f"{OPENING}: {what}>"
 
 

@@ -1,22 +1,51 @@
-"""From files to values: playbooks, inventories, accepted differences.  The door of this package."""
+"""From files to values: playbooks, fleets, inventories, accepted differences.  The door of this package."""
 
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import Field
 
 from migrate.errors import DocumentInvalid, DocumentUnreadable
 from migrate.kafka.secrets import read_secret
 from migrate.model.approvals import ApprovalPolicy
 from migrate.model.ids import NodeId
-from migrate.model.inventory import AcceptedDifference, HealthPolicy, Inventory, Pace, Playbook, RollOrder
+from migrate.model.inventory import (
+    AcceptedDifference,
+    FilePair,
+    Fleet,
+    Inventory,
+    Member,
+    Pace,
+    Playbook,
+    RollOrder,
+    Target,
+)
 from migrate.model.stage import DirectoryPolicy, Stage
-from migrate.playbook.directories import DirectoryPlaybook, directory_approvals, directory_playbook, faults_of
-from migrate.playbook.document import Document, Mapping, Scalar, position_of, read_deciding, read_document
-from migrate.playbook.fields import Fault, Location, Section, refuse, validate
-from migrate.playbook.fleet import FleetDocument, load_fleet
+from migrate.playbook.directories import (
+    DirectoryPlaybook,
+    directory_approvals,
+    directory_playbook,
+    faults_of,
+    shared_playbook,
+)
+from migrate.playbook.document import Document, Mapping, Scalar, kind_of_tree, position_of, read_deciding, read_document
+from migrate.playbook.fields import (
+    Fault,
+    FilePath,
+    Location,
+    Metadata,
+    Section,
+    Text,
+    ZookeeperConnect,
+    refuse,
+    validate,
+)
 from migrate.playbook.inventory import InventoryDocument, dump_inventory, inventory_of
 from migrate.playbook.schema import (
     STAGE_KEYS,
@@ -25,7 +54,6 @@ from migrate.playbook.schema import (
     Spec,
     StageSection,
     brokers_faults,
-    error_budget,
     expected_faults,
     id_faults,
     override_faults,
@@ -38,6 +66,99 @@ from migrate.playbook.windows_approvals import (
     key_faults,
     window_faults,
 )
+
+TARGETS: Final = tuple(str(target) for target in Target)
+
+
+class FilesSection(Section):
+    """A cluster's files, for a comparison alone: ZooKeeper's, and a metadata directory."""
+
+    zookeeper: FilePath
+    zookeeper_log: Annotated[FilePath | None, Field(alias="zookeeperLog")] = None
+    chroot: Annotated[str, Field(pattern=r"^/\S*[^/\s]$")] | None = None
+    metadata: FilePath
+
+
+class MemberSection(Section):
+    """One cluster: a name, and one of inventory, playbook, zookeeper, bundle and files."""
+
+    name: Text
+    inventory: FilePath | None = None
+    playbook: FilePath | None = None
+    zookeeper: ZookeeperConnect | None = None
+    bundle: FilePath | None = None
+    files: FilesSection | None = None
+
+    @property
+    def named_by(self) -> list[tuple[Target, str | FilesSection]]:
+        """What the cluster is named by; exactly one entry where the section is right."""
+        values = ((target, getattr(self, target)) for target in Target)
+        return [(target, value) for target, value in values if value is not None]
+
+
+class FleetSpec(Section):
+    """All clusters."""
+
+    clusters: Annotated[list[MemberSection], Field(min_length=1)]
+
+
+class FleetDocument(Section):
+    """Many clusters, assessed or compared by one command."""
+
+    api_version: Annotated[Literal["kraft-migrate/v1"], Field(alias="apiVersion")]
+    kind: Literal["Fleet"]
+    metadata: Metadata
+    spec: FleetSpec
+
+
+def load_fleet(path: str | Path) -> Fleet:
+    """The fleet of that file; paths in it are relative to it.
+
+    Raises DocumentUnreadable, YamlRefused or DocumentInvalid, each with file:line:column.
+    """
+    return fleet_of(read_deciding(Path(path)))
+
+
+def fleet_of(document: Document) -> Fleet:
+    """The fleet that a document describes; raises DocumentInvalid with every problem."""
+    parsed = validate(document, FleetDocument)
+    refuse(document, _fleet_faults(parsed.spec))
+    near = document.path.absolute().parent
+    return Fleet(
+        parsed.metadata.name,
+        str(document.path.absolute()),
+        tuple(_member(section, near) for section in parsed.spec.clusters),
+    )
+
+
+def _member(section: MemberSection, near: Path) -> Member:
+    ((target, value),) = section.named_by
+    if isinstance(value, FilesSection):
+        folders = [value.zookeeper, *([value.zookeeper_log] if value.zookeeper_log else [])]
+        metadata = os.path.normpath(near / value.metadata)
+        pair = FilePair(tuple(os.path.normpath(near / one) for one in folders), metadata, value.chroot or "")
+        return Member(section.name, target, metadata, pair)
+    where = value if target is Target.ZOOKEEPER else os.path.normpath(near / value)
+    return Member(section.name, target, where)
+
+
+def _fleet_faults(spec: FleetSpec) -> Iterator[Fault]:
+    names = Counter[str]()
+    for index, section in enumerate(spec.clusters):
+        at = ("spec", "clusters", index)
+        names[section.name] += 1
+        if names[section.name] > 1:
+            yield Fault((*at, "name"), f"the cluster {section.name!r} appears twice", "answers are distinguished by it")
+        found = section.named_by
+        if len(found) != 1:
+            said = " and ".join(str(target) for target, _ in found) or "nothing"
+            yield Fault(
+                at,
+                f"the cluster {section.name!r} is named by {said}",
+                "each of them says by itself which cluster it is",
+                f"give it exactly one of {', '.join(TARGETS)}",
+            )
+
 
 __all__ = [
     "KINDS",
@@ -125,6 +246,10 @@ def kind_of(path: str | Path) -> str:
     document = read_document(Path(path))
     root, found = document.root, _kind(document)
     if found not in KINDS:
+        if (other := kind_of_tree(document)) is not None:
+            raise DocumentInvalid(
+                f"this is {other.name}", where=str(document.path), why=other.why, next_step=other.used(document.path)
+            )
         raise DocumentInvalid(
             f"kind is {found!r}" if found else "kind is missing",
             where=document.where(position_of(root, ("kind",))),
@@ -156,6 +281,19 @@ def lint_directory_playbook(path: str | Path) -> None:
         refuse(document, faults_of(parsed.spec))
 
 
+def named_inventory(path: str | Path) -> str:
+    """The path of the inventory that a valid playbook of either kind names; "" for any other file of ours."""
+    document = read_document(Path(path))
+    match _kind(document):
+        case "MigrationPlaybook":
+            named = validate(document, MigrationPlaybook).spec.cluster.inventory
+        case "DirectoryPlaybook":
+            named = validate(document, DirectoryPlaybook).spec.cluster.inventory
+        case _:
+            return ""
+    return os.path.normpath(document.path.absolute().parent / named)
+
+
 def json_schema(kind: str) -> dict[str, Any]:
     """The JSON Schema of a kind, for editors; KeyError for a kind that is none of ours."""
     found = KINDS[kind].model_json_schema(mode="validation")
@@ -169,49 +307,28 @@ def _playbook(document: Document, parsed: MigrationPlaybook) -> Playbook:
     stages = {section.stage: section for section in spec.stages}
     hybrid, soak, cleanup = (stages.get(stage) for stage in (Stage.HYBRID, Stage.SOAK, Stage.CLEANUP))
     accepted = hybrid.diff.accept if hybrid and hybrid.diff else None
-    expect = spec.cluster.expect
-    return Playbook(
-        name=parsed.metadata.name,
-        path=str(document.path.absolute()),
-        change=parsed.metadata.change or "",
-        owner=parsed.metadata.owner or "",
-        sha256=document.sha256,
-        stages=tuple(stages),
-        default_policy=DirectoryPolicy[spec.policy.directories.default.upper()],
+    directories, rollout = spec.policy.directories, spec.policy.rollout
+    patience = {stage: section.no_progress_timeout for stage, section in stages.items()}
+    return replace(
+        shared_playbook(document, parsed, tuple(stages), stage_approvals(spec)),
+        default_policy=DirectoryPolicy[directories.default.upper()],
         broker_policies={
-            NodeId(number): DirectoryPolicy[policy.upper()]
-            for number, policy in spec.policy.directories.brokers.items()
+            NodeId(number): DirectoryPolicy[policy.upper()] for number, policy in directories.brokers.items()
         },
-        accept_volatile=tuple(spec.policy.directories.accept_volatile),
-        wait_for_moves=spec.policy.directories.moves == "wait",
-        assignments_per_request=spec.policy.directories.assignments_per_request,
-        accept_unavailable=tuple(spec.policy.availability.accept_unavailable),
+        accept_volatile=tuple(directories.accept_volatile),
+        wait_for_moves=directories.moves == "wait",
+        assignments_per_request=directories.assignments_per_request,
         accepted_differences=load_accepted(near / accepted) if accepted else (),
-        no_progress_seconds=spec.policy.no_progress_timeout,
-        stage_patience={
-            section.stage: section.no_progress_timeout
-            for section in spec.stages
-            if section.no_progress_timeout is not None
-        },
+        stage_patience={stage: seconds for stage, seconds in patience.items() if seconds is not None},
         soak_seconds=DEFAULT_SOAK if soak is None or soak.duration is None else soak.duration,
         keep_zookeeper=(cleanup and cleanup.keep_zookeeper) or DEFAULT_KEEP,
         lock_path=spec.policy.lock.path,
-        expect_cluster_id=expect.cluster_id,
-        expect_brokers=tuple(NodeId(number) for number in expect.brokers) if expect.brokers else None,
-        inventory=os.path.normpath(near / spec.cluster.inventory),
-        windows={name: section.window(name) for name, section in spec.windows.items()},
-        stage_windows={section.stage: section.window for section in spec.stages if section.window is not None},
-        rollback_window=spec.rollback.window or "",
-        approvals=stage_approvals(spec),
-        health=HealthPolicy(spec.policy.health.samples, spec.policy.health.interval),
-        budget=error_budget(spec.policy.probes, near),
-        pace=Pace(spec.policy.rollout.node_estimate, spec.policy.hybrid_max_age),
-        roll_order=RollOrder(spec.policy.rollout.order),
-        canary_soak=spec.policy.rollout.canary_soak,
-        restore_leaders=spec.policy.rollout.restore_preferred_leaders,
+        stage_windows={stage: section.window for stage, section in stages.items() if section.window is not None},
+        pace=Pace(rollout.node_estimate, spec.policy.hybrid_max_age),
+        roll_order=RollOrder(rollout.order),
+        canary_soak=rollout.canary_soak,
         enable_units=spec.policy.enable_units,
         remove_copies=spec.policy.remove_copies,
-        elections_per_request=spec.policy.rollout.elections_per_request,
         controller_overrides=overrides_by_controller(spec.controllers),
     )
 
@@ -283,7 +400,6 @@ def shipped(name: str) -> Path:
 
 
 def stage_approvals(spec: Spec) -> ApprovalPolicy:
-    """The approvals of a MigrationPlaybook: of each stage, and of the rollback."""
     asked = {str(section.name): section.approval for section in spec.stages}
     return approval_policy({**asked, "rollback": spec.rollback.approval}, spec.approvals)
 

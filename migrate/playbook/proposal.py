@@ -52,7 +52,7 @@ def propose_inventory(
         "  # password_encoder_old_secret: { file: ... }   # if password.encoder.old.secret is there too",
         "  brokers:",
         *_access(protocol, listener, brokers),
-        "    nodes:" if brokers else "    nodes: []  # no broker is registered now: start them and write this anew",
+        "    nodes:" if brokers else "    nodes: []  # no broker is registered now: start them and write this again",
     ]
     for broker in brokers:
         lines += [*_broker(broker, listener), *_unit(executor)]
@@ -92,7 +92,6 @@ def unregistered(view: ZookeeperView) -> list[int]:
 
 
 def _endpoints(broker: ZkBroker) -> dict[str, str]:
-    """Listener -> host:port."""
     return {name: address for name, _, address in (entry.partition("://") for entry in broker.endpoints)}
 
 
@@ -167,9 +166,9 @@ def _controller_access() -> Iterator[str]:
 
 def _controller(number: int) -> Iterator[str]:
     yield f"      - id: {number}   # a proposal: free now; never changed after the controller is formatted"
-    yield f"        host: {_gap('where this controller shall run')}"
+    yield f"        host: {_gap('where this controller will run')}"
     yield f"        address: {_gap('host:port of its controller listener')}"
-    yield f"        config: {_gap('path at which its properties file shall be written')}"
+    yield f"        config: {_gap('path at which its properties file will be written')}"
     yield f"        metadata_directory: {_gap('its metadata.log.dir, on a disk of its own at best')}"
 
 

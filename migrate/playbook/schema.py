@@ -28,6 +28,7 @@ from migrate.playbook.fields import (
     DurationText,
     Fault,
     FilePath,
+    Flag,
     Location,
     Metadata,
     Name,
@@ -154,7 +155,7 @@ class Rollout(Section):
     )
     max_fail: Annotated[Whole, Field(le=0), ALWAYS_SO] = 0
     node_estimate: Annotated[Duration, Field(ge=1)] = 900.0  # a node's p90, until this run has measured one
-    restore_preferred_leaders: bool = False  # behind each roll, by ElectLeaders PREFERRED
+    restore_preferred_leaders: Flag = False  # behind each roll, by ElectLeaders PREFERRED
     elections_per_request: Annotated[Whole, Field(ge=1, le=5000)] = 500  # partitions; each batch is proven first
 
 
@@ -171,9 +172,7 @@ class MigrationRollout(Rollout):
 class Health(Section):
     """Before each restart: `samples` looks in a row, `interval` apart, find no partition without its full ISR."""
 
-    later: ClassVar[Mapping[str, str]] = {
-        "unhealthy_limit": "a wait ends when nothing advances: no_progress_timeout",
-    }
+    later: ClassVar[Mapping[str, str]] = {"unhealthy_limit": "a wait ends when nothing advances: no_progress_timeout"}
     samples: Annotated[Whole, Field(ge=1, le=1000)] = 3
     interval: Annotated[Duration, Field(ge=1, le=600)] = 5.0
     max_urp: Annotated[Whole, Field(le=0), ALWAYS_SO] = 0
@@ -207,8 +206,8 @@ class Policies(Section):
     lock: Lock = Lock()
     health: Health = Health()
     probes: Probes | None = None
-    enable_units: bool = True
-    remove_copies: bool = False
+    enable_units: Flag = True
+    remove_copies: Flag = False
     hybrid_max_age: Annotated[Duration, Field(ge=60)] = 86400.0  # half rolled or hybrid; KAFKA-19622
     no_progress_timeout: Annotated[Duration, Field(ge=10)] = 600.0
 
@@ -244,7 +243,6 @@ class StageSection(Section):
 
     @property
     def stage(self) -> Stage:
-        """The stage that is meant."""
         return Stage.from_label(self.name)
 
 
@@ -345,7 +343,6 @@ def brokers_faults(at: Location, ids: Iterable[str], inventory: Inventory) -> It
 
 
 def expected_faults(expect: Expect, inventory: Inventory) -> Iterator[Fault]:
-    """The cluster that is expected, against the inventory's."""
     if expect.brokers is not None and set(expect.brokers) != _brokers(inventory):
         told = f"expected are the brokers {sorted(expect.brokers)}"
         yield Fault(("spec", "cluster", "expect", "brokers"), told, _has(inventory))
@@ -366,7 +363,6 @@ def _has(inventory: Inventory) -> str:
 
 
 def error_budget(probes: Probes | None, near: Path) -> ErrorBudget | None:
-    """The budget as a value; `near` is the playbook's folder."""
     if probes is None:
         return None
     file = probes.history or f"probe-{probes.topic}.jsonl"

@@ -34,12 +34,14 @@ def shown(path: str | Path) -> list[Shown]:
     schema = KINDS[kind_of(path)]
     found = list(_section(validate(document, schema), document.root, ""))
     playbook = load_playbook(path)
-    return [*found, *(_of_directories(playbook) if playbook.of_directories else _followed(playbook))]
+    found.append(Shown("inventory", playbook.inventory, "beside the playbook"))
+    found += _of_directories(playbook) if playbook.of_directories else _followed(playbook)
+    rollback = playbook.windows.get(playbook.rollback_window)
+    window = label(rollback) if rollback else "at any time"
+    return [*found, Shown("rollback: window", window, "rollback.window; none unless it is named")]
 
 
 def _of_directories(playbook: Playbook) -> Iterator[Shown]:
-    """What follows for each broker, and when it may happen."""
-    yield Shown("inventory", playbook.inventory, "beside the playbook")
     for broker, paths in playbook.new_directories.items():
         yield Shown(f"broker {int(broker)}: new directories", ", ".join(paths), "its own list, else `add`")
     window = playbook.window_of(Stage.DIRECTORIES)
@@ -48,10 +50,6 @@ def _of_directories(playbook: Playbook) -> Iterator[Shown]:
     for stage, rule in playbook.approvals.rules.items():
         persons = ", ".join(playbook.approvals.reviewers(rule))
         yield Shown(f"{stage}: approval", f"{rule.minimum} of {persons}", "named by the playbook")
-    rollback = playbook.windows.get(playbook.rollback_window)
-    yield Shown(
-        "rollback: window", label(rollback) if rollback else "at any time", "rollback.window; none unless it is named"
-    )
 
 
 def _section(section: Section, node: Node | None, at: str) -> Iterator[Shown]:
@@ -88,10 +86,10 @@ def _value(value: Any, node: Node | None, at: str, line: int | None) -> Iterator
 def _text(value: Any) -> str:
     """The value as the file would write it; `-` for nothing."""
     match value:
-        case None | []:
+        case None | [] | dict():
             return "-"
-        case dict():
-            return "-"
+        case bool():
+            return "true" if value else "false"
         case float():
             return seconds_text(value)
         case list():
@@ -108,20 +106,15 @@ def seconds_text(value: float) -> str:
     return f"{value:g}s"
 
 
-def _patience(seconds: float) -> str:
-    return f"{seconds_text(seconds)} without progress"
-
-
 def _followed(playbook: Playbook) -> Iterator[Shown]:
-    """What follows from several keys: paths, the window and the approvals of each stage, waits of stages."""
-    yield Shown("inventory", playbook.inventory, "beside the playbook")
+    """What follows from several keys: the window and the approvals of each stage, waits of stages."""
     for stage in playbook.stages:
         window = playbook.window_of(stage)
         if window is not None:
             own = stage in playbook.stage_windows
             origin = "named by the stage" if own else "windows.default binds every stage that acts"
             yield Shown(f"stage {stage.label}: window", f"{window.name}: {label(window)}", origin)
-        elif stage in playbook.stages:
+        else:
             yield Shown(f"stage {stage.label}: window", "at any time", "no window binds it")
         rule = playbook.approvals.rules.get(stage.label)
         if rule is not None:
@@ -131,10 +124,7 @@ def _followed(playbook: Playbook) -> Iterator[Shown]:
         yield Shown("stage soak: duration", seconds_text(playbook.soak_seconds), "the stage's duration, else 7d")
     if Stage.CLEANUP in playbook.stages:
         yield Shown("stage cleanup: keep_zookeeper", playbook.keep_zookeeper, "the stage's keep_zookeeper, else 14d")
-    yield Shown("a wait ends after", _patience(playbook.no_progress_seconds), "policy's no_progress_timeout")
+    waits = [("a wait ends after", playbook.no_progress_seconds, "policy's no_progress_timeout")]
     for stage, seconds in playbook.stage_patience.items():
-        yield Shown(f"stage {stage.label}: a wait ends after", _patience(seconds), "the stage's no_progress_timeout")
-    rollback = playbook.windows.get(playbook.rollback_window)
-    yield Shown(
-        "rollback: window", label(rollback) if rollback else "at any time", "rollback.window; none unless it is named"
-    )
+        waits.append((f"stage {stage.label}: a wait ends after", seconds, "the stage's no_progress_timeout"))
+    yield from (Shown(key, f"{seconds_text(seconds)} without progress", origin) for key, seconds, origin in waits)

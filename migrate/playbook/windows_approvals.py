@@ -110,7 +110,6 @@ class WindowSection(Section):
     dst: Annotated[Literal["shortest"], ALWAYS_SO] = "shortest"
 
     def window(self, name: str) -> Window:
-        """The window as a value."""
         return Window(
             name, self.timezone, tuple(map(span_of, self.allow)), tuple(map(span_of, self.deny)), self.reserve
         )
@@ -124,7 +123,6 @@ WEAK: Final = "this key is a point of small order: anybody can sign for it, and 
 
 
 def _key(text: str) -> str:
-    """The key without its comment."""
     algorithm, _, rest = text.strip().partition(" ")
     blob = rest.split(" ")[0]
     try:
@@ -160,7 +158,6 @@ class ApprovalSection(Section):
     confirm: Literal["type-cluster-name"] | None = None  # finalize always asks for it
 
     def rule(self) -> ApprovalRule:
-        """The rule as a value."""
         return ApprovalRule(tuple(self.reviewers), self.min, self.expires, True, self.instructions or "")
 
 
@@ -187,7 +184,6 @@ def approval_policy(asked: Mapping[str, ApprovalSection | None], approvals: Appr
 
 
 def closed_faults(spec: Acting) -> Iterator[Fault]:
-    """Windows that never open."""
     for name, section in spec.windows.items():
         if not ever_opens(section.window(name)):
             yield Fault(
@@ -199,7 +195,6 @@ def closed_faults(spec: Acting) -> Iterator[Fault]:
 
 
 def window_faults(spec: Acting, at: Location, window: str | None) -> Iterator[Fault]:
-    """A window that is named and is not there."""
     if window is not None and window not in spec.windows:
         known = ", ".join(spec.windows) or "none"
         yield Fault((*at, "window"), f"there is no window {window!r}", f"`windows` has: {known}")

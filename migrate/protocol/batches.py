@@ -44,7 +44,6 @@ class Batch:
 
     @property
     def place(self) -> str:
-        """File or response, and position, for messages."""
         return f"{self.where} at position {self.position}"
 
     def records(self) -> Iterator[Record]:
@@ -76,7 +75,6 @@ class Idle:
 
     @property
     def place(self) -> str:
-        """File and position, for messages."""
         return f"{self.where} at position {self.position}"
 
 
@@ -138,14 +136,13 @@ def parse(raw: bytes, *, where: str, position: int) -> Batch:
 
 
 def _length(head: bytes, place: str) -> int:
-    """Return the size of the batch that begins with these 12 bytes."""
     (length,) = packing.unpack_from(">i", head, 8)
     if not HEADER_SIZE - LENGTH_END <= length <= limits.most("batch"):
         raise BatchError(f"a batch says the length {length}", where=place)
     return LENGTH_END + int(length)
 
 
-def check_order(batch: Batch, before: tuple[int, int] | None, due: int | None = None) -> tuple[int, int]:
+def check_order(batch: Batch | Idle, before: tuple[int, int] | None, due: int | None = None) -> tuple[int, int]:
     """Verify that the batch follows one with that last offset and epoch, and return its own.
 
     `due` is the base offset in a segment's name.  Raises BatchError.

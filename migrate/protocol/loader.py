@@ -9,11 +9,11 @@ Sources: `MessageSpec.java`, `StructSpec.java`, `FieldSpec.java` of Kafka's mess
 
 from __future__ import annotations
 
+import pkgutil
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, Self
 
@@ -82,8 +82,6 @@ PRIMITIVES: Final[Mapping[str, Primitive]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """A list of one type."""
-
     of: Primitive | Struct
 
 
@@ -155,35 +153,31 @@ class Struct:
 
 Spec = Mapping[str, Any]  # an object of the JSON
 
-_SCHEMAS: Final = Path(__file__).with_name("schemas")
 _COMMENT: Final = re.compile(r"^\s*//.*$", re.MULTILINE)
 
 
 @cache
 def load(file: str) -> Struct:
     """Return the schema in that file; it has the name of its message, but for ZkMigrationStateRecord."""
-    return parse((_SCHEMAS / f"{file}.json").read_text(encoding="utf-8"))
+    text = pkgutil.get_data(__package__, f"schemas/{file}.json")  # of an archive too: Spark's executors get one
+    assert text is not None
+    return parse(text.decode())
 
 
 def parse(text: str) -> Struct:
     """Return the schema that the text of one of Kafka's files declares.
 
-    Raises:
-        ValueError: the schema uses a part of Kafka's format that the reader and the writer do not support.
+    Raises ValueError: the schema uses a part of Kafka's format that the reader and the writer do not support.
     """
     spec = strict_json.loads(_COMMENT.sub("", text))
     common = {entry["name"]: entry["fields"] for entry in spec.get("commonStructs", ())}
     return Struct(
         spec["name"],
-        _fields(spec["fields"], common),
+        tuple(_field(entry, common) for entry in spec["fields"]),
         Versions.parse(spec["validVersions"]),
         Versions.parse(spec["flexibleVersions"]),
         spec.get("apiKey", -1),
     )
-
-
-def _fields(specs: Sequence[Spec], common: Mapping[str, Sequence[Spec]]) -> tuple[Field, ...]:
-    return tuple(_field(spec, common) for spec in specs)
 
 
 def _field(spec: Spec, common: Mapping[str, Sequence[Spec]]) -> Field:
@@ -210,7 +204,7 @@ def _type(spec: Spec, common: Mapping[str, Sequence[Spec]]) -> Primitive | Array
         fields = spec.get("fields", common.get(name))
         if fields is None:
             raise ValueError(f"{spec['name']} has the type {spec['type']}, which is not supported")
-        inner = Struct(name, _fields(fields, common))
+        inner = Struct(name, tuple(_field(entry, common) for entry in fields))
     return Array(inner) if spec["type"].startswith("[]") else inner
 
 

@@ -1,13 +1,14 @@
-"""The requests that this tool sends, their responses, and the headers around both."""
+"""The requests that this tool sends, their responses, the headers around both, and error codes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Final
 
+from migrate.model.ids import METADATA_TOPIC, METADATA_TOPIC_ID
+from migrate.protocol.codec import decode, decode_whole, encode
 from migrate.protocol.loader import Struct, Values, Versions, load
-from migrate.protocol.reader import decode, decode_whole
-from migrate.protocol.writer import encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,22 +20,18 @@ class Api:
 
     @property
     def request(self) -> Struct:
-        """The schema of the request."""
         return load(f"{self.name}Request")
 
     @property
     def response(self) -> Struct:
-        """The schema of the response."""
         return load(f"{self.name}Response")
 
     @property
     def key(self) -> int:
-        """Kafka's number for the API."""
         return self.request.key
 
     @property
     def versions(self) -> Versions:
-        """The versions that this tool uses."""
         return Versions(max(self.oldest, self.request.versions.low), self.request.versions.high)
 
     def best(self, low: int, high: int) -> int | None:
@@ -81,8 +78,7 @@ def encode_request(api: Api, version: int, correlation_id: int, client_id: str |
 def decode_response(api: Api, version: int, buffer: bytes) -> tuple[int, Values]:
     """Return correlation id and body of a response, from the bytes after its size.
 
-    Raises:
-        DecodeError: the bytes are no such response, end inside it, or go on after it.
+    Raises DecodeError: the bytes are no such response, end inside it, or go on after it.
     """
     header, offset = decode(load("ResponseHeader"), response_header_version(api, version), buffer)
     return header["correlationId"], decode_whole(api.response, version, buffer, offset)
@@ -94,3 +90,74 @@ def response_header_version(api: Api, version: int) -> int:
     An ApiVersions response always has v0: the client cannot know the node's versions yet (KIP-511).
     """
     return 1 if api != API_VERSIONS and api.request.is_flexible(version) else 0
+
+
+def metadata_fetch(offset: int, *, most: int, epoch: int = 0, last_epoch: int = 0, wait_ms: int = 0) -> Values:
+    """A Fetch of the metadata log from that offset on, by an observer: replicaId is -1, so that none is left behind."""
+    partition = {
+        "partition": 0,
+        "currentLeaderEpoch": epoch,
+        "fetchOffset": offset,
+        "lastFetchedEpoch": last_epoch,
+        "logStartOffset": -1,
+        "partitionMaxBytes": most,
+    }
+    return {
+        "maxWaitMs": wait_ms,
+        "minBytes": 0,
+        "maxBytes": most,
+        "topics": [{"topic": METADATA_TOPIC, "topicId": str(METADATA_TOPIC_ID), "partitions": [partition]}],
+        "forgottenTopicsData": [],
+    }
+
+
+class Code(IntEnum):
+    """Kafka's error codes (`clients/.../common/protocol/Errors.java`, 3.9), as far as our requests meet them."""
+
+    UNKNOWN_SERVER_ERROR = -1
+    NONE = 0
+    OFFSET_OUT_OF_RANGE = 1
+    UNKNOWN_TOPIC_OR_PARTITION = 3
+    LEADER_NOT_AVAILABLE = 5
+    NOT_LEADER_OR_FOLLOWER = 6
+    REQUEST_TIMED_OUT = 7
+    BROKER_NOT_AVAILABLE = 8
+    REPLICA_NOT_AVAILABLE = 9
+    NETWORK_EXCEPTION = 13
+    TOPIC_AUTHORIZATION_FAILED = 29
+    CLUSTER_AUTHORIZATION_FAILED = 31
+    UNSUPPORTED_SASL_MECHANISM = 33
+    ILLEGAL_SASL_STATE = 34
+    UNSUPPORTED_VERSION = 35
+    NOT_CONTROLLER = 41
+    INVALID_REQUEST = 42
+    SECURITY_DISABLED = 54
+    KAFKA_STORAGE_ERROR = 56
+    LOG_DIR_NOT_FOUND = 57
+    SASL_AUTHENTICATION_FAILED = 58
+    LISTENER_NOT_FOUND = 72
+    FENCED_LEADER_EPOCH = 74
+    UNKNOWN_LEADER_EPOCH = 75
+    STALE_BROKER_EPOCH = 77
+    PREFERRED_LEADER_NOT_AVAILABLE = 80
+    ELIGIBLE_LEADERS_NOT_AVAILABLE = 83
+    ELECTION_NOT_NEEDED = 84
+    NO_REASSIGNMENT_IN_PROGRESS = 85
+    INVALID_UPDATE_VERSION = 95
+    SNAPSHOT_NOT_FOUND = 98
+    POSITION_OUT_OF_RANGE = 99
+    UNKNOWN_TOPIC_ID = 100
+    DUPLICATE_BROKER_REGISTRATION = 101
+    BROKER_ID_NOT_REGISTERED = 102
+    INCONSISTENT_TOPIC_ID = 103
+    INCONSISTENT_CLUSTER_ID = 104
+    MISMATCHED_ENDPOINT_TYPE = 114
+    INVALID_REGISTRATION = 119
+
+
+def error_name(code: int) -> str:
+    """Name and number: `NOT_CONTROLLER (41)`."""
+    try:
+        return f"{Code(code).name} ({code})"
+    except ValueError:
+        return f"error {code}"

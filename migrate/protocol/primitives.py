@@ -68,7 +68,6 @@ def read_varint(buffer: bytes, offset: int) -> tuple[int, int]:
 
 
 def write_uvarint(out: bytearray, value: int) -> None:
-    """Append an unsigned varint."""
     while value > 0x7F:
         out.append((value & 0x7F) | 0x80)
         value >>= 7
@@ -82,7 +81,6 @@ def uuid_text(raw: bytes) -> str:
 
 
 def uuid_bytes(text: str) -> bytes:
-    """Return the 16 bytes of a UUID's text."""
     try:
         raw = base64.b64decode(text + "==", altchars=b"-_", validate=True)
     except (binascii.Error, TypeError, ValueError) as error:

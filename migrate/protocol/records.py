@@ -16,9 +16,9 @@ from types import MappingProxyType
 from typing import Final
 
 from migrate.errors import DecodeError, UnknownSchemaError
+from migrate.protocol.codec import decode_whole, struct_reader
 from migrate.protocol.loader import Struct, Values, load
 from migrate.protocol.primitives import read_uvarint
-from migrate.protocol.reader import decode_whole, struct_reader
 
 FRAME_VERSION: Final = 1
 

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
+from migrate import __version__
+from migrate.checks.releases import brokers_release
 from migrate.model.findings import Finding, Share, Word, share
-from migrate.report.directories import HEAD, DirectoryRow, cells, disks_and_replicas, legend
+from migrate.model.outcome import Unknown
+from migrate.model.views import PartlyRead
+from migrate.model.world import World
+from migrate.report.directories import HEAD, DirectoryRow, cells, disks_and_replicas, legend, told_columns
 from migrate.report.findings_text import finding_lines, findings_body, rows
-from migrate.report.lines import Page, Tone, text
-from migrate.report.markdown_text import code, table, words
+from migrate.report.lines import WIDTH, Line, Page, Tone
+from migrate.report.markup import code, render, table, words
 from migrate.report.plan_verdict import PlanVerdict, areas, counts, verdict
-from migrate.report.templating import render
 
 SCHEMA: Final = "kraft-migrate/findings/v2"
-WIDTH: Final = 80  # of a terminal that nobody made wider
 ALONE: Final = (
     "A connect string shows neither files nor disks nor listeners: name the cluster by its inventory "
     "(`kraft-migrate inventory init` writes one), then `kraft-migrate assess --inventory FILE`."
@@ -24,6 +26,41 @@ UNSEEN: Final = (
     "Let the tool see what is listed under `?`, and assess again. "
     "`kraft-migrate doctor --inventory FILE --hosts` tries every host, `--rights` names the rights that are missing."
 )
+
+
+NEXT: Final = {
+    Word.BLOCKED: "Fix the blockers as their `fix` says, then assess again.",
+    Word.INCOMPLETE: UNSEEN,
+}
+PLAN: Final = "`kraft-migrate plan PLAYBOOK` makes the plan; it changes nothing."
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterFacts:
+    """What tells clusters apart in a list; "" and None stand for what was not seen.
+
+    `looked` says when; `release` is the line of releases of the brokers, or the release that their class paths name.
+    """
+
+    looked: str = ""
+    release: str = ""
+    brokers: int | None = None
+    partitions: int | None = None
+
+    @property
+    def words(self) -> dict[str, str]:
+        """Each as a reader sees it, what was not seen by name."""
+        counted = {"brokers": self.brokers, "partitions": self.partitions}
+        numbers = {name: "unknown" if number is None else f"{number:,}" for name, number in counted.items()}
+        return {"release": self.release or "unknown", **numbers, "last look": self.looked or "unknown"}
+
+
+def cluster_facts(world: World, looked: str) -> ClusterFacts:
+    """Those of one observation; ZooKeeper counts partitions until the copy, the metadata afterwards."""
+    zookeeper = world.zookeeper.view if isinstance(world.zookeeper, PartlyRead) else world.zookeeper
+    views = [view for view in (world.kraft, zookeeper) if not isinstance(view, Unknown) and len(view.partitions)]
+    brokers = len(world.inventory.brokers) or (None if isinstance(zookeeper, Unknown) else len(zookeeper.brokers))
+    return ClusterFacts(looked, brokers_release(world), brokers, len(views[0].partitions) if views else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +75,12 @@ class Assessment:
     asked: tuple[str, ...]
     directories: tuple[DirectoryRow, ...]
     alone: bool = False
+    facts: ClusterFacts = ClusterFacts()
+
+    @property
+    def next_step(self) -> str:
+        """What to do now, whatever the verdict."""
+        return self.advice or NEXT.get(self.verdict.word, PLAN)
 
     @property
     def verdict(self) -> PlanVerdict:
@@ -57,25 +100,29 @@ class Assessment:
         return ALONE if self.alone else UNSEEN
 
 
-def assessment_text(found: Assessment) -> str:
-    """Verdict, share of checks, counts, then every finding, as one plain text."""
-    page = Page(width=WIDTH)
+def assessment_lines(found: Assessment, width: int = WIDTH) -> tuple[Line, ...]:
+    """Verdict, share of checks, counts, then every finding."""
+    page = Page(width=width)
     page.add(f"kraft-migrate assess  {found.cluster}", Tone.TITLE)
     page.add(str(found.verdict), found.verdict.tone, 2)
+    page.wrap(facts_line(found.facts), Tone.DIM, hang=2)
     page.wrap(str(found.checks), hang=2)
     page.add(counts(found.findings), indent=2)
     if found.findings:
         page.wrap(f"findings by area: {areas(found.findings)}", Tone.DIM, hang=2)
-    if found.advice:
-        page.wrap(found.advice)
-    page.lines.extend(finding_lines(found.findings, WIDTH))
-    return text(page.lines)
+    page.wrap(f"next: {found.next_step}", hang=6)
+    page.lines.extend(finding_lines(found.findings, width))
+    return tuple(page.lines)
 
 
-def assessment_json(found: Assessment, **more: Any) -> str:
+def facts_line(facts: ClusterFacts) -> str:
+    """`release 3.9, brokers 3, ...; kraft-migrate 0.2.0`."""
+    return f"{', '.join(f'{name} {value}' for name, value in facts.words.items())}; kraft-migrate {__version__}"
+
+
+def assessment_json(found: Assessment, **more: Any) -> dict[str, Any]:
     """The same as JSON: verdict, checks, counts and all fields of every finding; `more` adds facts of the caller."""
-    body = {"schema": SCHEMA, "cluster": found.cluster, **more, **assessment_body(found)}
-    return json.dumps(body, indent=2, ensure_ascii=True, allow_nan=False) + "\n"
+    return {"schema": SCHEMA, "cluster": found.cluster, **more, **assessment_body(found)}
 
 
 def assessment_body(found: Assessment) -> dict[str, Any]:
@@ -85,6 +132,8 @@ def assessment_body(found: Assessment) -> dict[str, Any]:
         "verdict": str(found.verdict.word),
         "checks": checks,
         "advice": found.advice,
+        "next": found.next_step,
+        **asdict(found.facts),
         **findings_body(found.findings),
     }
 
@@ -97,11 +146,12 @@ def assessment_html(found: Assessment) -> str:
         verdict=str(found.verdict),
         tone=str(found.verdict.tone),
         checks=str(found.checks),
-        advice=found.advice,
+        facts={**found.facts.words, "kraft-migrate": __version__},
+        next_step=found.next_step,
         counts=counts(found.findings),
         areas=areas(found.findings),
         rows=rows(found.findings),
-        directories=(HEAD, [cells(row) for row in found.directories]),
+        directories=told_columns(found.directories),
         picture=disks_and_replicas(found.directories),
         legend=legend(found.directories),
     )
@@ -115,7 +165,10 @@ def assessment_markdown(found: Assessment) -> str:
         f"Cluster {code(found.cluster)}. {words(str(found.checks))}.",
         f"{counts(found.findings)}. Nothing was changed.",
         "",
-        *([words(found.advice), ""] if found.advice else []),
+        words(facts_line(found.facts)),
+        "",
+        f"Next: {words(found.next_step)}",
+        "",
     ]
     for row in rows(found.findings):
         lines += [f"## {words(row['code'])} {words(row['about'])}", "", words(row["message"]), ""]

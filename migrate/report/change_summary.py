@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Final
 
+from migrate.model.findings import ranges
 from migrate.model.plan import Plan, PlanKind, PlannedStep
 from migrate.model.stage import Stage
-from migrate.model.step import Action
-from migrate.report.wording import plural
+from migrate.model.step import NO_ZNODE, Action
+from migrate.report.wording import moment, plural
 
 SYMBOLS: Final = {
     "+": "create",
@@ -111,6 +112,85 @@ def diffs(plan: Plan) -> list[tuple[PlannedStep, Action]]:
 def znodes(plan: Plan) -> list[tuple[PlannedStep, Action]]:
     """Actions on znodes."""
     return [(step, action) for step, action in actions(plan) if action.znode]
+
+
+def znode_values(action: Action) -> dict[str, str]:
+    """Its version, and its value before and after; a znode that is not there has no version."""
+    version = "none" if action.before == NO_ZNODE else action.version
+    values = {"version": version, "before": action.before, "after": action.after}
+    return {name: "unknown" if value is None else str(value) for name, value in values.items()}
+
+
+def disks_by_state(plan: Plan) -> list[dict[str, str]]:
+    """One row for all directories in one state: the brokers, how many directories and replicas, the least free."""
+    found: dict[tuple[str, str], list[Mapping[str, str]]] = {}
+    for row in plan.summary.disks:
+        found.setdefault((row.get("health", "?"), row.get("meta", "?")), []).append(row)
+    return [
+        {
+            "brokers": _brokers({row["broker"] for row in rows if "broker" in row}),
+            "directories": str(len(rows)),
+            "health": health,
+            "meta": meta,
+            "replicas": _total(rows, "replicas"),
+            "bytes": _total(rows, "bytes"),
+            "least free": min((row.get("free", "") for row in rows), key=_least),
+        }
+        for (health, meta), rows in found.items()
+    ]
+
+
+def _least(free: str) -> int:
+    return int(free) if free.isdecimal() else -1
+
+
+def _brokers(names: Collection[str]) -> str:
+    return ranges(map(int, names)) if all(name.isdecimal() for name in names) else ", ".join(sorted(names))
+
+
+def _total(rows: Sequence[Mapping[str, str]], name: str) -> str:
+    cells = [row.get(name, "") for row in rows]
+    return str(sum(map(int, cells))) if all(cell.isdecimal() for cell in cells) else "unknown"
+
+
+def disparate(plan: Plan) -> list[Mapping[str, str]]:
+    """The rows of the parity matrix where a controller's value is not the brokers'."""
+    return [
+        row
+        for row in plan.summary.parity
+        if any(value != "equal" for name, value in row.items() if name.startswith("controller "))
+    ]
+
+
+def rollback_by_procedure(plan: Plan) -> list[dict[str, str]]:
+    """The rows of the rollback table, with neighbours that are the same as one row of several stages."""
+    found: list[dict[str, str]] = []
+    for row in map(dict, plan.summary.rollback):
+        stage = row.pop("stage", "")
+        if found and {name: cell for name, cell in found[-1].items() if name != "stage"} == row:
+            found[-1]["stage"] += f", {stage}"
+        else:
+            found.append({"stage": stage, **row})
+    return found
+
+
+def rollback_words(row: Mapping[str, str]) -> str:
+    """One of these rows as a sentence, without what is nothing."""
+    minutes, lost = row.get("minutes", ""), row.get("lost", "")
+    told = [f"{minutes} min"] if minutes[:1].isdecimal() else []
+    told += [f"lost: {lost}"] if lost not in ("", "-", "nothing") else []
+    return f"{row.get('stage', '')}: {'; '.join([row.get('procedure', ''), *told])}"
+
+
+def sources(plan: Plan) -> dict[str, str]:
+    """Name the inputs of the plan, and the sums that bind it to them."""
+    return {
+        "Created": f"{moment(plan.created)} by kraft-migrate {plan.tool_version}",
+        "Playbook": f"{plan.playbook} (sha256 {plan.playbook_sha256[:12]})",
+        "Inventory": plan.inventory,
+        "Fingerprint": plan.fingerprint,
+        "Content": plan.content,
+    }
 
 
 def parity_words(plan: Plan) -> str:

@@ -13,9 +13,8 @@ LONGEST: Final = 160
 
 
 def diff_json(report: DiffReport) -> dict[str, Any]:
-    """Everything in the report, schema 1."""
+    """Everything in the report."""
     return {
-        "schema": 1,
         "offset": report.offset,
         "lag": report.lag,
         "looks": report.looks,

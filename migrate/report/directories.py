@@ -17,10 +17,9 @@ from migrate.model.stage import ZkMigrationState
 from migrate.model.views import Directory, KraftView, MetaBroken, MetaProperties
 from migrate.model.words import counted, plural
 from migrate.model.world import World
-from migrate.report.figure_ledger import STATES, css_class
-from migrate.report.svg import box, picture, text
-from migrate.report.templating import render
-from migrate.report.wording import clip, printable, size
+from migrate.report.markup import render
+from migrate.report.run_figures import STATES, css_class
+from migrate.report.wording import printable, size
 
 KINDS = ("current", "future", "deleted", "stray")
 
@@ -88,7 +87,7 @@ def _states(world: World) -> dict[tuple[int, str], dict[str, int]]:
 
 
 def _assigned(world: World) -> dict[int, Assigned] | None:
-    """The metadata's assignments where no migration is under way in it (any more), else ZooKeeper's."""
+    """The metadata's assignments where no migration is in progress in it (any more), else ZooKeeper's."""
     zookeeper, kraft = world.zookeeper, world.kraft
     copied = not isinstance(kraft, Unknown) and len(kraft.partitions) > 0
     if not isinstance(kraft, Unknown) and copied and (isinstance(zookeeper, Unknown) or _alone(kraft)):
@@ -218,19 +217,32 @@ def directories_html(rows: Sequence[DirectoryRow], cluster: str) -> str:
         words=words,
         picture=disks_and_replicas(rows),
         legend=legend(rows),
-        directories=(HEAD, [cells(row) for row in rows]),
+        directories=told_columns(rows),
     )
 
 
+def told_columns(rows: Sequence[DirectoryRow]) -> tuple[list[str], list[list[str]]]:
+    """The table's head and cells, without columns that are `-` in every row."""
+    shown = [cells(row) for row in rows]
+    kept = [at for at in range(len(HEAD)) if any(row[at] != "-" for row in shown)]
+    return [HEAD[at] for at in kept], [[row[at] for at in kept] for row in shown]
+
+
 MOST_BROKERS: Final = 40
-WIDTH: Final = 960.0
-LEFT: Final = 84.0
-COLUMNS: Final = 3
-GAP: Final = 14.0
-WIDE: Final = (WIDTH - LEFT - (COLUMNS - 1) * GAP - 2) / COLUMNS
-TALL: Final = 92.0
-BAR: Final = 16.0
-NO_STATE: Final = "replicas"  # there is no ledger: they are counted alone
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """One directory as it is drawn: what it is, what it holds, and a bar of parts in percent with their classes."""
+
+    path: str
+    tip: str
+    words: str
+    bad: bool
+    identity: str
+    strays: str
+    parts: tuple[tuple[str, float], ...]
+    corner: str
 
 
 def disks_and_replicas(rows: Sequence[DirectoryRow]) -> Markup:
@@ -238,20 +250,14 @@ def disks_and_replicas(rows: Sequence[DirectoryRow]) -> Markup:
     groups = [(broker, list(found)) for broker, found in groupby(rows, key=lambda row: row.broker)]
     if not groups:
         return Markup("")
-    shown = sorted(groups, key=lambda group: all(map(_fine, group[1])))[:MOST_BROKERS] if _many(groups) else groups
+    many = len(groups) > MOST_BROKERS
+    shown = sorted(groups, key=lambda group: all(map(_fine, group[1])))[:MOST_BROKERS] if many else groups
     most = max((row.replicas for row in rows), default=0) or 1
-    parts: list[Markup] = []
-    y = 2.0
-    for broker, found in shown:
-        parts.append(text(0, y + 20, f"broker {broker}", "h"))
-        for at, row in enumerate(found):
-            line, column = divmod(at, COLUMNS)
-            parts += _disk(row, (LEFT + column * (WIDE + GAP), y + line * (TALL + GAP)), most)
-        y += (1 + (len(found) - 1) // COLUMNS) * (TALL + GAP) + GAP
-    if len(shown) < len(groups):
-        parts.append(text(0, y + 12, f"and {plural(len(groups) - len(shown), 'broker')} more, in the table", "d"))
-        y += 24
-    return picture(WIDTH, y, "Log directories of every broker, and the replicas in them", *parts)
+    largest = max((row.bytes for row in rows), default=0) or 1
+    drawn = [(broker, [_box(row, most, largest) for row in found]) for broker, found in shown]
+    left = len(groups) - len(shown)
+    more = f"and {plural(left, 'broker')} more, in the table" if left else ""
+    return Markup(render("disks.html.jinja", brokers=drawn, more=more))  # noqa: S704 - the template escapes
 
 
 def legend(rows: Sequence[DirectoryRow]) -> tuple[tuple[str, str], ...]:
@@ -260,58 +266,38 @@ def legend(rows: Sequence[DirectoryRow]) -> tuple[tuple[str, str], ...]:
     return tuple((state, css_class(state)) for state in STATES if state in seen)
 
 
-def _many(groups: Sequence[object]) -> bool:
-    return len(groups) > MOST_BROKERS
-
-
 def _fine(row: DirectoryRow) -> bool:
     return row.healthy and not row.would_be_stray and set(row.ledger) <= {"VERIFIED"}
 
 
-def _disk(row: DirectoryRow, place: tuple[float, float], most: int) -> Iterator[Markup]:
-    x, y = place
-    yield box((x, y, WIDE, TALL), "disk" if row.healthy else "disk disk-bad", _tip(row), rx=7.0)
-    yield text(x + 10, y + 17, clip(row.path if row.path != "?" else "not seen", 40))
-    words = "metadata log" if row.metadata_log else ""
-    if words:
-        yield text(x + WIDE - 10, y + 17, words, "d", text_anchor="end")
-    yield from _bar(row, (x + 10, y + 26, WIDE - 20), most)
-    if row.path == "?" or not row.healthy:
-        yield text(x + 10, y + 58, clip(row.health, 46), "final-words")
-    else:
-        free = f", {size(row.free_bytes)} free" if row.free_bytes >= 0 else ""
-        yield text(x + 10, y + 58, f"{plural(row.replicas, 'replica')}, {size(row.bytes)}{free}", "d")
-    strays = f"{plural(row.would_be_stray, 'folder')} would be renamed -stray" if row.would_be_stray else ""
-    yield text(x + 10, y + 72, clip(_identity(row), 50), "d")
-    if strays:
-        yield text(x + 10, y + 86, strays, "final-words")
-
-
-def _identity(row: DirectoryRow) -> str:
+def _box(row: DirectoryRow, most: int, largest: int) -> Box:
+    free = f", {size(row.free_bytes)} free" if row.free_bytes >= 0 else ", free space unknown"
     registered = {"yes": "registered", "no": "NOT REGISTERED"}.get(row.registered, "registration not known")
-    return f"{row.directory_id} {registered if row.log_dir else 'metadata.log.dir'}"
-
-
-def _bar(row: DirectoryRow, place: tuple[float, float, float], most: int) -> Iterator[Markup]:
-    """One bar, as long as the directory is full of replicas compared with the fullest one."""
-    x, y, width = place
-    yield box((x, y, width, BAR), "cut", rx=2.0)
-    known = sum(row.ledger.values())
-    parts = [(state, row.ledger.get(state, 0)) for state in STATES]
-    parts.append((NO_STATE, max(row.replicas - known, 0)))
-    top = max(most, known)
-    at = x
-    for state, count in parts:
-        if count:
-            long = width * count / top
-            yield box((at, y, max(long, 1.5), BAR), "s-none" if state == NO_STATE else css_class(state))
-            at += long
-
-
-def _tip(row: DirectoryRow) -> str:
     states = counted(row.ledger) if row.ledger else "no ledger"
     odd = f"; {'; '.join(row.oddities)}" if row.oddities else ""
-    return f"{row.path} on {row.mount or '?'}, {row.health}; meta.properties {row.meta}; {states}{odd}"
+    seen, identity = row.path != "?", "no directory.id" if row.directory_id == "-" else row.directory_id
+    return Box(
+        path=row.path if seen else "not seen",
+        tip=f"{row.path} on {row.mount or '?'}, {row.health}; meta.properties {row.meta}; {states}{odd}",
+        words=f"{plural(row.replicas, 'replica')}, {size(row.bytes)}{free}" if row.healthy and seen else row.health,
+        bad=not row.healthy,
+        identity=f"{identity}, {registered if row.log_dir else 'metadata.log.dir'}" if seen else "",
+        strays=f"{plural(row.would_be_stray, 'folder')} would be renamed -stray" if row.would_be_stray else "",
+        parts=tuple(_parts(row, most, largest)) if seen else (),
+        corner="metadata log" if row.metadata_log else "",
+    )
+
+
+def _parts(row: DirectoryRow, most: int, largest: int) -> Iterator[tuple[str, float]]:
+    """Replicas by state, against the fullest directory; before there is a ledger bytes, against what would fit."""
+    if row.ledger:
+        known = sum(row.ledger.values())
+        counts = [(css_class(state), row.ledger.get(state, 0)) for state in STATES]
+        counts.append(("s-none", max(row.replicas - known, 0)))
+        yield from ((name, 100 * count / max(most, known)) for name, count in counts if count)
+    elif row.bytes:
+        room = row.bytes + row.free_bytes if row.free_bytes >= 0 else largest
+        yield "s-used", 100 * row.bytes / room
 
 
 TEXT_HEAD = (

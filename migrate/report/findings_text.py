@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
-from migrate.model.alike import places
-from migrate.model.findings import Finding, Severity
+from migrate.model.findings import Finding, Severity, places
 from migrate.model.stage import Stage
 from migrate.report.lines import WIDTH, Line, Page, Tone
 from migrate.report.plan_verdict import SEVERITY_WORDS, in_order, unseen
@@ -52,11 +51,16 @@ def _finding(page: Page, entry: Finding) -> None:
 
 
 def findings_body(findings: Sequence[Finding]) -> dict[str, Any]:
-    """Counts by severity and all fields of every finding, as JSON has them."""
+    """Counts by severity and all fields of every finding; `blocks_from` is null where no stage is blocked."""
+    words = {key: word.replace(" ", "_") for key, word in SEVERITY_WORDS.items()}
     return {
-        "counts": {word: sum(entry.severity is key for entry in findings) for key, word in SEVERITY_WORDS.items()},
-        "findings": [asdict(entry) for entry in in_order(findings)],
+        "counts": {word: sum(entry.severity is key for entry in findings) for key, word in words.items()},
+        "findings": [{**asdict(entry), "blocks_from": _stage_blocked(entry)} for entry in in_order(findings)],
     }
+
+
+def _stage_blocked(finding: Finding) -> int | None:
+    return finding.blocks_from if finding.blocks_from in set(Stage) else None
 
 
 def rows(findings: Sequence[Finding]) -> list[dict[str, str]]:

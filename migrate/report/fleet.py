@@ -6,16 +6,17 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
+from migrate import __version__
 from migrate.model.difference import DiffReport
 from migrate.model.findings import Finding, Severity, Word
-from migrate.model.fleet import Fleet, Member, NotRead
-from migrate.report.assessment import WIDTH, Assessment, assessment_body
+from migrate.model.inventory import Fleet, Member, NotRead
+from migrate.report.assessment import Assessment, ClusterFacts, assessment_body
 from migrate.report.diff_report import diff_json, diff_lines
 from migrate.report.findings_text import TONES, rows
-from migrate.report.lines import Line, Page, Tone
+from migrate.report.lines import WIDTH, Line, Page, Tone, fold
+from migrate.report.markup import render
 from migrate.report.plan_verdict import SEVERITY_ORDER, SEVERITY_WORDS, area_of, unseen
-from migrate.report.templating import render
-from migrate.report.wording import duration, plural
+from migrate.report.wording import duration, plural, printable
 
 SCHEMA: Final = "kraft-migrate/fleet/v2"
 NOT_READ: Final = "NOT READ"
@@ -60,9 +61,9 @@ def headline(fleet: Fleet, answers: Sequence[Answer]) -> str:
     )
 
 
-def fleet_lines(fleet: Fleet, answers: Sequence[Answer]) -> tuple[Line, ...]:
+def fleet_lines(fleet: Fleet, answers: Sequence[Answer], width: int = WIDTH) -> tuple[Line, ...]:
     """The headline, a row a cluster, then each cluster's own worst lines."""
-    page = Page(width=WIDTH)
+    page = Page(width=width)
     page.add(f"kraft-migrate fleet  {fleet.name}", Tone.TITLE)
     page.add(headline(fleet, answers), indent=2)
     page.add()
@@ -79,7 +80,8 @@ def _row(answer: Answer) -> dict[str, str]:
             row["found"] = f"{answer.found.id} {answer.found.what}"
         case Assessment():
             made = answer.found.checks
-            row |= {"checks": f"{made.made}/{made.asked}", "found": _found(answer.found.findings)}
+            row |= {"checks": f"{made.made}/{made.asked}", **answer.found.facts.words}
+            row["found"] = _found(answer.found.findings)
         case DiffReport():
             row |= {"offset": f"{answer.found.offset:,}", "found": _differences(answer.found)}
     return {**row, "took": duration(answer.seconds)}
@@ -126,7 +128,7 @@ def _worst(page: Page, answer: Answer) -> None:
             if answer.tone is not Tone.GOOD:
                 page.heading(f"{answer.member.name}: {_differences(answer.found)}")
                 for line in diff_lines(answer.found):
-                    page.add(line)
+                    page.lines += [Line(piece) for piece in fold(printable(line), page.width)]
 
 
 def fleet_json(fleet: Fleet, answers: Sequence[Answer]) -> dict[str, Any]:
@@ -153,12 +155,15 @@ def _json_row(answer: Answer) -> dict[str, Any]:
 def fleet_html(fleet: Fleet, answers: Sequence[Answer]) -> str:
     """One self-contained HTML file: the headline, the map, and every cluster's own part, folded."""
     tones = {str(answer.tone) for answer in answers}
+    facts = list(ClusterFacts().words) if any(isinstance(answer.found, Assessment) for answer in answers) else []
     return render(
         "fleet.html.jinja",
         fleet=fleet.name,
         headline=headline(fleet, answers),
         tone=next(tone for tone in (Tone.BAD, Tone.WARN, Tone.GOOD) if str(tone) in {*tones, str(Tone.GOOD)}),
-        share="Checks made" if any(isinstance(answer.found, Assessment) for answer in answers) else "Offset",
+        share="Checks made" if facts else "Offset",
+        facts=facts,
+        tool=__version__,
         columns=_columns(answers),
         clusters=[_part(answer, _columns(answers)) for answer in answers],
     )
@@ -188,10 +193,11 @@ def _part(answer: Answer, columns: Sequence[str]) -> dict[str, Any]:
         "told": row["found"],
         "share": row.get("checks") or row.get("offset") or "",
         "took": row["took"],
+        "facts": {name: row.get(name, "unknown") for name in ClusterFacts().words},
+        "next": answer.found.next_step if isinstance(answer.found, Assessment) else "",
         "cells": [("?", "warn")] * len(columns),
         "findings": [],
         "checks": "",
-        "advice": "",
         "lines": [],
         "error": {},
     }
@@ -201,7 +207,7 @@ def _part(answer: Answer, columns: Sequence[str]) -> dict[str, Any]:
         case Assessment():
             part["cells"] = [_area_cell(answer.found.findings, area) for area in columns]
             part["findings"] = rows(answer.found.findings)
-            part |= {"checks": str(answer.found.checks), "advice": answer.found.advice}
+            part["checks"] = str(answer.found.checks)
         case DiffReport():
             part["cells"] = [_kind_cell(answer.found, kind) for kind in columns]
             part["lines"] = list(diff_lines(answer.found))

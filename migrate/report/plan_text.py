@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
-from migrate.model.findings import Word
+from migrate.model.findings import Severity, Word
 from migrate.model.plan import Plan, PlannedStep
 from migrate.model.stage import Stage
 from migrate.model.step import Action
@@ -12,133 +14,192 @@ from migrate.report import lines as page_lines
 from migrate.report.change_summary import (
     SYMBOLS,
     by_stage,
+    disks_by_state,
+    disparate,
     inventory_words,
     name_asked,
     next_command,
     parity_words,
     restarts,
+    rollback_by_procedure,
+    rollback_words,
+    sources,
     stage_words,
-    summarize,
     target_words,
+    znode_values,
     znodes,
 )
+from migrate.report.equal_changes import EqualSteps, changed_lines, differing_keys, equal_actions, equal_steps, spread
 from migrate.report.findings_text import finding_lines, rows
 from migrate.report.lines import WIDTH, Line, Page, Tone, columns
-from migrate.report.plan_verdict import areas, blind_spots, checks_made, counts, judge, may_begin
-from migrate.report.templating import render
-from migrate.report.wording import moment, plural
+from migrate.report.markup import render
+from migrate.report.plan_verdict import areas, blind_spots, counts, head, judge, may_begin, told_beside_findings
+from migrate.report.wording import plural
 
 LATER_STAGES: Final = (
-    "its first stage may begin; a later one stops before it acts where something that it needs still cannot be seen:"
+    "its first stage may begin; a later one stops before it acts where something that it needs still cannot be seen"
 )
+BLOCKED: Final = "remove the blockers, make visible what could not be seen, then plan again"
+LAST: Final = ("Verdict", "Changes", "Time", "No return")  # of the head, once more beside the command at the end
 TONES: Final = {"+": Tone.ADD, "-": Tone.REMOVE, "!": Tone.BAD, "=": Tone.DIM}
 
 
-def plan_lines(plan: Plan, path: str = "PLAN") -> tuple[Line, ...]:
-    """The whole report; `path` is where the plan was saved, for the next command."""
-    page = Page()
-    _header(page, plan)
-    _verdict(page, plan)
-    _actions(page, plan)
-    _znodes(page, plan)
-    _tables(page, plan)
-    _order(page, plan)
-    _time(page, plan)
-    _people(page, plan)
-    _way_back(page, plan)
-    _limits(page, plan)
+def plan_lines(plan: Plan, path: str = "PLAN", width: int = WIDTH, *, full: bool = False) -> tuple[Line, ...]:
+    """The report, with equal changes and information folded unless `full`; `path` is where the plan was saved."""
+    page = Page(width=width)
+    command = plan.kind.plan_command
+    change = f"    change {plan.change}" if plan.change else ""
+    page.add(
+        f"kraft-migrate {command}  {plan.cluster}  (cluster {plan.cluster_id})    plan {plan.short}{change}", Tone.TITLE
+    )
+    _head(page, plan)
     _next(page, plan, path)
+    page.add("Read-only run: nothing was changed.", Tone.DIM)
+    _findings(page, plan, full=full)
+    _actions(page, plan, full=full)
+    if full:
+        _znodes(page, plan)
+    _tables(page, plan, full=full)
+    if full:
+        _order(page, plan)
+    _time(page, plan, full=full)
+    _people(page, plan)
+    _rollback(page, plan, full=full)
+    _limits(page, plan, full=full)
+    _sources(page, plan, full=full)
+    page.heading("Summary")
+    _head(page, plan, LAST)
+    _next(page, plan, path, again=True)
     return tuple(page.lines)
 
 
 def plan_text(plan: Plan, path: str = "PLAN") -> str:
-    """The same as one plain text."""
-    return page_lines.text(plan_lines(plan, path))
+    """The whole report as one plain text, nothing folded."""
+    return page_lines.text(plan_lines(plan, path, full=True))
 
 
-def _header(page: Page, plan: Plan) -> None:
-    command = plan.kind.plan_command
-    page.add(f"kraft-migrate {command}  {plan.cluster}  (cluster {plan.cluster_id})    plan {plan.short}", Tone.TITLE)
-    facts = {
-        "Detected": plan.summary.detected,
-        "Target": target_words(plan),
-        "Change": plan.change or "(none named)",
-        "Created": f"{moment(plan.created)} by kraft-migrate {plan.tool_version}",
-        "Playbook": f"{plan.playbook} (sha256 {plan.playbook_sha256[:12]})",
-        "Inventory": plan.inventory,
-        "Fingerprint": plan.fingerprint,
-        "Content": plan.content,
-    }
-    for name, value in facts.items():
-        page.wrap(f"{name + ':':<13}{value}", indent=0, hang=13)
-    page.add("Read-only run: nothing was changed.", Tone.DIM)
+def _head(page: Page, plan: Plan, names: Collection[str] = ()) -> None:
+    """What a reader asks first; only the lines of `names`, if there are any."""
+    for name, value in head(plan):
+        if names and name not in names:
+            continue
+        tone = judge(plan).tone if name == "Verdict" else Tone.PLAIN
+        page.wrap(f"{name + ':':<13}{value}", tone, indent=0, hang=13)
 
 
-def _verdict(page: Page, plan: Plan) -> None:
-    verdict = judge(plan)
-    page.add()
-    page.add(f"{verdict}    {counts(plan.findings)}", verdict.tone, 2)
-    if made := checks_made(plan):
-        page.wrap(str(made), hang=2)
-    if plan.findings:
+def _findings(page: Page, plan: Plan, *, full: bool) -> None:
+    infos = [entry for entry in plan.findings if entry.severity is Severity.INFO]
+    page.heading(f"Findings: {counts(plan.findings)}")
+    if plan.findings and full:
         page.add(f"findings by area: {areas(plan.findings)}", Tone.DIM, 2)
-    page.lines.extend(finding_lines(plan.findings))
-    page.add()
-    page.add(summarize(plan).line(), Tone.TITLE)
+    page.lines.extend(
+        finding_lines(plan.findings if full else [entry for entry in plan.findings if entry not in infos], page.width)
+    )
+    if infos and not full:
+        codes = ", ".join(sorted({entry.code for entry in infos}))
+        page.wrap(f"{plural(len(infos), 'info')}: {codes}  (all: --full)", Tone.DIM)
 
 
-def _actions(page: Page, plan: Plan) -> None:
-    crossed = False
+def _actions(page: Page, plan: Plan, *, full: bool) -> None:
+    crossed, times = False, () if full else plan.summary.schedule
+    first = plan.steps[0].stage if plan.steps else None
     for stage, steps in by_stage(plan).items():
         if not stage.reversible and not crossed:
             crossed = True
             page.add()
-            page.add(" point of no return: no rollback is possible from here on ".center(WIDTH, "-"), Tone.BAD)
-        way_back = "" if stage.reversible else "    IRREVERSIBLE"
-        page.heading(f"{stage_words(plan, stage)}    {plural(len(steps), 'step')}{way_back}")
-        for step in steps:
-            _step(page, step)
+            page.add(" point of no return: no rollback is possible from here on ".center(page.width, "-"), Tone.BAD)
+        rollback = "" if stage.reversible else "    IRREVERSIBLE"
+        if not full and len(steps) == 1 and not steps[0].actions:  # a look is a line
+            page.wrap(f"{stage_words(plan, stage)}    {steps[0].title}{rollback}", Tone.TITLE, 0, 4)
+            continue
+        if full or stage is first or "point of no return" in page.lines[-1].text:
+            page.add()
+        took = "".join(f"    p50 {row['p50']}, p90 {row['p90']}" for row in times if row["stage"] == stage.label)
+        page.add(f"{stage_words(plan, stage)}    {plural(len(steps), 'step')}{took}{rollback}", Tone.TITLE)
+        if full:
+            for step in steps:
+                _step(page, step, full=True)
+        else:
+            _classes(page, equal_steps(steps))
     if not crossed and plan.steps and plan.target < Stage.FINALIZE and not plan.kind.rolls_back:
         page.add()
-        page.add(" point of no return: not in this plan (stage 9 finalize) ".center(WIDTH, "-"), Tone.DIM)
+        page.add(" point of no return: not in this plan (stage 9 finalize) ".center(page.width, "-"), Tone.DIM)
 
 
-def _step(page: Page, step: PlannedStep) -> None:
-    page.wrap(f"{step.title}  [{step.id}]", hang=4)
-    for action in step.actions:
-        _action(page, action)
-    if step.proof:
+def _classes(page: Page, found: Sequence[EqualSteps]) -> None:
+    for entry in found:
+        if entry.like:
+            page.wrap(f"{entry.first.title}  [{_short(entry.first, entry.first.id)}]", hang=4)
+            like = _short(entry.first, entry.like)
+            page.wrap(f"= the same as [{like}]{_but(entry.first_but)}", Tone.DIM, 6, 2)
+        else:
+            _step(page, entry.first, full=False)
+        if entry.others:
+            number = plural(len(entry.others), "step")
+            ids = _short(entry.first, entry.ids)
+            order = ", in this order" if len(entry.others) > 1 else ""
+            page.wrap(f"= then {number} the same{_but(entry.but)}{order}: [{ids}]", Tone.DIM, 6, 2)
+
+
+def _short(step: PlannedStep, ids: str) -> str:
+    """Ids under the heading of their stage, without its name where they say more than a number."""
+    return re.sub(rf"{re.escape(step.stage.label)}/(?=[a-z])", "", ids)
+
+
+def _but(keys: Sequence[str]) -> str:
+    return f" but for {', '.join(keys)}" if keys else ""
+
+
+def _step(page: Page, step: PlannedStep, *, full: bool) -> None:
+    page.wrap(f"{step.title}  [{step.id if full else _short(step, step.id)}]", hang=4)
+    for said in step.requires if full else ():
+        page.wrap(f"requires: {said}", Tone.DIM, 6, 10)
+    for group in [[action] for action in step.actions] if full else equal_actions(step.actions):
+        _action(page, group, full=full)
+    if full and step.proof:
         page.wrap(f"proof: {step.proof}", Tone.DIM, 6, 7)
-    if step.actions and step.undo:
+    if full and step.actions and step.undo:
         page.wrap(f"< undo: {step.undo}", Tone.DIM, 6, 8)
 
 
-def _action(page: Page, action: Action) -> None:
-    place = f"{action.where}: " if action.where else ""
-    page.wrap(f"{action.symbol} {place}{action.what}", TONES.get(action.symbol, Tone.PLAIN), 6, 2)
-    for line in action.diff:
+def _action(page: Page, group: Sequence[Action], *, full: bool) -> None:
+    action = group[0]
+    where = spread([one.where for one in group])
+    place = f"{where}: " if where else ""
+    znode = f" ({action.znode})" if action.znode and action.znode not in action.what else ""
+    text = f"{action.symbol} {place}{spread([one.what for one in group])}{znode}"
+    page.wrap(text, TONES.get(action.symbol, Tone.PLAIN), 6, 2)
+    for line in action.diff if full else changed_lines(action.diff):
         tone = {"+": Tone.ADD, "-": Tone.REMOVE}.get(line[:1], Tone.DIM)
         page.add(line, tone, 10)
+    if but := sorted({key for other in group[1:] for key in differing_keys(action, other)}):
+        page.wrap(f"the others differ in {', '.join(but)}", Tone.DIM, 10)
 
 
 def _znodes(page: Page, plan: Plan) -> None:
     found = znodes(plan)
-    page.heading("Znodes")
+    page.heading("Znodes, with version and value as they were read for this plan")
     if not found:
         page.add("no znode is written or deleted by a step of this plan", Tone.DIM, 2)
     for step, action in found:
         page.wrap(f"{action.symbol} {action.znode}  {action.what}  [{step.id}]", TONES.get(action.symbol, Tone.PLAIN))
+        values = znode_values(action)
+        page.wrap("version {version}; before: {before}; after: {after}".format(**values), Tone.DIM, 6, 2)
 
 
-def _tables(page: Page, plan: Plan) -> None:
+def _tables(page: Page, plan: Plan, *, full: bool) -> None:
     if plan.summary.disks:
         page.heading("Disks")
-        page.table(plan.summary.disks)
+        page.table(plan.summary.disks if full else disks_by_state(plan))
     if plan.summary.parity:
-        page.heading("Parity of the controllers' files with the brokers'")
-        page.table(plan.summary.parity)
-        page.add(parity_words(plan), Tone.DIM, 2)
-    if plan.summary.inventory:
+        shown = plan.summary.parity if full else disparate(plan)
+        same = len(plan.summary.parity) - len(shown)
+        equal = f": {plural(same, 'key')} equal" if same else ""
+        page.heading(f"Parity of the controllers' files with the brokers'{equal}")
+        page.table(shown)
+        if full or shown:
+            page.add(parity_words(plan), Tone.DIM, 2)
+    if plan.summary.inventory and full:
         page.heading(inventory_words(plan))
         page.table([{kind: f"{number:,}" for kind, number in plan.summary.inventory.items()}])
 
@@ -150,21 +211,34 @@ def _order(page: Page, plan: Plan) -> None:
     page.heading("Order of starts and restarts (one at a time, each proven before the next)")
     for at, (step, action) in enumerate(found, start=1):
         page.wrap(f"{at:>3}. {action.where}  {action.what}  [{step.stage.label}]", hang=5)
+    if plan.summary.order:
+        page.heading("Why the brokers have that order, and the leaders that move")
+        page.table(plan.summary.order)
 
 
+AVAILABLE: Final = "Availability: no partition has to become unavailable, none goes below min.insync.replicas"
 FIT_TONES: Final = {"fits": Tone.GOOD, "does not fit": Tone.BAD}
 
 
-def _time(page: Page, plan: Plan) -> None:
-    if not plan.summary.schedule:
+def _time(page: Page, plan: Plan, *, full: bool) -> None:
+    shown = plan.summary.schedule if full else [row for row in plan.summary.schedule if not _any_time(row)]
+    if not shown and not plan.summary.parks:
         return
     page.heading(f"Time and windows, if it began when it was made: {plan.summary.fit}")
-    for row in plan.summary.schedule:
-        tone = FIT_TONES.get(row["fits"], Tone.WARN)
-        text = f"{row['stage']:<15} p50 {row['p50']}, p90 {row['p90']} ({row['by']}); {row['fits']}, ends {row['ends']}"
-        page.wrap(f"{text}; window {row['window']}, reserve {row['reserve']}", tone, hang=16)
+    for row in shown:
+        tone = FIT_TONES.get(row["fits"].partition(" after")[0], Tone.WARN)
+        text = f"{row['stage']:<15} p50 {row['p50']}, p90 {row['p90']}; {row['fits']}, ends {row['ends']}"
+        window = f"; window {row['window']}, reserve {row['reserve']}"
+        page.wrap(f"{text}{window}", tone, hang=16)
+        if full:
+            limit = f"; limit: {row['limit']}" if "limit" in row else ""
+            page.wrap(f"by {row['by']}{limit}", Tone.DIM, 18)
     for entry in plan.summary.parks:
         page.wrap(f"* {entry}", Tone.WARN, hang=2)
+
+
+def _any_time(row: Mapping[str, str]) -> bool:
+    return row["reserve"] == "-" and row["fits"] == "fits"
 
 
 def _people(page: Page, plan: Plan) -> None:
@@ -176,41 +250,56 @@ def _people(page: Page, plan: Plan) -> None:
         page.wrap(f"must be signed by: {row['signed']}; instructions: {row['instructions']}", Tone.DIM, 4)
 
 
-def _way_back(page: Page, plan: Plan) -> None:
+def _rollback(page: Page, plan: Plan, *, full: bool) -> None:
     page.heading("Cost of the rollback" if plan.kind.rolls_back else "Rollback")
-    if plan.summary.rollback:
+    if full or plan.kind.rolls_back:
         page.table(plan.summary.rollback)
-    else:
+    for row in () if full or plan.kind.rolls_back else rollback_by_procedure(plan):
+        page.wrap(rollback_words(row), hang=4)
+    if not plan.summary.rollback:
         page.add("no rollback was computed for this plan", Tone.WARN, 2)
 
 
-def _limits(page: Page, plan: Plan) -> None:
-    page.heading("Availability")
+def _limits(page: Page, plan: Plan, *, full: bool) -> None:
+    page.heading("Availability" if plan.summary.availability else AVAILABLE)
     for entry in plan.summary.availability:
         page.wrap(f"* {entry}", hang=2)
-    if not plan.summary.availability:
-        page.add("no partition has to become unavailable; none goes below min.insync.replicas by our hand", indent=2)
+    if plan.summary.order and not full:
+        moved = ", ".join(f"broker {row['broker']} {row['leaders']}" for row in plan.summary.order)
+        why = "; ".join(dict.fromkeys(row["why"] for row in plan.summary.order))
+        page.wrap(f"Leaders that move at restarts, in order: {moved} ({why})")
+    spots = blind_spots(plan) if full else told_beside_findings(plan)
+    if not (full or spots):
+        return
     page.heading("Blind spots (never counted as a pass)")
-    spots = blind_spots(plan)
     for entry in spots:
         page.wrap(f"? {entry}", Tone.WARN, hang=2)
     if not spots:
         page.add("none", indent=2)
 
 
-def _next(page: Page, plan: Plan, path: str) -> None:
+def _sources(page: Page, plan: Plan, *, full: bool) -> None:
+    page.heading("What this plan was made of")
+    for name, value in sources(plan).items():
+        if name in ("Inventory", "Content") and not full:
+            continue
+        page.wrap(f"{name + ':':<13}{value}", hang=13)
+
+
+def _next(page: Page, plan: Plan, path: str, *, again: bool = False) -> None:
     verdict = judge(plan)
-    page.heading("Next")
     if not may_begin(plan):
-        page.add("remove the blockers above, make visible what could not be seen, then plan again", Tone.BAD, 2)
+        page.wrap(f"{'Next:':<13}{BLOCKED}", Tone.BAD, 0, 13)
+        return
+    if verdict.word is Word.NO_CHANGES:
+        page.add("nothing would change; to look and prove only:", Tone.GOOD, 13)
+    page.add(f"{'Next:':<13}{next_command(plan, path)}")
+    if again:
         return
     if verdict.word is Word.INCOMPLETE:
-        page.wrap(LATER_STAGES, Tone.WARN)
-    if verdict.word is Word.NO_CHANGES:
-        page.add("nothing would change; to look and prove only:", Tone.GOOD, 2)
-    page.add(next_command(plan, path), indent=2)
+        page.wrap(LATER_STAGES, Tone.WARN, 13)
     if verdict.word is not Word.NO_CHANGES and (asked := name_asked(plan)):
-        page.wrap(asked, Tone.WARN)
+        page.wrap(asked, Tone.WARN, 13)
 
 
 def plan_html(plan: Plan, path: str = "PLAN") -> str:
@@ -219,23 +308,25 @@ def plan_html(plan: Plan, path: str = "PLAN") -> str:
         "plan.html.jinja",
         plan=plan,
         verdict=judge(plan),
-        checks=checks_made(plan),
+        head=head(plan),
+        sources=sources(plan),
         may_begin=may_begin(plan),
         later_stages=LATER_STAGES,
+        blocked=BLOCKED,
         counts=counts(plan.findings),
         areas=areas(plan.findings),
         blind_spots=blind_spots(plan),
         rows=rows(plan.findings),
-        change=summarize(plan),
         stages=by_stage(plan),
         symbols=SYMBOLS,
-        znodes=znodes(plan),
+        znodes=[(step, action, znode_values(action)) for step, action in znodes(plan)],
         restarts=restarts(plan),
         disks=columns(plan.summary.disks),
         parity=columns(plan.summary.parity),
         parity_words=parity_words(plan),
         rollback=columns(plan.summary.rollback),
         schedule=columns(plan.summary.schedule),
+        order=columns(plan.summary.order),
         approvals=columns(plan.summary.approvals),
         command=next_command(plan, path),
         asked=name_asked(plan),

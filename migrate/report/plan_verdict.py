@@ -9,7 +9,7 @@ from typing import Final
 from migrate.model.findings import Finding, Severity, Share, Word, blocks, decide, share
 from migrate.model.plan import Plan
 from migrate.model.stage import Stage
-from migrate.report.change_summary import summarize
+from migrate.report.change_summary import restarts, summarize, target_words
 from migrate.report.lines import Tone
 from migrate.report.wording import plural
 
@@ -20,6 +20,9 @@ SEVERITY_WORDS: Final = {
     Severity.BLIND_SPOT: "blind spot",
     Severity.INFO: "info",
 }
+
+TOTAL: Final = "total"  # the row of the schedule that sums up the stages
+ANY_TIME: Final = "any time"  # the window of a stage that none binds
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +96,53 @@ def checks_made(plan: Plan) -> Share | None:
     return share(plan.summary.checks, plan.findings) if plan.summary.checks else None
 
 
+def head(plan: Plan) -> list[tuple[str, str]]:
+    """What a reader asks first, but for the next command: one line a question."""
+    total = next((row for row in plan.summary.schedule if row["stage"] == TOTAL), None)
+    made = checks_made(plan)
+    windows = {row["window"]: None for row in plan.summary.schedule if row["stage"] != TOTAL}
+    bound = "" if [*windows] == [ANY_TIME] else f" ({', '.join(windows)})"
+    took = f"p50 {total['p50']}, p90 {total['p90']}; ends {total['ends']}" if total else ""
+    return [
+        ("Verdict", f"{judge(plan)}{f'; {made}' if made else ''}"),
+        ("Detected", plan.summary.detected),
+        ("Target", target_words(plan)),
+        ("Changes", summarize(plan).line()),
+        ("Cluster", _cluster(plan)),
+        ("Restarts", _restarts(plan)),
+        ("Time", f"{took}; {plan.summary.fit}{bound}" if total else "not computed"),
+        (
+            "Approvals",
+            "; ".join(f"before {row['before_stage']}: {row['needed']}" for row in plan.summary.approvals)
+            or ("none asked by the playbook" if total else "not computed"),
+        ),
+        ("No return", _no_return(plan)),
+    ]
+
+
+def _cluster(plan: Plan) -> str:
+    brokers = len({row["broker"] for row in plan.summary.disks if "broker" in row})
+    counted = [plural(brokers, "broker")] if brokers else []
+    counted += [f"{number:,} {kind}" for kind, number in plan.summary.inventory.items()]
+    return ", ".join(counted) or "not counted"
+
+
+def _restarts(plan: Plan) -> str:
+    found = [step.stage.label for step, _ in restarts(plan)]
+    stages = ", ".join(f"{stage} {found.count(stage)}" for stage in dict.fromkeys(found))
+    return f"{len(found):,}: {stages}" if found else "none"
+
+
+def _no_return(plan: Plan) -> str:
+    if plan.kind.rolls_back or not plan.kind.migrates:
+        return "not in this plan"
+    before = sum(step.stage.reversible for step in plan.steps)
+    if before == len(plan.steps):
+        return "not in this plan (stage 9 finalize)"
+    first = next(step for step in plan.steps if not step.stage.reversible)
+    return f"before {first.id}, behind {before} of {plural(len(plan.steps), 'step')}: no rollback after it"
+
+
 def in_order(findings: Iterable[Finding]) -> list[Finding]:
     """Blockers first, then warnings, blind spots and information; within each by code and object."""
     return sorted(findings, key=lambda entry: (SEVERITY_ORDER.index(entry.severity), entry.code, entry.about))
@@ -117,11 +167,19 @@ def unseen(findings: Iterable[Finding]) -> list[tuple[str, str, list[str]]]:
 
 def blind_spots(plan: Plan) -> list[str]:
     """All that was not seen, each once: what the look itself could not see, then what a check missed."""
-    missed = [f"{about}: {why} (for {', '.join(codes)})" for about, why, codes in unseen(plan.findings)]
-    told = [
+    return [*told_beside_findings(plan), *_missed(plan)]
+
+
+def told_beside_findings(plan: Plan) -> list[str]:
+    """What the look itself could not see, but for what the findings name."""
+    missed = _missed(plan)
+    return [
         entry for entry in plan.summary.blind_spots if not any(line.startswith(f"{entry} (for ") for line in missed)
     ]
-    return [*told, *missed]
+
+
+def _missed(plan: Plan) -> list[str]:
+    return [f"{about}: {why} (for {', '.join(codes)})" for about, why, codes in unseen(plan.findings)]
 
 
 def areas(findings: Sequence[Finding]) -> str:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Final, TypeVar
 
 from migrate.model.history import LoadSummary
-from migrate.report.markdown_text import table, words
+from migrate.report.markup import table, words
 from migrate.report.run_values import Claim, Holds
 from migrate.report.wording import duration, moment, plural
+
+Span = TypeVar("Span", tuple[float, float, str], tuple[float, float, str, str])  # begin, seconds, of what
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,26 @@ class Rehearsal:
         return next((leg for leg in self.legs if leg.name == "rollback"), None)
 
 
+COUNTED_WHOLE: Final = (
+    "load: its records were counted once, at the end of the whole rehearsal; gaps and partitions are those of this run"
+)
+
+
+def load_between(load: LoadSummary, begin: float, end: float) -> LoadSummary:
+    """The load with what was seen in that time alone; its records are counted for all of it."""
+
+    def within(found: tuple[Span, ...]) -> tuple[Span, ...]:
+        return tuple(one for one in found if one[0] <= end and one[0] + one[1] >= begin)
+
+    return replace(
+        load,
+        gaps=within(load.gaps),
+        leaderless=within(load.leaderless),
+        short=within(load.short),
+        blind=within(load.blind),
+    )
+
+
 def down_between(load: LoadSummary, begin: float, end: float) -> tuple[PartitionDown, ...]:
     """Each partition that had no leader, or waited for acknowledgements, in that time; by name."""
     leaderless: dict[str, float] = {}
@@ -93,28 +115,11 @@ def values(story: Rehearsal) -> dict[str, Any]:
         "readiness": story.readiness,
         "gap_seconds": story.gap,
         "away_seconds": dict(story.away),
-        "down": None
-        if story.down is None
-        else [
-            {
-                "partition": one.partition,
-                "leaderless": one.leaderless,
-                "unacknowledged": one.unacknowledged,
-                "why": one.why,
-            }
-            for one in story.down
-        ],
-        "claims": [
-            {"text": claim.text, "holds": claim.holds.value, "evidence": claim.evidence} for claim in story.claims
-        ],
+        "down": None if story.down is None else [asdict(one) for one in story.down],
+        "claims": [asdict(claim) for claim in story.claims],
         "load": None
         if story.load is None
-        else {
-            "sent": story.load.sent,
-            "acknowledged": story.load.acknowledged,
-            "missing": story.load.missing,
-            "duplicated": story.load.duplicated,
-        },
+        else {name: getattr(story.load, name) for name in ("sent", "acknowledged", "missing", "duplicated")},
     }
 
 
@@ -147,7 +152,7 @@ def _lines(story: Rehearsal) -> Iterator[str]:
     yield ""
     yield "## Claims"
     yield ""
-    claims = [(words(claim.text), f"**{claim.holds}**", words(claim.evidence)) for claim in story.claims]
+    claims = [(words(claim.text), f"**{claim.holds.words}**", words(claim.evidence)) for claim in story.claims]
     yield from table(("Claim", "Answer", "Evidence"), claims)
     if story.load is not None:
         load = story.load

@@ -1,14 +1,18 @@
-"""A run at a glance, from plan and journal: nodes by stages, what is under way or waited for, what comes next."""
+"""A run at a glance, from plan and journal: nodes by stages, what is in progress or waited for, what comes next."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from migrate.model.history import Event
+from migrate.model.inventory import Playbook
 from migrate.model.plan import Plan, PlannedStep
+from migrate.model.windows import Closed, Window, local, state
+from migrate.plan.schedule import MINUTE, TimeLeft, time_left, window_for
 from migrate.report.run_events import node_order
 from migrate.report.wording import duration, plural
 
@@ -16,6 +20,7 @@ WELL: Final = ("Verified", "AlreadyDone")
 NODE_PARAMS: Final = ("broker", "controller", "node")
 CLUSTER: Final = "cluster"
 COMING: Final = 3
+HOUR: Final = 60 * MINUTE
 
 
 class Cell(StrEnum):
@@ -32,7 +37,8 @@ class Cell(StrEnum):
 class Board:
     """`rows`: node and one cell a column; `waiting`: what, owner and next step of the present wait, since when.
 
-    `doing` is one word for what happens on the node whose cell is NOW: the effect under way, `waits`, `paused` or "".
+    `doing` is one word for what happens on the node whose cell is NOW: the effect in progress, `waits`, `paused` or "".
+    `now` is the step in progress, `phase` what of it, `since` when that began.  `began` and `over` are the session's.
     """
 
     plan: str
@@ -47,13 +53,27 @@ class Board:
     done: int
     steps: int
     doing: str = ""
+    phase: str = ""
+    began: float | None = None
+    over: float | None = None
+    left: TimeLeft | None = None
+    window: Window | None = None
 
 
-def board(plan: Plan, events: Sequence[Event]) -> Board:
-    """The board of the journal so far."""
+def board(plan: Plan, events: Sequence[Event], playbook: Playbook | None = None) -> Board:
+    """The board of the journal so far; with the playbook, the time that is left and the change window."""
     done = {e.data["step"] for e in events if e.name == "conclude" and e.data["outcome"] in WELL}
-    state, current, since, waiting = _present(events)
-    stopped = state.startswith("stopped")
+    found = _present(events)
+    current, phase = found.step, found.phase
+    stopped = found.over is not None
+    left = [step for step in plan.steps if step.id not in done and step.id != current]
+    if found.state == "running" and not current and left:
+        current, phase = left.pop(0).id, "checking whether it may begin"
+    under_way = next((step for step in plan.steps if step.id == current), None)
+    time, window = None, None
+    if playbook is not None and under_way is not None and not stopped:
+        time = time_left(plan.steps, playbook.pace.node_estimate, events)
+        window = window_for(plan, playbook, under_way.stage)
     columns = tuple(dict.fromkeys(step.stage.label for step in plan.steps))
     nodes: dict[str, dict[str, list[PlannedStep]]] = {}
     for step in plan.steps:
@@ -62,20 +82,24 @@ def board(plan: Plan, events: Sequence[Event]) -> Board:
         (node, tuple(_cell(nodes[node].get(column, ()), done, current, stopped=stopped) for column in columns))
         for node in sorted(nodes, key=node_order)
     )
-    left = [step for step in plan.steps if step.id not in done and step.id != current]
     return Board(
         plan=plan.short,
         target=plan.target.label,
         columns=columns,
         rows=rows,
-        state=state,
-        now=next((f"{step.title} [{step.id}]" for step in plan.steps if step.id == current), ""),
-        since=since,
-        waiting=waiting,
+        state=found.state,
+        now="" if under_way is None else f"{under_way.title} [{under_way.id}]",
+        since=found.since,
+        waiting=found.waiting,
         coming=tuple(step.title for step in left[:COMING]),
         done=len(done),
         steps=len(plan.steps),
         doing=_doing(events) if current and not stopped else "",
+        phase=phase,
+        began=found.began,
+        over=found.over,
+        left=time,
+        window=window,
     )
 
 
@@ -96,37 +120,54 @@ def _doing(events: Sequence[Event]) -> str:
     return ""
 
 
-def _present(events: Iterable[Event]) -> tuple[str, str, float | None, tuple[str, str, str] | None]:
-    """State, the step under way, since when, and what it waits for."""
-    state, current, since, waiting = "not begun", "", None, None
-    begun: float | None = None
+@dataclass(slots=True)
+class _Present:
+    """State, the step in progress, what of it since when, what it waits for, and when the session began and ended."""
+
+    state: str = "not begun"
+    step: str = ""
+    phase: str = ""
+    since: float | None = None
+    waiting: tuple[str, str, str] | None = None
+    began: float | None = None
+    over: float | None = None
+
+
+def _present(events: Iterable[Event]) -> _Present:
+    """The last session's: nothing is counted from one that ended or was killed before."""
+    found = _Present()
     for event in events:
-        data = event.data
-        match event.name:
+        data, name = event.data, event.name
+        if name in ("session", "intend", "paused", "resumed", "conclude", "effect", "effected"):
+            found.since, found.waiting = event.time, None
+        match name:
             case "session":
-                state, waiting = "running", None
+                found.state, found.phase, found.began, found.over = "running", "", event.time, None
+                found.phase = "looking how far it got" if found.step else ""
             case "intend":
-                current, since, begun, waiting = str(data["step"]), event.time, event.time, None
+                found.step, found.phase = str(data["step"]), ""
             case "waiting":
-                if waiting is None or waiting[0] != data["what"] or current != data["step"]:
-                    since = event.time
-                current = str(data["step"])
-                waiting = (str(data["what"]), str(data["owner"]), str(data["next"]))
+                what = str(data["what"])
+                if found.waiting is None or found.waiting[0] != what or found.step != data["step"]:
+                    found.since = event.time
+                found.step, found.waiting = str(data["step"]), (what, str(data["owner"]), str(data["next"]))
             case "paused":
-                state, current, since, waiting = f"paused {data['by']}", str(data["step"]), event.time, None
+                found.state, found.step, found.phase = f"paused {data['by']}", str(data["step"]), ""
             case "resumed":
-                state, since = "running", event.time
+                found.state = "running"
             case "conclude":
-                current, since, waiting, begun = "", event.time, None, None
-            case "effect" | "effected":
-                waiting, since = None, begun
+                found.step = found.phase = ""
+            case "effect":
+                found.phase = f"{data['effect']} {data['node']}"
+            case "effected":
+                found.phase = "verifying"
             case "stop":
-                state = f"stopped: {data['reason']}"
+                found.state, found.over = f"stopped: {data['reason']}", event.time
             case "end":
-                state = "ended: the plan is carried out"
+                found.state, found.over = "ended: the plan is carried out", event.time
             case _:
                 pass
-    return state, current, since, waiting
+    return found
 
 
 def _node(step: PlannedStep) -> str:
@@ -142,18 +183,51 @@ def _cell(steps: Sequence[PlannedStep], done: set[str], current: str, *, stopped
 
 
 def lines(found: Board, now: float) -> list[str]:
-    """The board as plain lines, without its table."""
+    """The board as plain lines, without its table; a session that is over has no later time than its end."""
+    now = now if found.over is None else found.over
     text = [
         f"run {found.plan} to stage {found.target}: {found.done} of {plural(found.steps, 'step')} done; {found.state}"
     ]
+    if found.began is not None:
+        passed = duration(max(0.0, now - found.began))
+        text.append(f"time     {passed} {'so far' if found.over is None else 'in all'}{_left(found.left, now)}")
+    if found.window is not None:
+        text.append(f"window   {_ends(found.window, now)}")
     if found.now:
-        text.append(f"now      {found.now}{_since(found.since, now) if found.waiting is None else ''}")
+        phase = f": {found.phase}" if found.phase else ""
+        text.append(f"now      {found.now}{phase}{_since(found.since, now) if found.waiting is None else ''}")
     if found.waiting is not None:
         what, owner, next_step = found.waiting
         text += [f"waits    for {what}{_since(found.since, now)}", f"owner    {owner}", f"if it lasts  {next_step}"]
     if found.coming:
         text.append(f"then     {'; '.join(found.coming)}")
     return text
+
+
+def _left(left: TimeLeft | None, now: float) -> str:
+    if left is None:
+        return ""
+    low, high = map(_about, left.at(now))
+    by = f"{plural(left.measured, 'step')} measured" if left.measured else "nothing measured yet"
+    return f"; about {low if low == high else f'{low} to {high}'} left (p50 to p90, {by})"
+
+
+def _about(seconds: float) -> str:
+    """In whole minutes, seconds of less than two, and hours of many: more digits than these are not known."""
+    if seconds < 2 * MINUTE:
+        return f"{max(1, round(seconds / 10)) * 10} s"
+    return f"{seconds / MINUTE:.0f} min" if seconds < 2 * HOUR else f"{seconds / HOUR:.1f} h"
+
+
+def _ends(window: Window, now: float) -> str:
+    found = state(window, now)
+    if isinstance(found, Closed):
+        return f"{window.name}: {found.why}" + (
+            "" if found.opens is None else f"; it opens {local(window, found.opens)}"
+        )
+    if found.until == math.inf:
+        return f"{window.name}: open, it does not close"
+    return f"{window.name}: open until {local(window, found.until)}, for {duration(found.until - now)}"
 
 
 def _since(since: float | None, now: float) -> str:

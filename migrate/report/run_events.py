@@ -117,6 +117,14 @@ def is_soak(step: str) -> bool:
 
 def _session(story: Story, event: Event) -> None:
     data = event.data
+    if story.sessions:  # what was down at the end of the last session was not observed from there on
+        last = story.sessions[-1].last
+        story.restarts = [
+            dataclasses.replace(entry, unseen_from=last)
+            if entry.started is None and entry.unseen_from is None
+            else entry
+            for entry in story.restarts
+        ]
     story.sessions.append(
         Session(event.time, event.time, _text(data, "host"), _text(data, "pid"), bool(data.get("resumed")))
     )
@@ -145,9 +153,15 @@ def _conclude(story: Story, event: Event) -> None:
     )
     if story.steps[name].passed:
         story.restarts = [
-            dataclasses.replace(entry, proven=event.time) if entry.step == name and entry.proven is None else entry
+            _proven(entry, event.time) if entry.step == name and entry.proven is None else entry
             for entry in story.restarts
         ]
+
+
+def _proven(entry: Restart, time: float) -> Restart:
+    """Proof ends what was not observed."""
+    until = time if entry.unseen_from is not None and entry.unseen_to is None else entry.unseen_to
+    return dataclasses.replace(entry, proven=time, unseen_to=until)
 
 
 def _effect(story: Story, event: Event) -> None:
@@ -165,18 +179,29 @@ def _effect(story: Story, event: Event) -> None:
 
 
 def _restart(story: Story, event: Event, node: str, effect: str) -> None:
-    """A stop opens a restart; the end of the start that follows closes it, in this session or in a later one."""
-    at = next((at for at, entry in enumerate(story.restarts) if entry.node == node and entry.started is None), None)
+    """A stop opens a restart, and the end of the start that follows closes it.
+
+    A stop in a later session opens another one: whether the node was up between the two was not observed.
+    """
+    at = next((at for at in range(len(story.restarts) - 1, -1, -1) if story.restarts[at].node == node), None)
+    last = story.restarts[at] if at is not None else None
+    unseen_to = None
+    if last is not None and last.unseen_from is not None:
+        unseen_to = event.time if last.unseen_to is None else last.unseen_to
     step = _text(event.data, "step")
     record = story.steps.get(step)
     stage = record.stage if record else _stage(event.data)
-    if effect == "stop" and event.name == "effect" and at is None:
+    if effect == "stop" and event.name == "effect":
+        if at is not None and last is not None and last.started is None:
+            if last.unseen_from is None:
+                return
+            story.restarts[at] = dataclasses.replace(last, unseen_to=unseen_to)
         story.restarts.append(Restart(node, stage, step, event.time, None, None))
     elif effect == "start" and event.name == "effected":
-        if at is None:
+        if at is None or last is None or last.started is not None:
             story.restarts.append(Restart(node, stage, step, None, event.time, None))
         else:
-            story.restarts[at] = dataclasses.replace(story.restarts[at], started=event.time)
+            story.restarts[at] = dataclasses.replace(last, started=event.time, unseen_to=unseen_to)
 
 
 def _waiting(story: Story, event: Event) -> None:

@@ -9,6 +9,7 @@ from typing import Any, Final
 from migrate.model.history import Event, LoadSummary
 from migrate.model.plan import Plan
 from migrate.model.stage import Stage
+from migrate.report import plan_verdict
 from migrate.report.run_events import Story, is_soak, stage_spans, tell
 from migrate.report.run_values import Claim, Extra, Holds, RunReport, RunVerdict, RunWord, StepRecord
 from migrate.report.wording import duration, moment, plural
@@ -76,13 +77,13 @@ def _verdict(plan: Plan, story: Story, claims: Sequence[Claim], *, unseen: int) 
         sentence = f"The journal has no end yet: the run is in progress, or was killed.{reason}"
         return RunVerdict(RunWord.UNFINISHED, doubts, sentence)
     if doubts:
-        what = plural(doubts, "claim does not hold or", "claims do not hold or")
+        what = plural(doubts, "required check")
         return RunVerdict(
             RunWord.NOT_PROVEN,
             doubts,
-            f"{plan.words.ended}, but {what} could not be checked.",
+            f"{plan.words.ended}, but {what} failed or could not be made.",
         )
-    sentence = f"{plan.words.ended}, and every claim that is due holds."
+    sentence = f"{plan.words.ended}, and all required checks passed."
     if unseen:
         sentence += f" {plural(unseen, 'thing')} could not be checked (listed by name)."
     return RunVerdict(RunWord.PROVEN, 0, sentence)
@@ -92,7 +93,7 @@ def _claims(plan: Plan, story: Story, load: LoadSummary | None, extra: Extra, ev
     passed = sum(step.passed for step in story.steps.values())
     whole = passed == len(story.steps)
     yield Claim(
-        "Every planned step was concluded by looking at the cluster.",
+        "Every planned step was verified against the cluster.",
         Holds.YES if whole else Holds.NO if story.stopped or story.ended else Holds.NOT_DUE,
         f"{passed} of {plural(len(story.steps), 'step')} verified or already done",
     )
@@ -131,7 +132,7 @@ def _ledger_claim(plan: Plan, story: Story) -> Claim:
     due = plan.target >= Stage.KRAFT_MODE and (rolled or story.ended)
     if last is None:
         return Claim(text, Holds.NOT_SEEN if due else Holds.NOT_DUE, "the journal holds no ledger")
-    seen = f"{last.verified:,} of {plural(last.replicas, 'replica')} at offset {last.offset:,}, by {last.engine or '?'}"
+    seen = f"{last.verified:,} of {plural(last.replicas, 'replica')} at offset {last.place}, by {last.engine or '?'}"
     if last.replicas and last.verified == last.replicas:
         return Claim(text, Holds.YES, seen)
     if not last.replicas:
@@ -144,7 +145,7 @@ def _copy_claim(story: Story) -> Iterator[Claim]:
     found, due = story.copy_check, story.steps.get("copy/copy")
     if not found and due is None:
         return
-    text = "The copy dropped nothing that ZooKeeper held, but for what is named."
+    text = "Everything in ZooKeeper was copied, except what is listed."
     if not found:
         holds = Holds.NOT_SEEN if due is not None and due.passed else Holds.NOT_DUE
         yield Claim(text, holds, "the journal holds no look from before the copy")
@@ -169,7 +170,7 @@ def _copy_evidence(found: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _diff_claim(story: Story) -> Claim:
-    text = "ZooKeeper and KRaft hold the same, field by field, but for what a named rule expects."
+    text = "ZooKeeper and KRaft are equal, field by field, except where a named rule expects a difference."
     last = story.diffs[-1] if story.diffs else None
     if last is None:
         due = any(step.stage in _DIFF_DUE and step.passed for step in story.steps.values())
@@ -210,7 +211,7 @@ def _soak_claim(story: Story) -> Iterator[Claim]:
     steps = [step for step in story.steps.values() if is_soak(step.id)]
     if not steps:
         return
-    text = "Each fault that was seen during a soak was over at its end, and is named."
+    text = "Every fault seen during a soak was over when it ended, and is listed."
     if not all(step.passed for step in steps):
         yield Claim(text, Holds.NO if story.ended else Holds.NOT_DUE, "a soak has not ended")
         return
@@ -227,26 +228,26 @@ def _soak_claim(story: Story) -> Iterator[Claim]:
 
 def _load_claims(load: LoadSummary | None) -> Iterator[Claim]:
     lost = "No acknowledged record is missing."
-    twice = "No record stands at two offsets, and none that was never sent."
-    led = "No partition was without leader but for its only replica or its own restart."
-    durable = "No partition went below min.insync.replicas but one that needs every replica, at a restart of its own."
+    twice = "No record is stored twice, and every stored record was sent."
+    led = "No partition lost its leader unexpectedly."
+    durable = "No partition went below min.insync.replicas unexpectedly."
     if load is None:
         yield Claim("Clients lost nothing.", Holds.NOT_CLAIMED, "no load of ours ran beside this run")
         return
     read = f"{load.acknowledged:,} acknowledged, {load.read:,} read, {load.missing:,} missing"
     yield Claim(lost, _holds(load.missing, load.acknowledged), read)
     odd = load.duplicated + load.unexpected
-    seen = f"{load.duplicated:,} at two offsets, {load.unexpected:,} never sent"
+    seen = f"{load.duplicated:,} stored twice, {load.unexpected:,} never sent"
     yield Claim(twice, _holds(odd, load.read), seen)
     unforeseen = sum(not entry[3].startswith(EXCUSED) for entry in load.leaderless)
-    seen = f"{plural(len(load.leaderless), 'time')} without leader, {unforeseen} without a foreseen reason"
+    seen = f"{plural(len(load.leaderless), 'time')} without a leader, {unforeseen} of them unexpected"
+    seen += " (expected: topics with one replica, planned restarts)" if load.leaderless else ""
     blind = sum(entry[1] for entry in load.blind)
     seen += f"; nobody looked for {duration(blind)}" if blind else ""
     yield Claim(led, _holds(unforeseen, 1), seen)
     unforeseen = sum(not entry[3].startswith(NEEDED) for entry in load.short)
-    seen = (
-        f"{plural(len(load.short), 'time')} below it in {load.judged:,} looks, {unforeseen} without a foreseen reason"
-    )
+    seen = f"{plural(len(load.short), 'time')} below it in {load.judged:,} looks, {unforeseen} of them unexpected"
+    seen += " (expected: planned restarts where every replica is needed)" if load.short else ""
     yield Claim(durable, _holds(unforeseen, load.judged), seen)
 
 
@@ -258,7 +259,11 @@ def _holds(against: int, looked_at: int) -> Holds:
 
 
 def _blind_spots(plan: Plan, story: Story, load: LoadSummary | None, extra: Extra) -> tuple[str, ...]:
-    found = [*plan.summary.blind_spots, *extra.blind_spots]
+    found = [*(f"when the plan was made: {spot}" for spot in plan_verdict.blind_spots(plan)), *extra.blind_spots]
+    pauses = [later.begin - one.last for one, later in itertools.pairwise(story.sessions)]
+    if pauses:
+        between = f"{plural(len(pauses), 'time')} between sessions, {duration(sum(pauses))} in all"
+        found.append(f"nodes while no engine ran ({between}): nothing was observed, so a node may have been down")
     found += [f"comparison at offset {diff.offset}: {spot}" for diff in story.diffs[-1:] for spot in diff.blind_spots]
     if load is not None:
         found += [f"load: nobody saw who leads for {duration(seconds)}: {why}" for _, seconds, why in load.blind]

@@ -3,25 +3,35 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 from migrate.model.history import LoadSummary
 from migrate.model.stage import Stage
+from migrate.report.wording import clock, duration, plural
 
-_NO_WAY_BACK: Final = frozenset(stage.label for stage in Stage if not stage.reversible)
+NOT_OBSERVED: Final = "not observed"
+MOST_NAMED: Final = 6  # brokers in one figure
+_IRREVERSIBLE: Final = frozenset(stage.label for stage in Stage if not stage.reversible)
 
 
 class Holds(StrEnum):
-    """Does a claim hold?  Only YES is a pass; NOT_DUE and NOT_CLAIMED are no fault either."""
+    """Does a claim hold?  Only YES is a pass; NOT_DUE and NOT_CLAIMED are no fault either.
+
+    The values are those of the JSON; `words` is what people read.
+    """
 
     YES = "holds"
     NO = "does not hold"
     NOT_SEEN = "could not be checked"
     NOT_DUE = "not due yet"
     NOT_CLAIMED = "not claimed"
+
+    @property
+    def words(self) -> str:
+        return {Holds.YES: "passed", Holds.NO: "FAILED"}.get(self, self.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +44,7 @@ class Claim:
 
 
 class RunWord(StrEnum):
-    """The verdicts of a run.  PROVEN: it ended, and every claim that is due holds."""
+    """The verdicts of a run.  PROVEN: it ended, and all required checks passed."""
 
     PROVEN = "PROVEN"
     NOT_PROVEN = "NOT PROVEN"
@@ -93,12 +103,16 @@ class StageSpan:
     @property
     def reversible(self) -> bool:
         """Can it be rolled back?"""
-        return self.stage not in _NO_WAY_BACK
+        return self.stage not in _IRREVERSIBLE
 
 
 @dataclass(frozen=True, slots=True)
 class Restart:
-    """A node's stop and start.  Times are None where it did not happen (a first start has no stop)."""
+    """A node's stop and start.  Times are None where it did not happen (a first start has no stop).
+
+    `unseen_from` is the last event of a session that ended before the node's start: until `unseen_to` (None: to the
+    end) nobody observed the node, so its downtime is not known.
+    """
 
     node: str
     stage: str
@@ -106,6 +120,22 @@ class Restart:
     stopped: float | None
     started: float | None
     proven: float | None
+    unseen_from: float | None = None
+    unseen_to: float | None = None
+
+    @property
+    def down(self) -> float | None:
+        """Seconds between stop and start; None where one of them did not happen, or not all was observed."""
+        if self.stopped is None or self.started is None or self.unseen_from is not None:
+            return None
+        return self.started - self.stopped
+
+    @property
+    def observed(self) -> bool:
+        """Did one session see all of it, or prove that the node was stopped to stay so?"""
+        return self.unseen_from is None or (
+            self.started is None and self.proven is not None and self.proven <= self.unseen_from
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +193,11 @@ class LedgerMoment:
     offset: int
     engine: str
     cells: tuple[Cell, ...]
+
+    @property
+    def place(self) -> str:
+        """Its metadata offset in words."""
+        return f"{self.offset:,}" if self.offset >= 0 else "before the copy"
 
     @property
     def replicas(self) -> int:
@@ -278,10 +313,81 @@ class RunReport:
         return f"{self.roles.get(node, 'node')} {node}"
 
 
+def restart_words(entry: Restart, nothing: str) -> tuple[str, str, str]:
+    """When it started, how long it was down, and after how long it was proven."""
+    unseen = nothing if entry.observed else NOT_OBSERVED
+    started = clock(entry.started) if entry.started is not None else unseen if unseen != nothing else "not started"
+    down = duration(entry.down) if entry.down is not None else unseen
+    if entry.proven is None:
+        return started, down, "not proven"
+    return started, down, duration(entry.proven - entry.started) if entry.started is not None else unseen
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One of the numbers that a reader asks first; what was not measured or observed says so."""
+
+    name: str
+    value: str
+    detail: str
+
+
+def figures(report: RunReport) -> tuple[Figure, ...]:
+    """Records, the longest client gap, restarts, downtime per broker, replicas VERIFIED."""
+    load = report.load
+    stopped = [entry for entry in report.restarts if entry.stopped is not None]
+    first = len(report.restarts) - len(stopped)
+    if load is None:
+        records, gap = ("not measured", "no load of ours ran beside this run"), ("not measured", "")
+    else:
+        lost = plural(load.missing, "record") + " lost" if load.missing else "0 lost"
+        read = f"{load.sent:,} sent, {load.read:,} read at the end" if load.read else "not read at the end of this run"
+        records = f"{load.acknowledged:,} acknowledged, {lost if load.read else 'losses not known'}", read
+        longest = max(load.gaps, key=lambda one: one[1], default=None)
+        gap = (
+            (duration(longest[1]), f"{longest[2]} at {clock(longest[0])}, the longest of {len(load.gaps)}")
+            if longest
+            else ("none", "no acknowledgement took longer than usual")
+        )
+    last = report.ledgers[-1] if report.ledgers else None
+    replicas = (f"{last.verified:,} of {last.replicas:,}", f"at offset {last.place}") if last else ("not computed", "")
+    return (
+        Figure("Records", *records),
+        Figure("Longest client gap", *gap),
+        Figure("Restarts", str(len(stopped)), f"and {plural(first, 'first start')}" if first else ""),
+        _downtime(report, stopped),
+        Figure("Replicas VERIFIED", *replicas),
+    )
+
+
+def _downtime(report: RunReport, stopped: Sequence[Restart]) -> Figure:
+    """Of brokers, each in all; what was not observed is no zero."""
+    brokers = [entry for entry in stopped if report.name(entry.node).startswith("broker ")]
+    unseen = sum(not entry.observed for entry in brokers)
+    missing = [f"{plural(unseen, 'downtime')} not observed"] if unseen else []
+    in_all: dict[str, float] = {}
+    for entry in brokers:
+        if entry.down is not None:
+            in_all[entry.node] = in_all.get(entry.node, 0.0) + entry.down
+    if not in_all:
+        return Figure("Downtime per broker", NOT_OBSERVED if unseen else "none", "; ".join(missing))
+    longest = max((entry for entry in brokers if entry.down is not None), key=lambda entry: entry.down or 0.0)
+    most = [f"{report.name(node)} {duration(seconds)}" for node, seconds in in_all.items()][:MOST_NAMED]
+    more = [f"{len(in_all) - len(most)} more in the table"] if len(in_all) > len(most) else []
+    detail = f"the longest of {report.name(longest.node)}; in all: {', '.join([*most, *more])}"
+    return Figure("Downtime per broker", f"at most {duration(longest.down or 0.0)}", "; ".join([detail, *missing]))
+
+
 SCHEMA: Final = "kraft-migrate/run-report/v1"
 
 
-def run_json(report: RunReport) -> str:
+def run_answer(report: RunReport) -> dict[str, Any]:
     """Schema and report; times are seconds since the epoch, durations seconds."""
-    body = {"schema": SCHEMA, **asdict(report)}
-    return json.dumps(body, indent=2, ensure_ascii=True, allow_nan=False) + "\n"
+    restarts = [{**asdict(one), "down": one.down, "observed": one.observed} for one in report.restarts]
+    first = [asdict(one) for one in figures(report)]
+    return {"schema": SCHEMA, "figures": first, **asdict(report), "restarts": restarts}
+
+
+def run_json(report: RunReport) -> str:
+    """What `run_answer` gives, as JSON text."""
+    return json.dumps(run_answer(report), indent=2, ensure_ascii=True, allow_nan=False) + "\n"

@@ -6,15 +6,12 @@ import datetime as dt
 import unicodedata
 from typing import Final
 
-from migrate.model.words import plural
+from migrate.model.words import duration, plural
 
 __all__ = ["clip", "clock", "duration", "hanging", "moment", "plural", "printable", "size"]
 
 # Cc control, Cf format (bidirectional overrides among them), Zl and Zp line separators, Cs lone surrogates
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Zl", "Zp", "Cs"})
-_MINUTE: Final = 60
-_HOUR: Final = 60 * _MINUTE
-_DAY: Final = 24 * _HOUR
 
 
 def printable(text: str) -> str:
@@ -40,20 +37,6 @@ def _spelled(char: str) -> str:
 def clip(text: str, width: int) -> str:
     """The text, cut to `width` characters with an ellipsis."""
     return text if len(text) <= width else text[: max(width - 1, 0)] + "…"
-
-
-def duration(seconds: float) -> str:
-    """`0.4 s`, `12 s`, `3 min 05 s`, `2 h 10 min`, `6 d 3 h`."""
-    if seconds < 10:
-        return f"{seconds:.1f} s"
-    whole = round(seconds)
-    if whole < _MINUTE:
-        return f"{whole} s"
-    if whole < _HOUR:
-        return f"{whole // _MINUTE} min {whole % _MINUTE:02d} s"
-    if whole < _DAY:
-        return f"{whole // _HOUR} h {whole % _HOUR // _MINUTE:02d} min"
-    return f"{whole // _DAY} d {whole % _DAY // _HOUR} h"
 
 
 def size(count: int) -> str:

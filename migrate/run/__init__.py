@@ -1,1 +1,1 @@
-"""Lock, journal, effects, engine: the only part that acts."""
+"""Lock, journal, effects, engine: what carries out a plan."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-import math
 import os
 import pathlib
 import re
@@ -37,13 +36,11 @@ UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]")
 
 # -- files -----------------------------------------------------------------------------------------------------------
 def to_json(approval: Approval) -> str:
-    """The file's text."""
     body = {**strict_json.mapping(approval.signed_bytes()), "signature": approval.signature}
     return json.dumps(body, indent=1, sort_keys=True) + "\n"
 
 
 def from_json(text: str, where: str) -> Approval:
-    """The approval that was written so; ApprovalRefused for anything else."""
     try:
         body = strict_json.loads(text)
         if not isinstance(body, dict) or body.pop("format", None) != APPROVAL_FORMAT:
@@ -53,16 +50,10 @@ def from_json(text: str, where: str) -> Approval:
                 why="it is no approval, or one of another release, which is bound to less of the plan",
                 next_step="take the file away, and let its reviewer approve the plan again",
             )
-        stages = body.pop("stages")
-        time = body.pop("time")
-        texts = ("plan", "content", "reviewer", "account", "host", "comment", "signature")
-        right = isinstance(stages, list) and all(isinstance(stage, str) for stage in stages)
-        right = right and isinstance(time, int | float) and not isinstance(time, bool) and math.isfinite(time)
-        if not right or set(body) != set(texts) or not all(isinstance(value, str) for value in body.values()):
-            raise ApprovalRefused("it has missing, unknown or wrong fields", where=where)
-        return Approval(**body, time=float(time), stages=tuple(stages))
-    except (ValueError, KeyError) as error:
-        raise ApprovalRefused("it is no approval: no JSON, or a field is missing", where=where) from error
+        found: Approval = strict_json.build(Approval, body)
+    except (ValueError, TypeError) as error:
+        raise ApprovalRefused(f"it is no approval: {error}", where=where) from error
+    return found
 
 
 def save(folder: pathlib.Path, approval: Approval) -> pathlib.Path:
@@ -74,7 +65,6 @@ def save(folder: pathlib.Path, approval: Approval) -> pathlib.Path:
 
 
 def write(target: pathlib.Path, approval: Approval) -> None:
-    """Write one approval; ApprovalRefused where a file of that name is there already."""
     part = target.with_name(f".{target.name}.{os.getpid()}")
     try:
         part.write_text(to_json(approval), encoding="utf-8")
@@ -86,12 +76,10 @@ def write(target: pathlib.Path, approval: Approval) -> None:
 
 
 def load(folder: pathlib.Path) -> list[Approval]:
-    """Every approval of a run's folder, oldest first; ApprovalRefused for a file that is none."""
     found = []
     for path in sorted((folder / FOLDER).glob("*.json")):
         try:
-            raw = read_within(path, "approval")
-            text = raw.decode("utf-8")
+            text = read_within(path, "approval").decode("utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise ApprovalRefused(f"it cannot be read: {error}", where=str(path)) from error
         found.append(from_json(text, str(path)))
@@ -99,7 +87,6 @@ def load(folder: pathlib.Path) -> list[Approval]:
 
 
 def judged(policy: ApprovalPolicy, found: Iterable[Approval]) -> list[Judged]:
-    """Each approval with what its signature is worth."""
     return [_judge(policy.keys, approval) for approval in found]
 
 
@@ -150,12 +137,10 @@ def signing_key(path: pathlib.Path, passphrase: Callable[[], str]) -> Ed25519Pri
 
 
 def public_line(key: Ed25519PrivateKey) -> str:
-    """The public key as a playbook has it."""
     return key.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH).decode()
 
 
 def sign(key: Ed25519PrivateKey, content: bytes) -> str:
-    """The signature as base64."""
     return base64.b64encode(key.sign(content)).decode()
 
 

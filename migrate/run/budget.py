@@ -1,4 +1,4 @@
-"""The error budget: how many of a probe's requests failed lately, by the file that the probe writes.
+"""The error budget: the playbook's probe while a run lasts, and how many of its requests failed lately.
 
 A line of JSON a report, appended: `{"time": 1796000000.0, "ok": 200, "failed": 0}`; the numbers count since the line
 before, the time is in seconds since the epoch.  A probe that is silent tells nothing, and nothing is never fine.
@@ -6,21 +6,28 @@ before, the time is in seconds since the epoch.  A probe that is silent tells no
 
 from __future__ import annotations
 
+import logging
 import os
-import pathlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Final
 
+from migrate.errors import ProbeSilent
+from migrate.kafka.tls import bootstrap_servers, client_config
+from migrate.kafka.topic_probe import TopicProbe
 from migrate.model import strict_json
-from migrate.model.inventory import ErrorBudget, Playbook
+from migrate.model.history import Event
+from migrate.model.inventory import ErrorBudget, Inventory, Playbook
 from migrate.model.outcome import NotYet, Readiness, Ready, Unknown
+from migrate.run import journal as journals
 
 TAIL: Final = 1_000_000  # bytes: more than a probe writes in any budget's time at a line a second
 
 
 def within_budget(budget: ErrorBudget, now: float) -> Readiness:
-    """Is there budget left?  NotYet where it is spent, Unknown where the probe says nothing."""
     try:
-        lines = _tail(pathlib.Path(budget.history))
+        lines = _tail(Path(budget.history))
     except OSError as error:
         return Unknown(f"the probe's file {budget.history} cannot be read: {error.strerror}")
     passed, failed = 0, 0
@@ -49,13 +56,12 @@ def within_budget(budget: ErrorBudget, now: float) -> Readiness:
 
 
 def clients_served(playbook: Playbook | Unknown, now: float) -> Readiness:
-    """By the playbook's error budget; Ready where it has none."""
     if isinstance(playbook, Unknown) or playbook.budget is None:
         return Ready()
     return within_budget(playbook.budget, now)
 
 
-def _tail(path: pathlib.Path) -> list[bytes]:
+def _tail(path: Path) -> list[bytes]:
     """The last whole lines; one that is being written is left out."""
     with path.open("rb") as file:
         end = file.seek(0, os.SEEK_END)
@@ -63,3 +69,31 @@ def _tail(path: pathlib.Path) -> list[bytes]:
         raw = file.read(TAIL)
     whole = raw.rpartition(b"\n")[0].splitlines()
     return whole[1:] if end > TAIL else whole
+
+
+LOG: Final = logging.getLogger("migrate.run")
+
+
+@contextmanager
+def probed(inventory: Inventory, playbook: Playbook | Unknown, events: tuple[Event, ...]) -> Iterator[None]:
+    """With policy.probes.topic: a probe that works before anything else begins, to the end of the run.
+
+    A step that is half done is finished first, with a probe or without: without, the next restart finds it silent.
+    Raises ProbeSilent, SecretUnreadable, StoreUnreadable; nothing was changed then.
+    """
+    budget = None if isinstance(playbook, Unknown) else playbook.budget
+    if budget is None or not budget.topic:
+        yield
+        return
+    config = client_config(bootstrap_servers(inventory), inventory.broker_access)
+    probe = TopicProbe(config, budget.topic, Path(budget.history))
+    try:
+        probe.start()
+    except ProbeSilent as error:
+        if not journals.begun(events) - journals.concluded(events):
+            raise
+        LOG.warning("the probe does not work: %s; what is half done is finished, nothing more is begun", error)
+    try:
+        yield
+    finally:
+        probe.close()

@@ -8,55 +8,58 @@ from __future__ import annotations
 import logging
 import pathlib
 import socket
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
 from migrate import __version__
-from migrate.errors import JournalDamaged, LockHeld, MigrateError, NotConfirmed, PlanIsStale
+from migrate.errors import (
+    HostRightMissing,
+    JournalDamaged,
+    LockHeld,
+    MigrateError,
+    NotConfirmed,
+    PlanIsStale,
+    UnitNotUsable,
+)
 from migrate.kafka.controller import ActiveController, Elections
+from migrate.model.detect import detect
 from migrate.model.history import Event
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory
+from migrate.model.launch import Unit, unfit
 from migrate.model.outcome import Unknown
 from migrate.model.plan import Plan
-from migrate.model.ports import DirectoryAssigner
+from migrate.model.ports import DirectoryAssigner, Observer
+from migrate.model.rights import HostRights, denied
 from migrate.model.stage import Stage
-from migrate.model.step import Step
-from migrate.model.world import Need
+from migrate.model.world import Need, World
 from migrate.observe.sources import Sources
 from migrate.observe.world import SLOW, ClusterObserver
 from migrate.plan.parking import may_lack_controller
 from migrate.run import journal as journals
-from migrate.run import owners
+from migrate.run import locks
 from migrate.run.approvals import refuse_strange
-from migrate.run.before_copy import kept_before_copy
-from migrate.run.budget import clients_served
+from migrate.run.budget import clients_served, probed
 from migrate.run.clock import SystemClock
-from migrate.run.crash import CrashPoints
+from migrate.run.control import ParkRequest, half_done, parking_on_interrupt
 from migrate.run.drive import MOST, Driver
-from migrate.run.effects import Hands, JournaledEffects
+from migrate.run.effects import CrashPoints, Hands, JournaledEffects
 from migrate.run.engine import Engine, Machinery
-from migrate.run.first_election import once_more
 from migrate.run.gatekeeper import RunGate
-from migrate.run.host_rights import require_host_rights, require_units
-from migrate.run.interrupts import ParkRequest, half_done, parking_on_interrupt
+from migrate.run.guards import own_step
 from migrate.run.journal import Journal
-from migrate.run.last_words import last_words_told
+from migrate.run.last_words import last_words_told, once_more
 from migrate.run.leaders import LeaderRestorer
 from migrate.run.locks import LockFile, RunLock, of_brokers
-from migrate.run.probing import probed
-from migrate.run.staleness import own_step
-from migrate.run.takeover import LOOK as PLACE
-from migrate.run.takeover import found_by, gone_back
-from migrate.run.way_back_facts import readiness_noted
+from migrate.run.past_runs import kept_before_copy, readiness_noted
 from migrate.steps.rollback.control import HandBackControl
+from migrate.zookeeper.layout import Absent
 from migrate.zookeeper.lock import LOCK_PATH, Fence, ZookeeperLock, acquire, look_at_lock
-from migrate.zookeeper.rights import require_way_back
+from migrate.zookeeper.rights import require_rollback_rights
 from migrate.zookeeper.write import ZookeeperWriter
-from migrate.zookeeper.znode import Absent
 
 LOG: Final = logging.getLogger("migrate.run")
 RELEASED: Final = "cleanup/release-zookeeper"
@@ -66,23 +69,18 @@ TOLD: Final = "what is half done was said"  # a KeyboardInterrupt with words nee
 
 @dataclass(frozen=True, slots=True)
 class RunFolder:
-    """Everything one run leaves here: plan, journal, backups, reports."""
-
     path: pathlib.Path
 
     @property
     def journal(self) -> pathlib.Path:
-        """The journal."""
         return self.path / "journal.jsonl"
 
     @property
     def plan(self) -> pathlib.Path:
-        """The saved plan."""
         return self.path / "plan.json"
 
 
 def folder_of(inventory: Inventory, plan: Plan) -> RunFolder:
-    """The run's folder, named by the plan."""
     return RunFolder(pathlib.Path(inventory.runs) / plan.short)
 
 
@@ -97,23 +95,22 @@ class Options:
     owner: str = ""
     listen: Callable[[Event], None] = lambda _: None
     wrap_assigner: Callable[[DirectoryAssigner], DirectoryAssigner] = lambda assigner: assigner
-    confirm_cluster: str = ""  # the cluster's name, typed: asked for on top where there is no way back
+    confirm_cluster: str = ""  # the cluster's name, typed: asked for on top where there is no rollback
     say: Callable[[str], None] | None = None
 
 
 def carry_out(plan: Plan, sources: Sources, options: Options) -> RunFolder:
     """Run the plan to its end, from wherever its journal stands.
 
-    Raises NotConfirmed for a plan with the point of no return and another confirmation than its fingerprint,
-    RunLocked or LockHeld where somebody else acts, ZookeeperDenied where our identity there may not do what the plan
-    will need, HostRightMissing where a host refuses a command of it, UnitNotUsable where systemd would kill a node,
-    and what the engine raises.
+    Raises NotConfirmed for another confirmation than the fingerprint, RunLocked or LockHeld where somebody else acts,
+    ZookeeperDenied where our identity there may not do what the plan needs, HostRightMissing where a host refuses a
+    command of it, UnitNotUsable where systemd would kill a node, and what the engine raises.
     """
     steps = [own_step(planned) for planned in plan.steps]
     folder = folder_of(sources.inventory, plan)
     _may_be_carried_out(plan, sources, options, folder)
     folder.path.mkdir(parents=True, exist_ok=True, mode=0o700)
-    alone = not plan.kind.migrates  # no ZooKeeper to lock in, and no way back to it
+    alone = not plan.kind.migrates  # no ZooKeeper to lock in, and no rollback to it
     clock, request = SystemClock(), ParkRequest()
     lock = RunLock(LockFile(folder.path.parent / "lock"), None)
     journal = None
@@ -126,21 +123,25 @@ def carry_out(plan: Plan, sources: Sources, options: Options) -> RunFolder:
         elif RELEASED not in journals.concluded(journal.events):
             znode = _zookeeper_lock(sources, options.owner, plan.fingerprint, clock)
             lock, fence = lock.joined(znode), znode.fence
-            _znodes_may_be_changed(steps, journal, sources)
+            done = journals.concluded(journal.events)
+            if any(isinstance(step, HandBackControl) and step.id not in done for step in steps):
+                require_rollback_rights(sources.zookeeper_client())  # asked before anything is stopped
         if not any(event.name == "effect" for event in journal.events):  # later: on as far as it may, for what is down
             require_host_rights(plan, sources.host_rights())
             require_units(plan.cluster, sources.units())
         sources.resume()
         if any(Need.COPY in step.proof_needs for step in steps):
             sources.kept_look = partial(kept_before_copy, sources.inventory)
-        _place_looked_at(plan, journal, observer, clock)
+        if len(journal.events) == 1:  # the first session: note the stage of the cluster
+            journal.append(clock.now(), "note", {"key": "found", "value": found_by(plan, observer)})
+        else:
+            gone_back(plan, journals.concluded(journal.events), observer.observe(LOOK, {}))
         if any((step.needs | step.proof_needs) & SLOW for step in steps):
             sources.start_spark()
         effects = _effects(observer, options, folder, journal, lock, fence, clock)
         gate = RunGate(plan, sources.playbook, folder.path, journal, clock, observer, options.listen, request)
-        engine = Engine(
-            plan, Machinery(observer, effects, journal, lock, clock, _patience(sources), options.listen, gate)
-        )
+        patience = (lambda _: NO_PROGRESS) if isinstance(sources.playbook, Unknown) else sources.playbook.patience
+        engine = Engine(plan, Machinery(observer, effects, journal, lock, clock, patience, options.listen, gate))
         parking = nullcontext() if options.say is None else parking_on_interrupt(request, options.say)
         with (
             parking,
@@ -160,28 +161,25 @@ def carry_out(plan: Plan, sources: Sources, options: Options) -> RunFolder:
     return folder
 
 
-def _znodes_may_be_changed(steps: Sequence[Step], journal: Journal, sources: Sources) -> None:
-    """Ask ZooKeeper before anything is stopped, where a step that is still to come gives control back in it."""
-    done = journals.concluded(journal.events)
-    if any(isinstance(step, HandBackControl) and step.id not in done for step in steps):
-        require_way_back(sources.zookeeper_client())
-
-
 def _may_be_carried_out(plan: Plan, sources: Sources, options: Options, folder: RunFolder) -> None:
     """Raise for what the plan itself, its confirmation, its playbook or its approvals forbid; nothing is looked at."""
     _confirmed(plan, options)
-    _same_tool(plan)
-    _same_playbook(plan, sources)
-    _same_inventory(plan, sources.inventory)
-    _approvals_sound(plan, sources, folder)
-
-
-def _place_looked_at(plan: Plan, journal: Journal, observer: ClusterObserver, clock: SystemClock) -> None:
-    """A first session notes where the cluster stands; a later one goes on only if nobody rolled it back since."""
-    if len(journal.events) == 1:
-        journal.append(clock.now(), "note", {"key": "found", "value": found_by(plan, observer)})
-    else:
-        gone_back(plan, journals.concluded(journal.events), observer.observe(PLACE, {}))
+    if plan.tool_version != __version__:  # another version may do other things under the same names
+        raise PlanIsStale(
+            f"the plan was made by version {plan.tool_version} of this tool, this is {__version__}",
+            why="its steps may mean something else here",
+            next_step="make a new plan with this version, or go on with that one; nothing was changed",
+        )
+    playbook = sources.playbook
+    if not isinstance(playbook, Unknown) and playbook.sha256 != plan.playbook_sha256:
+        raise PlanIsStale(f"the playbook {playbook.path} changed after the plan was made", where=playbook.path)
+    if sources.inventory.sha256 != plan.inventory_sha256:  # other hosts, units or paths than were planned and reviewed
+        raise PlanIsStale(
+            f"the inventory {plan.inventory}, or a file that it names, changed after the plan was made",
+            where=plan.inventory,
+        )
+    if not isinstance(playbook, Unknown):
+        refuse_strange(playbook.approvals, plan.fingerprint, folder.path)
 
 
 def _effects(
@@ -193,11 +191,12 @@ def _effects(
     fence: Fence | None,
     clock: SystemClock,
 ) -> JournaledEffects:
-    """The run's hands: each effect is journalled, under the lock, between two crash points."""
     sources, crash = observer.sources, CrashPoints()
     assigner = options.wrap_assigner(ActiveController(sources.inventory))
     most = MOST if isinstance(sources.playbook, Unknown) else sources.playbook.assignments_per_request
-    note = _noted(journal, clock)
+
+    def note(key: str, text: str) -> None:  # each request stands in the journal before it is sent
+        journal.append(clock.now(), "note", {"key": key, "value": text})
 
     def sending(broker: NodeId, text: str) -> None:
         note(f"sending:{int(broker)}", text)
@@ -225,25 +224,6 @@ def _effects(
     return JournaledEffects(hands, journal, lock, clock, folder.path, crash)
 
 
-def _patience(sources: Sources) -> Callable[[Stage], float]:
-    return (lambda _: NO_PROGRESS) if isinstance(sources.playbook, Unknown) else sources.playbook.patience
-
-
-def _noted(journal: Journal, clock: SystemClock) -> Callable[[str, str], None]:
-    """Each request of policy drive, and each for elections, stands in the journal before it is sent."""
-
-    def note(key: str, text: str) -> None:
-        journal.append(clock.now(), "note", {"key": key, "value": text})
-
-    return note
-
-
-def _approvals_sound(plan: Plan, sources: Sources, folder: RunFolder) -> None:
-    """Raise ApprovalRefused for one of another plan, or with a signature that does not fit, before anything is done."""
-    if not isinstance(sources.playbook, Unknown):
-        refuse_strange(sources.playbook.approvals, plan.fingerprint, folder.path)
-
-
 def _interrupted(plan: Plan, journal: Journal, now: float, options: Options) -> None:
     """Say what is left half done: in the journal, and to whoever pressed Ctrl-C."""
     left = half_done(journal.events)
@@ -251,7 +231,7 @@ def _interrupted(plan: Plan, journal: Journal, now: float, options: Options) -> 
         left += "; the cluster may have no controller until control is handed back: do not leave it so"
     journal.append(now, "stop", {"reason": f"interrupted: {left}", "code": ""})
     if options.say is not None:
-        options.say(f"stopped now: {left}; the same command goes on")
+        options.say(f"stopped now: {left}; the same command resumes")
         raise KeyboardInterrupt(TOLD)
 
 
@@ -281,50 +261,19 @@ def _give_back(lock: RunLock) -> None:
 
 
 def _confirmed(plan: Plan, options: Options) -> None:
+    """Where there is no rollback, the cluster is named on top: a fingerprint is pasted, a name is typed."""
     if not plan.needs_confirmation:
         return
-    if options.confirm == plan.fingerprint:
-        _cluster_named(plan, options)
-        return
-    command = plan.kind.apply_command
-    line = f"`kraft-migrate {command} PLAN --confirm {plan.fingerprint}`"
-    raise NotConfirmed(plan.words.unconfirmed, why=plan.words.why, next_step=f"read the plan to its end, then {line}")
-
-
-def _cluster_named(plan: Plan, options: Options) -> None:
-    """Where there is no way back, the cluster is named on top: a fingerprint is pasted, a name is typed."""
+    if options.confirm != plan.fingerprint:
+        command = plan.kind.apply_command
+        line = f"`kraft-migrate {command} PLAN --confirm {plan.fingerprint}`"
+        step = f"read the plan to its end, then {line}"
+        raise NotConfirmed(plan.words.unconfirmed, why=plan.words.why, next_step=step)
     if plan.irreversible and options.confirm_cluster != plan.cluster:
         raise NotConfirmed(
             f"the cluster's name was not given: {options.confirm_cluster!r} is not this cluster",
-            why="after finalize there is no way back, and fingerprints of two clusters look alike",
+            why="after finalize there is no rollback, and fingerprints of two clusters look alike",
             next_step="type the name on a terminal, or give it with --confirm-cluster NAME",
-        )
-
-
-def _same_tool(plan: Plan) -> None:
-    """Another version may do other things under the same names: it makes a plan of its own."""
-    if plan.tool_version != __version__:
-        raise PlanIsStale(
-            f"the plan was made by version {plan.tool_version} of this tool, this is {__version__}",
-            why="its steps may mean something else here",
-            next_step="make the plan anew with this version, or go on with that one; nothing was changed",
-        )
-
-
-def _same_playbook(plan: Plan, sources: Sources) -> None:
-    if isinstance(sources.playbook, Unknown) or sources.playbook.sha256 == plan.playbook_sha256:
-        return
-    raise PlanIsStale(
-        f"the playbook {sources.playbook.path} changed after the plan was made", where=sources.playbook.path
-    )
-
-
-def _same_inventory(plan: Plan, inventory: Inventory) -> None:
-    """Other hosts, units or paths than those that were planned, reviewed and confirmed are another plan's."""
-    if inventory.sha256 != plan.inventory_sha256:
-        raise PlanIsStale(
-            f"the inventory {plan.inventory}, or a file that it names, changed after the plan was made",
-            where=plan.inventory,
         )
 
 
@@ -360,9 +309,92 @@ def _zookeeper_lock(sources: Sources, owner: str, purpose: str, clock: SystemClo
             if isinstance(seen, Absent):
                 continue
             holder = seen.holder
-            if holder is None or owners.process(holder.host, holder.pid) is not owners.Alive.DEAD:
+            if holder is None or locks.process_alive(holder.host, holder.pid) is not locks.Alive.DEAD:
                 raise
             if clock.monotonic() > deadline:
                 raise
             LOG.info("waiting for the lock that process %d left: it goes with its ZooKeeper session", holder.pid)
             clock.sleep(0.5)
+
+
+LOOK: Final = frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.LIVE, Need.CONFIGS})
+
+
+def found_by(plan: Plan, observer: Observer) -> str:
+    """Where the cluster stands as the plan first runs; PlanIsStale where that is beyond the plan's beginning."""
+    text = what_is_found(plan, observer.observe(LOOK, {}))
+    LOG.info("no journal of plan %s yet; found: %s", plan.short, text)
+    return text
+
+
+def gone_back(plan: Plan, done: frozenset[str], world: World) -> None:
+    """PlanIsStale the stage of the cluster before what this plan's own journal concluded: it was rolled back (pure).
+
+    Only a known place counts; where it cannot be determined, the steps' own gates decide.
+    """
+    here = detect(world)
+    reached = max((step.stage for step in plan.steps if step.id in done), default=Stage.DISCOVER)
+    if plan.kind.rolls_back or isinstance(here, Unknown) or reached < Stage.CONTROLLERS or here.stage > Stage.PREPARE:
+        return
+    if any(step.stage is Stage.CONTROLLERS and step.id not in done for step in plan.steps):
+        return  # its own controllers are half done: they wait, and have said nothing yet
+    raise PlanIsStale(
+        f"this plan had reached stage {reached.label}, and the cluster is at {here.stage.label} ({here.how})",
+        where=f"plan {plan.short}",
+        why="it was rolled back since: what the plan's journal calls done is undone",
+        next_step="make a new plan: it continues from what is found",
+    )
+
+
+def what_is_found(plan: Plan, world: World) -> str:
+    if not plan.kind.migrates:
+        return "a cluster of KRaft alone: which broker has which directories stands in its file"
+    here = detect(world)
+    if isinstance(here, Unknown):
+        return f"the stage of the cluster cannot be determined: {here.reason}"
+    first = next((step.stage for step in plan.steps if step.stage > Stage.ASSESS), None)
+    text = f"stage {here.words} ({here.how})"
+    if first is not None and not plan.kind.rolls_back and here.stage >= first:
+        raise PlanIsStale(
+            f"the plan begins with stage {first.label}, the cluster is at {text}, and it has no journal here",
+            where=f"plan {plan.short}",
+            why="it was carried out elsewhere, or its journal is lost: what it did already cannot be known from it",
+            next_step="put the journal back into the run's folder; or make a new plan: it continues from what is found",
+        )
+    return text
+
+
+def require_host_rights(plan: Plan, rights: Mapping[NodeId, HostRights | Unknown]) -> None:
+    """Return if no host refuses a command; HostRightMissing names every refusal, and nothing was done.
+
+    A host that does not answer is no refusal: each step looks at it again before it acts there.
+    """
+    refused = list(denied(rights))
+    if refused:
+        raise HostRightMissing(
+            "; ".join(what for what, _ in refused),
+            where=plan.cluster,
+            why="the run would stop at the first step that needs it, perhaps between two brokers: nothing was done",
+            next_step="; ".join(dict.fromkeys(advice for _, advice in refused)),
+        )
+
+
+def require_units(cluster: str, units: Mapping[NodeId, Unit | Unknown] | Unknown) -> None:
+    """Return if a run can stop and start every unit; UnitNotUsable names each that it cannot, and why.
+
+    A unit that cannot be seen is no refusal here: the step that stops it asks again.
+    """
+    seen = {} if isinstance(units, Unknown) else units
+    wrong = [
+        (f"{unit.name} of node {int(node)} on {unit.host}: {problem}", advice)
+        for node, unit in sorted(seen.items())
+        if isinstance(unit, Unit)
+        for _, problem, advice in unfit(unit)
+    ]
+    if wrong:
+        raise UnitNotUsable(
+            "; ".join(what for what, _ in wrong),
+            where=cluster,
+            why="the run would stop there, perhaps between two controllers: nothing was done",
+            next_step=f"on each of these hosts {'; '.join(dict.fromkeys(advice for _, advice in wrong))}",
+        )

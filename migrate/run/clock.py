@@ -15,7 +15,6 @@ class SystemClock:
     """Implements `migrate.model.ports.Clock`."""
 
     def now(self) -> float:
-        """Seconds since the epoch."""
         return time.time()
 
     def monotonic(self) -> float:

@@ -15,10 +15,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential
+from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential
 
 from migrate.errors import AssignmentRefused, DriveStopped, ReplicaMoved, Retryable
-from migrate.kafka.codes import Code, name
 from migrate.model.ids import NodeId
 from migrate.model.ledger import Ledger, ReplicaState
 from migrate.model.outcome import Unknown
@@ -27,6 +26,7 @@ from migrate.model.stage import ZkMigrationState
 from migrate.model.views import KraftView, MigrationZnode, Quorum, Registration
 from migrate.model.words import plural
 from migrate.model.world import Need, World
+from migrate.protocol.messages import Code, error_name
 
 LOG: Final = logging.getLogger("migrate.run")
 MOST: Final = 2250  # AssignReplicasToDirsRequest.MAX_ASSIGNMENTS_PER_REQUEST
@@ -114,17 +114,7 @@ class Driver:
             held = _size(request)
             _refuse(broker, self.assigner.assign(broker, _registration(world, broker).epoch, request))
 
-        retrying = Retrying(
-            retry=retry_if_exception_type(Retryable),
-            stop=stop_after_attempt(ATTEMPTS),
-            wait=wait_exponential(multiplier=0.1, max=5),
-            sleep=self.clock.sleep,
-            before_sleep=lambda state: LOG.info(
-                "assignment of broker %d sent again: %s", broker, _error(state.outcome)
-            ),
-            reraise=True,
-        )
-        retrying(attempt)
+        retrying(f"assignment of broker {int(broker)}", self.clock, attempt)
         return tries - 1, held
 
     def _pace(self, broker: NodeId, pending: Assignments) -> World:
@@ -158,12 +148,28 @@ class Driver:
                 world = self.observer.observe(NARROW, {})
 
 
+def retrying(what: str, clock: Clock, attempt: Callable[[], None]) -> None:
+    """Repeat a request while a Retryable says so; raises the last of them when the attempts are used up."""
+
+    def tell(state: RetryCallState) -> None:
+        LOG.info("%s is sent again: %s", what, state.outcome.exception() if state.outcome is not None else "")
+
+    retry = Retrying(
+        retry=retry_if_exception_type(Retryable),
+        stop=stop_after_attempt(ATTEMPTS),
+        wait=wait_exponential(multiplier=0.1, max=5),
+        sleep=clock.sleep,
+        before_sleep=tell,
+        reraise=True,
+    )
+    retry(attempt)
+
+
 def _size(assignments: Assignments) -> int:
     return sum(map(len, assignments.values()))
 
 
 def _passed(world: World, kraft: KraftView, target: int) -> bool:
-    """Is that offset in ZooKeeper too, where it is to come there?"""
     if kraft.migration_state is not ZkMigrationState.MIGRATION:
         return True
     found = _reached(world)
@@ -178,16 +184,10 @@ def _reached(world: World) -> int | None:
 
 
 def _stood(target: int | None, now: object) -> str:
-    """What did not move."""
     if target is None:
         return f"the metadata did not take the last assignments within {PACE_SECONDS:.0f} s: {now or 'all'} are missing"
     where = "has no offset" if now is None else f"stands at {now}"
     return f"dual write did not pass the last assignments within {PACE_SECONDS:.0f} s: /migration {where} of {target}"
-
-
-def _error(outcome: object) -> object:
-    exception: Callable[[], object] | None = getattr(outcome, "exception", None)
-    return exception() if exception is not None else outcome
 
 
 def _refuse(broker: NodeId, answers: Mapping[tuple[str, int], int]) -> None:
@@ -204,7 +204,7 @@ def _refuse(broker: NodeId, answers: Mapping[tuple[str, int], int]) -> None:
     kind = AssignmentRefused if final else ReplicaMoved
     raise kind(
         f"the controller refused {len(wrong)} of {len(answers)} assignments of broker {int(broker)}: topic {topic} "
-        f"partition {partition} with {name(code)}",
+        f"partition {partition} with {error_name(code)}",
         why=EXPLAINED.get(code, "the active controller's log says more"),
     )
 
@@ -233,7 +233,6 @@ def to_send(ledger: Ledger | Unknown, broker: int) -> Assignments:
 
 
 def chunks(assignments: Assignments, most: int = MOST) -> Iterator[Assignments]:
-    """Requests of at most `most` replicas, in order."""
     current: dict[str, tuple[tuple[str, int], ...]] = {}
     room = most
     for directory, rows in assignments.items():

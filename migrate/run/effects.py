@@ -1,4 +1,4 @@
-"""The effects: the only place that changes anything.
+"""The effects: the only place through which a run changes a cluster.
 
 Each asks the lock first, writes its intent into the journal, acts, and writes that it acted; a crash point stands
 before and after each.
@@ -7,7 +7,9 @@ before and after each.
 from __future__ import annotations
 
 import hashlib
+import os
 import pathlib
+import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,17 +26,16 @@ from migrate.errors import (
 )
 from migrate.hosts import leftovers, meta_properties
 from migrate.hosts.files import replace_file
-from migrate.hosts.leftovers import ASIDE_SUFFIX, BACKUP_SUFFIX, backup_path, is_copy
+from migrate.hosts.leftovers import ASIDE_SUFFIX, backup_path, is_copy
 from migrate.hosts.meta_properties import decode_folder
 from migrate.hosts.properties import diff
 from migrate.model.history import Event
 from migrate.model.ids import NodeId
+from migrate.model.launch import STOP_SECONDS
 from migrate.model.ports import Clock, Files, Lock, ServiceControl, ZookeeperWrites
-from migrate.model.rollback_evidence import StateBehind
-from migrate.model.units import STOP_SECONDS
+from migrate.model.rollback_readiness import StateBehind
 from migrate.model.views import MetaProperties, Stopped
-from migrate.run import measured
-from migrate.run.crash import CrashPoints
+from migrate.run import journal as journals
 from migrate.run.journal import Journal
 from migrate.zookeeper import layout
 
@@ -62,13 +63,8 @@ STATES_AT_ONCE: Final = 200  # whose versions one line of the journal tells
 SAID: Final = 2000  # characters that a journal keeps of a tool's words
 
 
-__all__ = ["BACKUP_SUFFIX", "Hands", "JournaledEffects"]
-
-
 @dataclass(frozen=True, slots=True)
 class Hands:
-    """What the effects act with."""
-
     files: Files
     services: ServiceControl
     zookeeper: Callable[[], ZookeeperWrites]
@@ -79,8 +75,6 @@ class Hands:
 
 
 class JournaledEffects:
-    """Implements `migrate.model.ports.Effects`."""
-
     def __init__(
         self, hands: Hands, journal: Journal, lock: Lock, clock: Clock, folder: pathlib.Path, crash: CrashPoints
     ) -> None:
@@ -93,7 +87,6 @@ class JournaledEffects:
         self.step = ""
 
     def crash_point(self, label: str) -> None:
-        """A point between effects."""
         self._crash.reach(label)
 
     @contextmanager
@@ -145,7 +138,6 @@ class JournaledEffects:
         self.note(f"backup:{int(node)}:{path}", f"{beside} (SHA-256 {digest})")
 
     def _keep_beside(self, node: NodeId, path: str, content: bytes) -> str:
-        """Where the copy stands."""
         beside = backup_path(self._hands.files, node, path, content)
         if not self._hands.files.exists(node, beside):
             self._hands.files.write(node, beside, content)
@@ -194,12 +186,10 @@ class JournaledEffects:
         return time.strftime("%Y%m%dT%H%M%S", time.gmtime(self._clock.now()))
 
     def set_znode(self, path: str, data: bytes, version: int) -> None:
-        """Set a znode's data under a version check, and under the lock's."""
         with self._effect("set-znode", path, f"{data.decode(errors='replace')} (over version {version})"):
             self._hands.zookeeper().set(path, data, version)
 
     def delete_znode(self, path: str, version: int, down: Sequence[NodeId] = ()) -> None:
-        """Delete a znode under a version check, under the lock's, and while none of the nodes in `down` lives."""
         with self._effect("delete-znode", path, f"version {version}"):
             self._hold_down(down)
             self._hands.zookeeper().delete(path, version)
@@ -236,7 +226,7 @@ class JournaledEffects:
                 f"node {int(node)} was stopped, and lives again or cannot be seen ({state})",
                 where=f"node {int(node)}",
                 why="what is taken away under a controller that runs it would claim again, or write on",
-                next_step=f"find out who starts node {int(node)}, stop it there, and make the plan anew",
+                next_step=f"find out who starts node {int(node)}, stop it there, and make a new plan",
             )
 
     def backup_zookeeper(self, name: str = "zookeeper") -> None:
@@ -249,17 +239,14 @@ class JournaledEffects:
         self.note(f"backup:{name}", f"{target.name}: {text}")
 
     def make_directory(self, node: NodeId, path: str) -> None:
-        """Make a folder on a node's host."""
         with self._effect("make-directory", str(int(node)), path):
             self._hands.files.make_directory(node, path)
 
     def format_storage(self, node: NodeId, cluster_id: str, release_version: str) -> None:
-        """Format a controller's storage."""
         with self._effect("format", str(int(node)), f"cluster {cluster_id}, release {release_version}"):
             self._hands.services.format_storage(node, cluster_id, release_version)
 
     def format_directories(self, node: NodeId, cluster_id: str, release_version: str) -> None:
-        """Format what is not formatted yet, while the broker is down; what kafka-storage said goes into the journal."""
         with self._effect("format-directories", str(int(node)), f"cluster {cluster_id}, release {release_version}"):
             self._hold_down((node,))
             said = self._hands.services.format_storage(node, cluster_id, release_version, ignore_formatted=True)
@@ -296,33 +283,27 @@ class JournaledEffects:
         )
 
     def stop(self, node: NodeId) -> None:
-        """Stop a node's process, and wait until it is gone."""
         with self._effect("stop", str(int(node)), ""):
             self._hands.services.stop(node, STOP_SECONDS)
 
     def start(self, node: NodeId) -> None:
-        """Start a node's process; what it becomes is observed."""
         with self._effect("start", str(int(node)), ""):
             self._hands.services.start(node)
 
     def enable_unit(self, node: NodeId, unit: str) -> None:
-        """Let the boot of its host start a node."""
         with self._effect("enable-unit", str(int(node)), unit):
             self._hands.services.at_boot(node, wanted=True)
 
     def disable_unit(self, node: NodeId, unit: str) -> None:
-        """Let no boot of its host start a node."""
         with self._effect("disable-unit", str(int(node)), unit):
             self._hands.services.at_boot(node, wanted=False)
 
     def assign_directories(self, broker: NodeId) -> None:
-        """Send the true directories of a broker's replicas."""
         with self._effect("assign-directories", str(int(broker)), "AssignReplicasToDirs"):
             said = self._hands.drive(broker)
         self.note(f"assigned:{int(broker)}", said)
 
     def restore_leaders(self, most: int, *, zookeeper: bool) -> None:
-        """Ask for the election of every preferred leader that is away."""
         controller = "zookeeper" if zookeeper else "quorum"
         with self._effect("elect-leaders", controller, "ElectLeaders PREFERRED"):
             said = self._hands.restore_leaders(most, zookeeper=zookeeper)
@@ -334,10 +315,35 @@ class JournaledEffects:
             self._lock.release_zookeeper()
 
     def note(self, key: str, value: str) -> None:
-        """Put a fact into the journal."""
         self._journal.append(self._clock.now(), "note", {"key": key, "value": value})
 
     def note_measures(self) -> None:
-        """What the journal's own times say, as notes: see `migrate.run.measured`."""
-        for key, value in measured.notes(self._journal.events).items():
+        for key, value in journals.measures(self._journal.events).items():
             self.note(key, value)
+
+
+VARIABLE: Final = "KRAFT_MIGRATE_CRASH_AT"
+
+
+class CrashPoints:
+    """Numbered crash points, for tests of kill and resume: the process kills itself as nothing else could.
+
+    `KRAFT_MIGRATE_CRASH_AT` names a point: its number, or the text that it is labelled with.
+
+    | label | where |
+    |---|---|
+    | `before:EFFECT:NODE`, `after:EFFECT:NODE` | around every effect: behind its intent, before `effected` |
+    | `unsynced:EVENT` | a line of the journal is written and not yet fsynced |
+    | `unsynced:FILE` | the same of a configuration file: its new content has no name yet |
+    | `sent:BROKER:N` | the N-th request of an assignment was answered, and nothing else was done |
+    | `proof:STEP` | the effects of a step are done, and nothing of it is proven |
+    """
+
+    def __init__(self, wanted: str | None = None) -> None:
+        self._wanted = os.environ.get(VARIABLE, "") if wanted is None else wanted
+        self.passed = 0
+
+    def reach(self, label: str) -> None:
+        self.passed += 1
+        if self._wanted and self._wanted in (str(self.passed), label):
+            os.kill(os.getpid(), signal.SIGKILL)

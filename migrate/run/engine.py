@@ -1,4 +1,4 @@
-"""The engine: observe, check, intend, do, verify, conclude - for one step after the other.  The only part that acts.
+"""The engine: observe, check, intend, do, verify, conclude - for one step after the other.
 
 After a kill, an intent without a conclusion is observed (done, half done, not begun, unknown), never simply redone.
 What cannot be seen is looked for again for a while, then refused by name; what is seen to be wrong is refused at once.
@@ -6,13 +6,15 @@ What cannot be seen is looked for again for a while, then refused by name; what 
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, NoReturn, Protocol
+from dataclasses import dataclass
+from typing import Any, Final, NoReturn, Protocol
 
 from migrate.errors import JournalUnwritable, MigrateError, PlanStopped
+from migrate.model import strict_json
 from migrate.model.history import Event
 from migrate.model.outcome import (
     AlreadyDone,
@@ -30,22 +32,22 @@ from migrate.model.plan import Plan, PlannedStep
 from migrate.model.ports import Clock, Effects, Lock, Observer
 from migrate.model.stage import Stage
 from migrate.model.step import HalfDone, NotBegun, Predicted, Progress, Step
+from migrate.model.views import Quorum
 from migrate.model.world import Need, World
 from migrate.observe.world import SLOW
-from migrate.run import guards, snapshots, staleness
+from migrate.plan.schedule import CANARIES
+from migrate.run import guards, snapshots
 from migrate.run import journal as journals
-from migrate.run.faults import Faults
-from migrate.run.gatekeeper import Gatekeeper, OpenGate
-from migrate.run.journal import Journal
+from migrate.run.gatekeeper import Gatekeeper
+from migrate.run.journal import Journal, Writer
 from migrate.run.waits import Wait
-from migrate.steps.canary import HELD
 from migrate.steps.churn import PASSING
+from migrate.steps.look import CLOCK, HELD
 
 BEGINS = "kraft-mode"  # the stage behind whose last step the soak begins
 
 
 def reading(clock: Clock) -> dict[str, str | float]:
-    """What an event carries."""
     return {"boot": clock.boot(), "at": round(clock.monotonic(), 3)}
 
 
@@ -76,14 +78,11 @@ class StepEffects(Effects, Protocol):
 
     step: str
 
-    def crash_point(self, label: str) -> None:
-        """Die here, if this is the point that was asked for."""
+    def crash_point(self, label: str) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Machinery:
-    """What an engine works with."""
-
     observer: Observer
     effects: StepEffects
     journal: Journal
@@ -91,7 +90,7 @@ class Machinery:
     clock: Clock
     patience: Callable[[Stage], float]  # seconds without progress that end a wait of that stage
     listen: Callable[[Event], None]
-    gatekeeper: Gatekeeper = field(default_factory=OpenGate)
+    gatekeeper: Gatekeeper
 
 
 class Engine:
@@ -129,7 +128,7 @@ class Engine:
             if planned.stage.label != stage:
                 stage = planned.stage.label
                 self._write("stage", stage=stage)
-            self._one(planned, staleness.own_step(planned), begun=planned.id in begun)
+            self._one(planned, guards.own_step(planned), begun=planned.id in begun)
 
     def _one(self, planned: PlannedStep, step: Step, *, begun: bool) -> None:
         self._with.effects.step = planned.id
@@ -137,8 +136,8 @@ class Engine:
         match readiness:
             case Ready():
                 if isinstance(progress, NotBegun):
-                    staleness.check_binds(planned, world)
-                staleness.check_files(planned, step.expects(world, Predicted()))
+                    guards.check_binds(planned, world)
+                guards.check_files(planned, step.expects(world, Predicted()))
                 self._with.lock.still_ours()
                 snapshots.write(self._write, planned, world)
                 self._write("intend", step=planned.id, stage=planned.stage.label, title=planned.title)
@@ -220,7 +219,7 @@ class Engine:
             self._stop(planned, outcome)
         if planned.expects:
             needed = snapshots.needed_for(planned)
-            staleness.check_expectations(planned, world if needed <= step.proof_needs else self._observe(needed))
+            guards.check_expectations(planned, world if needed <= step.proof_needs else self._observe(needed))
         self._conclude(planned, outcome, reason="")
         self._done.add(planned.id)
 
@@ -288,3 +287,74 @@ def _reason(outcome: object) -> str:
             return reason
         case _:
             return str(outcome)
+
+
+FAULT: Final = "fault"  # the event
+SOAKS: Final = frozenset({*CANARIES, "soak"})
+BEGAN, ENDED, HAPPENED = "began", "ended", "happened"
+
+
+class Faults:
+    """The faults of one step's proof, written as they begin, end or happen; any other step than a soak has none.
+
+    A fault is a look in which something does not hold.  A restart or a failover may come and go between two looks: it
+    is seen by what it leaves behind, a new incarnation or leader epoch.  A canary's time begins anew behind each; the
+    last soak lasts for days, so there each is named and must be over at its end.
+    """
+
+    def __init__(self, planned: PlannedStep, write: Writer, notes: Mapping[str, str]) -> None:
+        self._step, self._write, self._soaks = planned.id, write, planned.kind in SOAKS
+        self._key = f"marks:{planned.id}"
+        self._marks: dict[str, str] = strict_json.mapping(notes.get(self._key, "{}"))
+        self._amiss = ""
+        self._passing = False  # did the last look find what may be a topic in creation or deletion?
+
+    def look(self, world: World, outcome: Outcome) -> bool:
+        """Does everything hold in this look, and has nothing been restarted since the last one?"""
+        amiss = _amiss(outcome)
+        if not self._soaks:
+            return not amiss
+        passing = isinstance(outcome, NotYet) and bool(outcome.gate)
+        told = "" if passing and not self._passing else amiss  # what clients make and delete is gone in the next look
+        self._passing = passing
+        if told and not self._amiss:
+            self._tell(BEGAN, told)
+        elif self._amiss and not told:
+            self._tell(ENDED, self._amiss)
+        self._amiss = told
+        return not (self._moved(world) or amiss)
+
+    def _moved(self, world: World) -> bool:
+        found = marks(world)
+        moved = {name: mark for name, mark in found.items() if self._marks.get(name, mark) != mark}
+        for name, mark in moved.items():
+            self._tell(HAPPENED, f"{name}: {self._marks[name]}, now {mark}")
+        if found.items() - self._marks.items():
+            self._marks.update(found)
+            self._write("note", key=self._key, value=json.dumps(self._marks, sort_keys=True))
+        return bool(moved)
+
+    def _tell(self, state: str, what: str) -> None:
+        self._write(FAULT, step=self._step, state=state, what=what)
+
+
+def _amiss(outcome: Outcome) -> str:
+    match outcome:
+        case NotYet(what=what, owner=owner):
+            return "" if owner == CLOCK else what
+        case Refused(reason=reason) | Unknown(reason=reason) | Failed(reason=reason):
+            return reason
+        case _:
+            return ""
+
+
+def marks(world: World) -> dict[str, str]:
+    """What a restart or a failover changes for good, by what it is of; what cannot be seen has no mark."""
+    found: dict[str, str] = {}
+    if not isinstance(world.live, Unknown) and isinstance(world.live.quorum, Quorum):
+        quorum = world.live.quorum
+        found["active controller"] = f"{int(quorum.leader)} in epoch {quorum.leader_epoch}"
+    if not isinstance(world.kraft, Unknown):
+        found |= {f"start of broker {int(node)}": one.incarnation for node, one in world.kraft.brokers.items()}
+        found |= {f"start of controller {int(node)}": one.incarnation for node, one in world.kraft.controllers.items()}
+    return found

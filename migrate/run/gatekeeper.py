@@ -30,18 +30,27 @@ from migrate.model.inventory import HealthPolicy, Playbook
 from migrate.model.outcome import NotYet, Outcome, Readiness, Ready, Refused, Unknown, Verified
 from migrate.model.plan import Plan, PlannedStep
 from migrate.model.ports import Clock, Observer
-from migrate.model.windows import Window, local
+from migrate.model.windows import local
 from migrate.model.world import Need
 from migrate.plan.parking import GOES_ON, HYBRID_BEGINS, block, in_between, may_leave_while_waiting, may_park_before
-from migrate.plan.schedule import CANARIES, Durations, NoRoom, half_rolled_too_long, lay_out, measured, room, windows_of
+from migrate.plan.schedule import (
+    CANARIES,
+    Durations,
+    NoRoom,
+    half_rolled_too_long,
+    lay_out,
+    measured,
+    room,
+    window_for,
+    windows_of,
+)
 from migrate.run import approvals, control
 from migrate.run.budget import clients_served, within_budget
-from migrate.run.control import Control, Wish
-from migrate.run.interrupts import ParkRequest
+from migrate.run.control import Control, ParkRequest, Request
 from migrate.run.journal import Journal
 from migrate.run.waits import Wait
 from migrate.steps import gates
-from migrate.steps.canary import CLOCK
+from migrate.steps.look import CLOCK
 
 JUMP: Final = 60.0  # seconds by which the clock may differ from the time that passed
 PAUSE: Final = 1.0  # seconds between two looks at the control file while paused
@@ -65,28 +74,8 @@ class Gatekeeper(Protocol):
         """What the step's look has found, or what clients suffer where the step is there to watch for that."""
 
 
-class OpenGate:
-    """Lets everything pass: where there is no person, no window and no approval to ask."""
-
-    def before(self, planned: PlannedStep) -> None:
-        """It may."""
-
-    def still(self, planned: PlannedStep) -> bool:  # noqa: ARG002 - the protocol's signature
-        """It may."""
-        return True
-
-    def while_waiting(self, planned: PlannedStep, *, begun: bool) -> None:
-        """It may."""
-
-    def clients(self, planned: PlannedStep, found: Outcome) -> Outcome:  # noqa: ARG002 - the protocol's signature
-        """Nobody asks them."""
-        return found
-
-
 @dataclass(slots=True)
 class RunGate:
-    """The gatekeeper of a run."""
-
     plan: Plan
     playbook: Playbook | Unknown
     folder: pathlib.Path
@@ -110,15 +99,16 @@ class RunGate:
             self._postpone(planned, index)
             return
         self._check_clock()
-        self._check_wishes(planned, index, pause=True)
+        self._check_requests(planned, index, pause=True)
         self._check_approval(planned)
         self._check_window(planned, index)
         self._check_age(planned, index)
-        if self._restarts(planned) and self._check_health(planned):
+        restarts = any(action.symbol in (">", "!") and not action.znode for action in planned.actions)
+        if restarts and self._check_health(planned):
             self._check_again(planned, index)
 
     def still(self, planned: PlannedStep) -> bool:
-        """What changed while the step looked, a minute perhaps: a wish, the hour."""
+        """What changed while the step looked, a minute perhaps: a request, the hour."""
         index = self._index(planned)
         if may_park_before(self.plan.steps, index):
             return not self._check_again(planned, index)
@@ -126,12 +116,11 @@ class RunGate:
         return True
 
     def while_waiting(self, planned: PlannedStep, *, begun: bool) -> None:
-        """Wishes reach a run that waits, where it may leave."""
         index = self._index(planned)
         if begun:
             if may_leave_while_waiting(self.plan.steps, index):
                 watched = planned.kind in GOES_ON
-                self._check_wishes(planned, index, pause=watched, hold=not watched)
+                self._check_requests(planned, index, pause=watched, hold=not watched)
         elif may_park_before(self.plan.steps, index):
             self._check_again(planned, index)
         else:
@@ -151,9 +140,9 @@ class RunGate:
         return served if isinstance(served, Unknown) else found
 
     def _check_again(self, planned: PlannedStep, index: int) -> bool:
-        """What changes while time passes: clock, wishes, window; did a pause pass?"""
+        """What changes while time passes: clock, requests, window; did a pause pass?"""
         self._check_clock()
-        paused = self._check_wishes(planned, index, pause=True)
+        paused = self._check_requests(planned, index, pause=True)
         self._check_window(planned, index)
         return paused
 
@@ -176,28 +165,27 @@ class RunGate:
                 )
         self._since = (now, passed)
 
-    # -- wishes ------------------------------------------------------------------------------------------------------
-    def _check_wishes(self, planned: PlannedStep, index: int, *, pause: bool, hold: bool = True) -> bool:
-        """Ctrl-C and the control file; did a pause pass?"""
+    # -- requests ------------------------------------------------------------------------------------------------------
+    def _check_requests(self, planned: PlannedStep, index: int, *, pause: bool, hold: bool = True) -> bool:
         paused = ""
         while True:
             if self.request.by:
                 self._park(planned, f"{self.request.by} asked for it", RunInterrupted)
-            wish = control.read(self.folder)
-            if wish.wish is Wish.ABORT:
-                control.obeyed(self.folder, wish)
-                self._park(planned, f"abort was wished {wish.said}")
-            if hold and (wish.holds_before(planned.stage) or (wish.hold_after and wish == self._held)):
+            found = control.read(self.folder)
+            if found.request is Request.ABORT:
+                control.clear_abort(self.folder, found)
+                self._park(planned, f"abort was requested {found.said}")
+            if hold and (found.holds_before(planned.stage) or (found.hold_after and found == self._held)):
                 self._park(
                     planned,
-                    f"held after stage {wish.hold_after} {wish.said}",
+                    f"held after stage {found.hold_after} {found.said}",
                     next_step=f"kraft-migrate control resume {self.folder}, then run the same command again",
                 )
-            if wish.wish is not Wish.PAUSE or not pause:
+            if found.request is not Request.PAUSE or not pause:
                 break
             if not paused:
-                paused = wish.said
-                self._write("paused", step=planned.id, by=wish.said)
+                paused = found.said
+                self._write("paused", step=planned.id, by=found.said)
             self._check_window(planned, index)
             self.clock.sleep(PAUSE)
         if paused:
@@ -209,15 +197,15 @@ class RunGate:
         """Note what somebody asks for where the run may not park: it is obeyed at the next parking point."""
         asked = [f"{self.request.by} asked to park"] if self.request.by else []
         try:
-            wish = control.read(self.folder)
+            found = control.read(self.folder)
         except ControlUnreadable as error:
             asked.append(f"the control file cannot be read ({error.what})")
         else:
-            if wish.wish is not Wish.RUN:
-                asked.append(f"{wish.wish.value} was asked for {wish.said}")
-            if wish.holds_before(planned.stage):
-                asked.append(f"hold after stage {wish.hold_after} was asked for {wish.said}")
-                self._held = wish
+            if found.request is not Request.RUN:
+                asked.append(f"{found.request.value} was asked for {found.said}")
+            if found.holds_before(planned.stage):
+                asked.append(f"hold after stage {found.hold_after} was asked for {found.said}")
+                self._held = found
         if asked and self._postponed != (said := "; ".join(asked)):
             self._postponed = said
             after = index + len(block(self.plan.steps, index))
@@ -252,24 +240,16 @@ class RunGate:
 
     # -- windows -----------------------------------------------------------------------------------------------------
     def _check_window(self, planned: PlannedStep, index: int) -> None:
-        window = self._window(planned)
+        playbook = self.playbook
+        window = None if isinstance(playbook, Unknown) else window_for(self.plan, playbook, planned.stage)
         answer = room(window, block(self.plan.steps, index), self._durations(), self.clock.now())
         if isinstance(answer, NoRoom):
             error = RunParked if self._acted() else WindowClosed
-            self._park(planned, answer.why, error, next_step=self._come_back(window, answer.opens))
-
-    def _window(self, planned: PlannedStep) -> Window | None:
-        if isinstance(self.playbook, Unknown):
-            return None
-        if self.plan.kind.rolls_back:
-            return self.playbook.windows.get(self.playbook.rollback_window)
-        return self.playbook.window_of(planned.stage)
-
-    @staticmethod
-    def _come_back(window: Window | None, opens: float | None) -> str:
-        if opens is None or window is None:
-            return "correct the window or the estimates in the playbook, then plan again"
-        return f"run the same command again from {local(window, opens)} on"
+            if answer.opens is None or window is None:
+                come_back = "correct the window or the estimates in the playbook, then plan again"
+            else:
+                come_back = f"run the same command again from {local(window, answer.opens)} on"
+            self._park(planned, answer.why, error, next_step=come_back)
 
     def _check_age(self, planned: PlannedStep, index: int) -> None:
         """No roll begins that would have to stand half done for too long; one that does already is told, once."""
@@ -277,9 +257,9 @@ class RunGate:
             return
         limit = self.playbook.pace.hybrid_max_age
         steps = self.plan.steps
-        began = next(
-            (e.time for e in self.journal.events if e.name == "intend" and self._kind(e) == HYBRID_BEGINS), None
-        )
+        rolls = {step.id for step in steps if step.kind == HYBRID_BEGINS}
+        events = self.journal.events
+        began = next((e.time for e in events if e.name == "intend" and e.data["step"] in rolls), None)
         if began is None and planned.kind == HYBRID_BEGINS:
             rest = steps[index:]
             windows = windows_of(self.playbook, [step.stage for step in rest])
@@ -300,9 +280,6 @@ class RunGate:
                 key="hybrid-age",
                 value=f"half rolled or hybrid for {age:.1f} h, longer than {limit / 3600:g} h: go on, or roll back",
             )
-
-    def _kind(self, event: Event) -> str:
-        return next((step.kind for step in self.plan.steps if step.id == event.data["step"]), "")
 
     # -- health ------------------------------------------------------------------------------------------------------
     def _check_health(self, planned: PlannedStep) -> bool:
@@ -327,15 +304,14 @@ class RunGate:
             else:
                 good = 0
                 if wait.is_over(found):
-                    self._refuse(planned, found)
-                self._check_wishes(planned, self._index(planned), pause=False)
+                    reason = found.reason if isinstance(found, Refused | Unknown) else str(found)
+                    raise PlanStopped(
+                        f"the cluster's health does not allow the next restart: {reason}", where=f"step {planned.id}"
+                    )
+                self._check_requests(planned, self._index(planned), pause=False)
         if policy.samples > 1:
             self.clock.sleep(policy.interval)  # the step's own look comes as long after the last of these
         return bool(good)
-
-    def _refuse(self, planned: PlannedStep, found: Readiness) -> NoReturn:
-        reason = found.reason if isinstance(found, Refused | Unknown) else str(found)
-        raise PlanStopped(f"the cluster's health does not allow the next restart: {reason}", where=f"step {planned.id}")
 
     # -- helpers -----------------------------------------------------------------------------------------------------
     def _index(self, planned: PlannedStep) -> int:
@@ -346,7 +322,6 @@ class RunGate:
         return Durations(estimate, measured(self.journal.events, {step.id: step.kind for step in self.plan.steps}))
 
     def _acted(self) -> bool:
-        """Did this session change anything, by the steps that it began or ended?"""
         touched: set[str] = set()
         for event in reversed(self.journal.events):
             if event.name == "session":
@@ -354,9 +329,6 @@ class RunGate:
             if event.name in ("intend", "conclude"):
                 touched.add(str(event.data["step"]))
         return any(step.actions for step in self.plan.steps if step.id in touched)
-
-    def _restarts(self, planned: PlannedStep) -> bool:
-        return any(action.symbol in (">", "!") and not action.znode for action in planned.actions)
 
     def _park(
         self,

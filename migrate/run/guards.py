@@ -12,15 +12,17 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from migrate.checks import processes
-from migrate.errors import PlanIsStale
-from migrate.model.flag import FLAG, controller_flags
+from migrate.errors import PlanIsStale, PlanUnreadable, PredictionFailed
+from migrate.model.broker_modes import FLAG, controller_flags
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Awaited, NotYet, Readiness, Ready, Refused, Unknown
 from migrate.model.plan import Plan, PlannedStep
 from migrate.model.stage import Stage, ZkMigrationState
+from migrate.model.step import Step
 from migrate.model.views import ControllerZnode
 from migrate.model.world import Need, World
 from migrate.steps import facts
+from migrate.steps.registry import rebuild
 
 IN_DUAL_WRITE: Final = ("assign-directories", "roll-to-kraft", "restore-leaders", "finalize-controller")
 BEFORE_FINALIZE: Final = ("roll-to-migration-mode", "assign-directories", "roll-to-kraft")
@@ -208,7 +210,7 @@ def files_as_left(now: Situation, world: World) -> Readiness:
         where=now.planned.id,
         why="another hand writes them (configuration management?), and a process may start with what it wrote",
         next_step="stop that hand, put the file back as this plan left it (backup/ in the run's folder has each first "
-        "one, diff-file in the journal each change) and run the same command again, or plan anew",
+        "one, diff-file in the journal each change) and run the same command again, or make a new plan",
     )
 
 
@@ -256,3 +258,56 @@ def hold(now: Situation, world: World) -> Readiness:
         if not isinstance(found, Ready):
             return found
     return Ready()
+
+
+def own_step(planned: PlannedStep) -> Step:
+    """The step that a plan describes.
+
+    PlanUnreadable where the plan calls it by another name or puts it into another stage than its kind says: neither is
+    part of the fingerprint, and by the stage a reader and `--confirm` know the point of no return.
+    """
+    step = rebuild(planned.kind, planned.params)
+    if (step.id, step.stage) != (planned.id, planned.stage):
+        raise PlanUnreadable(
+            f"the plan calls a step {planned.id} of stage {planned.stage.label}, it is {step.id} of {step.stage.label}"
+        )
+    return step
+
+
+def check_files(planned: PlannedStep, would: Mapping[str, str]) -> None:
+    """Raise PlanIsStale where the step would now write, or start with, another file than the plan shows.
+
+    Asked before every act, of a half-done step too: its file may have been changed while nobody looked.
+    """
+    wanted = {key: want for key, want in planned.expects.items() if key.startswith("config:")}
+    now = {key: would.get(key, facts.UNKNOWN) for key in wanted}
+    wrong = [f"{key} would become {now[key]}, planned is {want}" for key, want in wanted.items() if now[key] != want]
+    if wrong:
+        raise PlanIsStale(
+            f"step {planned.id} would do other than planned: {'; '.join(wrong)}",
+            where=planned.id,
+            why="its file or the inventory is not what the plan was made from",
+            next_step="put the file back to what the plan shows; or make a new plan once the node runs",
+        )
+
+
+def check_binds(planned: PlannedStep, world: World) -> None:
+    seen = facts.observed(world, planned.binds)
+    changed = [
+        f"{facts.shown(world, key)} was {was}, is {seen[key]}"
+        for key, was in planned.binds.items()
+        if seen[key] != was or was == facts.UNKNOWN
+    ]
+    if changed:
+        raise PlanIsStale(
+            f"step {planned.id} was planned for another world: {'; '.join(changed)}",
+            where=planned.id,
+            why="its actions were decided by what changed",
+        )
+
+
+def check_expectations(planned: PlannedStep, world: World) -> None:
+    seen = facts.observed(world, planned.expects)
+    wrong = [f"{key} should be {want}, is {seen[key]}" for key, want in planned.expects.items() if seen[key] != want]
+    if wrong:
+        raise PredictionFailed(f"step {planned.id} did not do what it predicted: {'; '.join(wrong)}", where=planned.id)

@@ -3,6 +3,10 @@
 A line is `LENGTH CRC JSON`: eight hex digits each, then the JSON text.  File and folder are fsynced before `append`
 returns.  A torn last line is what a kill leaves: it is cut off when the journal is opened to go on; any other damage is
 refused.  What the events mean stands in `migrate.model.history`.
+
+Durations are those of our own acts and proofs, so they are bounds from above: the cluster was never without a
+controller for longer than from the first stop that the quorum noticed to the znode's deletion, and no broker away for
+longer than from its stop to its proof.
 """
 
 from __future__ import annotations
@@ -14,9 +18,9 @@ import io
 import json
 import os
 import pathlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import google_crc32c
 
@@ -34,12 +38,16 @@ HEAD: Final = 18  # two times eight hex digits, each with a blank behind it
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a journal file holds: its events, where the good part ends (bytes), the last line's hash."""
-
     events: tuple[Event, ...]
     good_bytes: int
     last_hash: str
     torn: bool
+
+
+class Writer(Protocol):
+    """Appends an event, and shows it to whoever listens."""
+
+    def __call__(self, name: str, **data: Any) -> None: ...
 
 
 def _line(number: int, time: float, name: str, data: Mapping[str, Any], previous: str) -> bytes:
@@ -93,7 +101,6 @@ def _is_whole(line: bytes) -> bool:
 
 
 def _event(line: bytes, number: int, previous: str) -> Event | Refused:
-    """The event of a line; Refused where the line is not what was written."""
     if not _is_whole(line):
         return Refused("its length or checksum does not fit")
     try:
@@ -130,7 +137,6 @@ class Journal:
 
     @classmethod
     def begin(cls, path: pathlib.Path, time: float, header: Mapping[str, Any]) -> Journal:
-        """A new journal whose first line is `run`."""
         journal = cls(path, Reading((), 0, START, torn=False))
         journal.append(time, "run", header)
         return journal
@@ -157,7 +163,6 @@ class Journal:
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """All events so far."""
         return tuple(self._events)
 
     def append(self, time: float, name: str, data: Mapping[str, Any]) -> Event:
@@ -191,7 +196,6 @@ class Journal:
             self._file.seek(self._good)
 
     def close(self) -> None:
-        """Close the file."""
         self._file.close()
 
 
@@ -211,7 +215,6 @@ def _sync_folder(folder: pathlib.Path) -> None:
 
 
 def concluded(events: tuple[Event, ...]) -> frozenset[str]:
-    """Ids of the steps that ended well."""
     return frozenset(
         event.data["step"] for event in events if event.name == "conclude" and event.data["outcome"] in ENDED_WELL
     )
@@ -225,3 +228,62 @@ def begun(events: tuple[Event, ...]) -> frozenset[str]:
 def notes(events: tuple[Event, ...]) -> dict[str, str]:
     """The facts that the run noted; the last value of a key holds."""
     return {event.data["key"]: event.data["value"] for event in events if event.name == "note"}
+
+
+CONTROLLER: Final = "/controller"
+GAP: Final = "gap:controller"
+AWAY: Final = "away:"
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """From the stop that takes the quorum's majority to the end of /controller's deletion, in the epoch's seconds."""
+
+    began: float
+    ended: float
+
+    @property
+    def seconds(self) -> float:
+        return self.ended - self.began
+
+
+def controller_gap(events: Iterable[Event], stop_step: str = "stop-controllers") -> Gap | None:
+    """The gap of a rollback; None where /controller was not deleted, or no controller stopped by this journal.
+
+    A majority is lost with the second stop of three: half of the stops, rounded up.
+    """
+    stops, deleted, pending = [], None, False
+    for event in events:
+        deletes = event.name in ("effect", "effected") and event.data["effect"] == "delete-znode"
+        deletes = deletes and event.data["node"] == CONTROLLER
+        if pending or (deletes and event.name == "effected"):
+            deleted, pending = event.time, False  # its end; killed before it was written: the next sign of life
+        if event.name == "effect" and event.data["effect"] == "stop" and event.data["step"].endswith(stop_step):
+            stops.append(event.time)
+        pending = deletes and event.name == "effect"
+    if not stops or deleted is None:
+        return None
+    return Gap(stops[len(stops) // 2], deleted)
+
+
+def away(events: Iterable[Event]) -> dict[int, float]:
+    """Node -> seconds from the first order to stop it, in each step, to that step's proof, added up."""
+    stopped: dict[str, tuple[int, float]] = {}
+    found: dict[int, float] = {}
+    for event in events:
+        if event.name == "effect" and event.data["effect"] == "stop" and not event.data["step"].endswith("controllers"):
+            stopped.setdefault(event.data["step"], (int(event.data["node"]), event.time))
+        elif event.name == "conclude" and event.data["step"] in stopped:
+            if event.data["outcome"] not in ENDED_WELL:
+                continue  # refused half way: the node is still down
+            node, began = stopped.pop(event.data["step"])
+            found[node] = found.get(node, 0.0) + event.time - began
+    return found
+
+
+def measures(events: Iterable[Event]) -> Mapping[str, str]:
+    """Both as the journal's notes: `gap:controller`, `away:1`; seconds as text."""
+    listed = tuple(events)
+    found = {f"{AWAY}{node}": f"{seconds:.1f}" for node, seconds in sorted(away(listed).items())}
+    gap = controller_gap(listed)
+    return found if gap is None else {GAP: f"{gap.seconds:.1f}", **found}

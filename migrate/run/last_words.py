@@ -5,8 +5,9 @@ A broker that dies at its start says why in its log; whoever reads the stop shou
 
 from __future__ import annotations
 
+import logging
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Final
 
@@ -14,7 +15,8 @@ from migrate.errors import MigrateError, NoProgress, PlanStopped
 from migrate.model.history import Event
 from migrate.model.ids import NodeId
 from migrate.model.ports import LOG_LINES, LOG_LINES_DEEP, Clock, ServiceControl
-from migrate.model.views import Stopped
+from migrate.model.views import Running, Stopped
+from migrate.run import journal as journals
 from migrate.run.journal import Journal
 
 DEAD: Final = re.compile(r"-to-controller-([a-z-]+)-channel-manager\]?: Error due to")
@@ -26,7 +28,6 @@ def dead(lines: Iterable[str]) -> tuple[str, ...]:
 
 
 def why(found: Mapping[int, Sequence[str]]) -> tuple[str, ...]:
-    """A line for each broker that has such a channel (pure)."""
     return tuple(
         f"broker {node}: its thread of channel {', '.join(channels)} has died (a fault of Kafka's, as control changed "
         "hands); what it leads takes no replica back into the ISR"
@@ -41,7 +42,7 @@ def next_step(found: Mapping[int, Sequence[str]]) -> str:
     if not nodes:
         return ""
     named = f"broker {nodes[0]}" if len(nodes) == 1 else f"brokers {nodes}, one by one,"
-    return f"restart {named} with the file that lies there, then give the same command again"
+    return f"restart {named} with the current file, then give the same command again"
 
 
 SHOWN: Final = 8
@@ -99,7 +100,9 @@ def last_words_told(
             _dead_channels_told(error, services, brokers)
         step, nodes = started(journal.events)
         if step and error.where == f"step {step}":
-            said = {int(node): _asked(services, node) for node in _ended(services, nodes) or nodes}
+            # of several that were started, those whose process lives no more have something to say
+            ended = [node for node in nodes if len(nodes) > 1 and isinstance(services.state(node), Stopped)]
+            said = {int(node): _asked(services, node) for node in ended or nodes}
             for node, lines in said.items():
                 journal.append(clock.now(), "note", {"key": f"last-words:{node}", "value": "\n".join(lines)})
             text = "\n".join(f"node {node} said: {line}" for node, lines in said.items() for line in lines)
@@ -116,15 +119,74 @@ def _dead_channels_told(error: NoProgress, services: ServiceControl, brokers: It
     error.next_step = next_step(found) or error.next_step
 
 
-def _ended(services: ServiceControl, nodes: Sequence[NodeId]) -> list[NodeId]:
-    """Those whose process lives no more: of several started, they have something to say."""
-    if len(nodes) < 2:
-        return []
-    return [node for node in nodes if isinstance(services.state(node), Stopped)]
-
-
 def _asked(services: ServiceControl, node: NodeId) -> tuple[str, ...]:
     try:
         return told(services.last_words(node, LOG_LINES)) or ("nothing in its log",)
     except (MigrateError, OSError) as error:
         return (f"its log cannot be read: {error}",)
+
+
+LOG: Final = logging.getLogger("migrate.run")
+STEP: Final = "controllers/start-controllers"
+KEY: Final = "started-once-more"
+RACE: Final = re.compile(
+    r"RuntimeException: Should not have ZK migrations enabled on a cluster running metadata\.version 3\.0-IV1\s*$"
+)
+
+
+def once_more(run: Callable[[], None], journal: Journal, services: ServiceControl, clock: Clock) -> None:
+    """Run; where the first start of the controllers ended by Kafka's race alone, note it, and run the same once more.
+
+    A controller that is elected first replays its own bootstrap records before they are committed.  If it loses the
+    leadership then, they are reverted, but not that it has replayed something (`LogReplayTracker` is never reset in
+    3.9).  Elected again before anybody has committed a metadata.version, it takes its log for an old cluster's and ends
+    itself: "Should not have ZK migrations enabled on a cluster running metadata.version 3.0-IV1" (seen on a busy host).
+
+    To start it once more is safe: what was wrong stood in its memory alone, on its disk is what the quorum has
+    committed or will truncate, and it is started by the same step behind the same gates (the flag in every file, no
+    other copy in /migration) as when the command is given again by hand.  A true metadata.version of that age ends it a
+    second time, and a second time nobody starts it.
+
+    Raises what `run` raises.  Each controller is started again once in the life of a journal.
+    """
+    try:
+        run()
+    except PlanStopped as error:
+        dead = died_of_it(error, journal.events, services)
+        if not dead:
+            raise
+    else:
+        return
+    for node in dead:
+        text = "its process ended by Kafka's race at the first election; it is started once more"
+        LOG.warning("controller %d: %s", int(node), text)
+        journal.append(clock.now(), "note", {"key": f"{KEY}:{int(node)}", "value": text})
+    run()
+
+
+def died_of_it(error: PlanStopped, events: Sequence[Event], services: ServiceControl) -> tuple[NodeId, ...]:
+    """The controllers that ended so, where this is all that stopped the step; () where anything else may be wrong."""
+    step, nodes = started(events)
+    if step != STEP or error.where != f"step {STEP}":
+        return ()
+    dead = []
+    for node in nodes:
+        match services.state(node):
+            case Running():
+                continue
+            case Stopped():
+                dead.append(node)
+            case _:  # nobody can tell whether it lives
+                return ()
+    noted = journals.notes(tuple(events))
+    if any(f"{KEY}:{int(node)}" in noted or not _by_the_race(services, node) for node in dead):
+        return ()
+    return tuple(dead)
+
+
+def _by_the_race(services: ServiceControl, node: NodeId) -> bool:
+    try:
+        latest = latest_life(services.last_words(node, LOG_LINES))
+    except (MigrateError, OSError):
+        return False  # without its own word it is started by nobody
+    return any(RACE.search(line) for line in latest)

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from migrate.errors import LeadersNotRestored, Retryable
-from migrate.kafka.codes import Code, name
 from migrate.model import preferred
 from migrate.model.outcome import Readiness, Ready, Unknown
 from migrate.model.ports import Clock, Observer
@@ -22,6 +21,7 @@ from migrate.model.preferred import Away, Leaders, by_topic
 from migrate.model.views import ControllerZnode
 from migrate.model.words import plural
 from migrate.model.world import Need, World
+from migrate.protocol.messages import Code, error_name
 from migrate.steps import gates
 
 LOG: Final = logging.getLogger("migrate.run")
@@ -46,8 +46,7 @@ Answers = Mapping[tuple[str, int], int]
 class Elector(Protocol):
     """ElectLeaders PREFERRED: topic -> partitions; an error code a partition."""
 
-    def by_quorum(self, partitions: Mapping[str, Sequence[int]]) -> Answers:
-        """Asked of the active controller."""
+    def by_quorum(self, partitions: Mapping[str, Sequence[int]]) -> Answers: ...
 
     def by_broker(self, broker: int, partitions: Mapping[str, Sequence[int]]) -> Answers:
         """Asked of that broker, which is ZooKeeper's controller."""
@@ -103,7 +102,6 @@ class LeaderRestorer:
                 self.clock.sleep(POLL_SECONDS)
 
     def _look(self, *, zookeeper: bool) -> tuple[World, Leaders | Unknown, Readiness]:
-        """The world, who leads what, and whether leaders may move now."""
         world = self.observer.observe(IN_ZOOKEEPER if zookeeper else IN_QUORUM, {})
         leaders = _leaders(world, zookeeper=zookeeper)
         quorum = Ready() if zookeeper else gates.quorum_healthy(world)
@@ -125,7 +123,7 @@ class LeaderRestorer:
         wrong = {key: code for key, code in answers.items() if code not in DECIDED_BY_THE_NEXT_LOOK}
         if wrong:
             (topic, partition), code = next(iter(wrong.items()))
-            raise LeadersNotRestored(f"no leader was elected for {topic}-{partition}: {name(code)}")
+            raise LeadersNotRestored(f"no leader was elected for {topic}-{partition}: {error_name(code)}")
         return all(code in (Code.NONE, Code.ELECTION_NOT_NEEDED) for code in answers.values())
 
     def _settle(self, batch: Iterable[Away], *, seconds: float, zookeeper: bool) -> None:
@@ -159,7 +157,6 @@ def _controller(world: World) -> int:
 
 
 def _what(leaders: Leaders | Unknown, holds: Readiness) -> str:
-    """What is waited for, in words."""
     if not isinstance(holds, Ready):
         return str(getattr(holds, "what", getattr(holds, "reason", holds)))
     if isinstance(leaders, Unknown):

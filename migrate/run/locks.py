@@ -12,6 +12,8 @@ import pathlib
 import secrets
 import socket
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import StrEnum
 from functools import partial
 from typing import Final, Protocol, Self
 
@@ -27,25 +29,20 @@ HOST_SUFFIX: Final = LOCK_SUFFIX
 class ZookeeperLock(Protocol):
     """What `migrate.zookeeper.lock` gives, and `HostLocks` where there is no ZooKeeper."""
 
-    def still_ours(self) -> None:
-        """Raise LockLost where it is not."""
+    def still_ours(self) -> None: ...
 
-    def release(self) -> None:
-        """Delete the znode."""
+    def release(self) -> None: ...
 
 
 class HeldFile(Protocol):
     """A lock file of a host: `LockFile` of this one, or one that an executor holds elsewhere."""
 
     @property
-    def where(self) -> str:
-        """Which one, for messages."""
+    def where(self) -> str: ...
 
-    def still_there(self) -> bool:
-        """Is it held, and is the file the one that another run would lock?"""
+    def still_there(self) -> bool: ...
 
-    def release(self) -> None:
-        """Give it back."""
+    def release(self) -> None: ...
 
 
 class LockFile:
@@ -66,11 +63,9 @@ class LockFile:
 
     @property
     def where(self) -> str:
-        """Its path."""
         return str(self.path)
 
     def release(self) -> None:
-        """Give it back."""
         os.close(self._handle)
 
     def still_there(self) -> bool:
@@ -102,7 +97,6 @@ class HostLocks:
 
     @classmethod
     def taken(cls, files: Iterable[Callable[[], HeldFile]]) -> Self:
-        """All of them, or none."""
         found: list[HeldFile] = []
         try:
             for take in files:
@@ -157,7 +151,6 @@ class RunLock:
         self._zookeeper = zookeeper
 
     def joined(self, zookeeper: ZookeeperLock) -> RunLock:
-        """The same file's lock with a znode beside it."""
         return RunLock(self._file, zookeeper)
 
     def still_ours(self) -> None:
@@ -166,7 +159,6 @@ class RunLock:
             self._zookeeper.still_ours()
 
     def release_zookeeper(self) -> None:
-        """Delete the znode."""
         if self._zookeeper is not None:
             self._zookeeper.release()
             self._zookeeper = None
@@ -177,3 +169,60 @@ class RunLock:
             self.release_zookeeper()
         finally:
             self._file.release()
+
+
+class Alive(StrEnum):
+    LIVES = "lives"
+    DEAD = "is dead"
+    UNSEEN = "cannot be seen from here"
+
+
+def process_alive(host: str, pid: int) -> Alive:
+    """The process of that number on that host; one that got a dead one's number counts as living."""
+    if host != socket.gethostname():
+        return Alive.UNSEEN
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return Alive.DEAD
+    except PermissionError:
+        return Alive.LIVES
+    return Alive.LIVES
+
+
+@dataclass(frozen=True, slots=True)
+class FileOwner:
+    text: str
+    held: bool
+
+
+def file_owner(path: pathlib.Path) -> FileOwner | None:
+    try:
+        handle = os.open(path, os.O_RDWR)
+    except FileNotFoundError:
+        return None
+    try:
+        text = os.pread(handle, 4096, 0).decode(errors="replace").strip()
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return FileOwner(text, held=True)
+        return FileOwner(text, held=False)
+    finally:
+        os.close(handle)
+
+
+def empty_file(path: pathlib.Path) -> bool:
+    """Take a dead owner's name out of the lock file; False where somebody holds it.
+
+    The file itself stays: two runs that lock two files of one name would both be alone.
+    """
+    handle = os.open(path, os.O_RDWR)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.ftruncate(handle, 0)
+    except OSError:
+        return False
+    finally:
+        os.close(handle)
+    return True

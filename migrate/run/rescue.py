@@ -3,27 +3,29 @@
 What is sent was found in two looks in a row, and is found again before each retry; it is journalled before and after.
 Success of a request proves nothing, and neither does a full ISR: a follower with a wrong directory is back in it within
 0.3 s.  The proof is the metadata: the directory as sent, the broker neither leader nor in the ISR, and a leader that
-every broker names.
+every broker names.  Which id a directory had is known from the ledgers in the journals of the cluster's runs: their
+cells are of replicas that were looked at on the disk itself, and the newest that names a path is right.
 """
 
 from __future__ import annotations
 
 import logging
+import pathlib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
 
-from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential
-
-from migrate.errors import AssignmentRefused, DriveStopped, RescueUnproven, Retryable
-from migrate.kafka.codes import Code, name
+from migrate.errors import AssignmentRefused, DriveStopped, RescueUnproven
 from migrate.model.ids import NodeId
+from migrate.model.inventory import Inventory
 from migrate.model.outcome import Unknown
 from migrate.model.ports import Clock, DirectoryAssigner, Observer
 from migrate.model.rescue import Found, Leaderless, Proofs, RescueKind, Stranded, find, leaderless
 from migrate.model.words import plural
 from migrate.model.world import Need, World
-from migrate.run.drive import ATTEMPTS, EXPLAINED, chunks
+from migrate.protocol.messages import Code, error_name
+from migrate.run.drive import EXPLAINED, chunks, retrying
+from migrate.run.past_runs import readable
 
 LOG: Final = logging.getLogger("migrate.run")
 LOOK: Final = frozenset({Need.KRAFT, Need.DISKS, Need.LIVE, Need.CONFIGS})
@@ -34,17 +36,12 @@ ELECTED: Final = (Code.NONE, Code.ELECTION_NOT_NEEDED)
 
 
 class Controller(DirectoryAssigner, Protocol):
-    """The two requests that are sent."""
-
     def elect_leaders(self, partitions: Mapping[str, list[int]]) -> Mapping[tuple[str, int], int]:
         """ElectLeaders PREFERRED: topic -> partitions; an error code a partition."""
 
 
 class Append(Protocol):
-    """Writes an event into the journal, on disk when it returns."""
-
-    def __call__(self, name: str, data: Mapping[str, Any]) -> None:
-        """Write it."""
+    def __call__(self, name: str, data: Mapping[str, Any]) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +79,7 @@ class Rescuer:
         rows = tuple(row for row in shown.stranded if row in now.stranded and not isinstance(row.send, Unknown))
         requests = 0
         for broker in sorted({row.broker for row in rows}):
-            wanted = replace_rows(shown, rows).to_send(broker)
+            wanted = replace(shown, stranded=rows).to_send(broker)
             for pending in chunks(wanted):
                 self._send(NodeId(broker), pending)
                 requests += 1
@@ -97,21 +94,18 @@ class Rescuer:
         return done
 
     def look(self) -> Found:
-        """What there is now; DriveStopped where that cannot be seen."""
         found = find(self.observer.observe(LOOK, {}), self.proofs)
         if isinstance(found, Unknown):
-            raise DriveStopped(f"what is stranded cannot be told: {found.reason}")
+            raise DriveStopped(f"what is stranded cannot be determined: {found.reason}")
         return found
 
     # -- sending -------------------------------------------------------------------------------------------------
     def _send(self, broker: NodeId, pending: Mapping[str, tuple[tuple[str, int], ...]]) -> None:
-        """One request, with retries on typed errors; before each all is looked at again."""
-
         def attempt() -> None:
             world = self.observer.observe(LOOK, {})
             found = find(world, self.proofs)
             if isinstance(found, Unknown):
-                raise DriveStopped(f"what is stranded cannot be told: {found.reason}")
+                raise DriveStopped(f"what is stranded cannot be determined: {found.reason}")
             proven = found.to_send(broker)
             sendable = {directory: frozenset(proven.get(directory, ())) for directory in pending}
             request = {
@@ -136,7 +130,7 @@ class Rescuer:
             self.append("effected", {**about, "broker": int(broker), "answers": len(answers)})
             _refuse(broker, answers)
 
-        self._retrying(f"assignment of broker {int(broker)}", attempt)
+        retrying(f"assignment of broker {int(broker)}", self.clock, attempt)
 
     def _elect(self) -> int:
         """ElectLeaders PREFERRED where a leader is missing that could be there; how many were asked for."""
@@ -157,25 +151,18 @@ class Rescuer:
             wrong = {key: code for key, code in answers.items() if code not in ELECTED}
             if wrong:
                 (topic, partition), code = next(iter(wrong.items()))
-                raise AssignmentRefused(f"no leader was elected for {topic}-{partition}: {name(code)}")
+                raise AssignmentRefused(f"no leader was elected for {topic}-{partition}: {error_name(code)}")
 
-        self._retrying("the election", attempt)
-        self._await("the elected leaders", lambda later: _without_leader(later, wanted))
+        retrying("the election", self.clock, attempt)
+
+        def without(later: World) -> str:
+            if isinstance(later.kraft, Unknown):
+                return "the metadata cannot be read"
+            left = set(leaderless(later.kraft)) & set(wanted)
+            return f"{plural(len(left), 'partition')} without leader" if left else ""
+
+        self._await("the elected leaders", without)
         return len(wanted)
-
-    def _retrying(self, what: str, attempt: Callable[[], None]) -> None:
-        def tell(state: RetryCallState) -> None:
-            LOG.info("%s is sent again: %s", what, state.outcome.exception() if state.outcome is not None else "")
-
-        retrying = Retrying(
-            retry=retry_if_exception_type(Retryable),
-            stop=stop_after_attempt(ATTEMPTS),
-            wait=wait_exponential(multiplier=0.1, max=5),
-            sleep=self.clock.sleep,
-            before_sleep=tell,
-            reraise=True,
-        )
-        retrying(attempt)
 
     # -- proving -------------------------------------------------------------------------------------------------
     def _held(self, world: World, rows: Iterable[Stranded]) -> str:
@@ -222,24 +209,11 @@ class Rescuer:
             self.clock.sleep(POLL_SECONDS)
 
 
-def replace_rows(found: Found, rows: tuple[Stranded, ...]) -> Found:
-    """The same look with those rows alone (pure)."""
-    return Found(found.offset, found.dead, rows, found.leaderless, found.unseen)
-
-
 def by_topic(wanted: Iterable[Leaderless]) -> dict[str, list[int]]:
-    """As ElectLeaders names them (pure)."""
     found: dict[str, list[int]] = {}
     for entry in wanted:
         found.setdefault(entry.topic, []).append(entry.partition)
     return found
-
-
-def _without_leader(world: World, wanted: Iterable[Leaderless]) -> str:
-    if isinstance(world.kraft, Unknown):
-        return "the metadata cannot be read"
-    left = set(leaderless(world.kraft)) & set(wanted)
-    return f"{plural(len(left), 'partition')} without leader" if left else ""
 
 
 def _refuse(broker: NodeId, answers: Mapping[tuple[str, int], int]) -> None:
@@ -248,6 +222,20 @@ def _refuse(broker: NodeId, answers: Mapping[tuple[str, int], int]) -> None:
         (topic, partition), code = next(iter(wrong.items()))
         raise AssignmentRefused(
             f"the controller refused {len(wrong)} of {len(answers)} assignments of broker {int(broker)}: topic "
-            f"{topic} partition {partition} with {name(code)}",
+            f"{topic} partition {partition} with {error_name(code)}",
             why=EXPLAINED.get(code, "the controller's log says more"),
         )
+
+
+def proofs_of(inventory: Inventory) -> Proofs:
+    """(broker, path) -> (directory id, which line of which journal says so)."""
+    found: dict[tuple[int, str], tuple[float, str, str]] = {}
+    for folder, events in readable(pathlib.Path(inventory.runs)):
+        for event in events:
+            for cell in event.data.get("cells", ()) if event.name == "ledger" else ():
+                key = int(cell["broker"]), str(cell["path"])
+                if not key[1] or not cell["directory"] or (key in found and found[key][0] > event.time):
+                    continue
+                source = f"the ledger in line {event.number + 1} of the journal of run {folder.name}"
+                found[key] = event.time, str(cell["directory"]), source
+    return {key: (identity, source) for key, (_, identity, source) in found.items()}

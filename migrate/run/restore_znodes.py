@@ -21,22 +21,19 @@ from migrate.model.views import ConfigFile, LiveView, NodeAnswer, NoFile, Runnin
 from migrate.run.journal import Journal
 from migrate.zookeeper.backup import BackupTree, ZnodeDifference, compare, fingerprint, write_backup
 from migrate.zookeeper.client import ZookeeperClient
+from migrate.zookeeper.layout import Znode
 from migrate.zookeeper.lock import Fence
 from migrate.zookeeper.write import ZookeeperWriter
-from migrate.zookeeper.znode import Znode
 
 
 class Looks(Protocol):
     """What is asked before anything is written."""
 
-    def service_states(self) -> Mapping[NodeId, ServiceState]:
-        """Every node's process."""
+    def service_states(self) -> Mapping[NodeId, ServiceState]: ...
 
-    def configs(self) -> Mapping[NodeId, ConfigFile | NoFile | Unknown]:
-        """Every node's configuration file."""
+    def configs(self) -> Mapping[NodeId, ConfigFile | NoFile | Unknown]: ...
 
-    def live(self) -> LiveView | Unknown:
-        """Who answers where."""
+    def live(self) -> LiveView | Unknown: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +91,10 @@ def put_back(
         PlanIsStale: the difference is not the confirmed one any more; nothing was written.
         ZnodeChanged: a znode changed at the last moment; the journal says what was written before it.
     """
-    fence = _fence(client, lock, lock_path)
+    fence = client.data([f"{lock_path}-fence"])[0]
+    lock.still_ours()  # the fence's version was read while the lock is ours: whoever takes the lock later raises it
+    if not isinstance(fence, Znode):
+        raise ZnodesNotRestored("the fence beside the lock cannot be read", where=f"{lock_path}-fence")
     differences = compare(what.tree, client, what.below)
     now = fingerprint(differences)
     if now != what.confirm:
@@ -106,8 +106,16 @@ def put_back(
         )
     folder = pathlib.Path(inventory.runs) / f"restore-{now[:8]}"
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    journal = Journal.opened(folder / "journal.jsonl", clock.now(), _header(what, inventory))
-    writer = ZookeeperWriter(client, fence)
+    header = {
+        "plan": what.confirm,
+        "tool": __version__,
+        "cluster": inventory.name,
+        "cluster_id": "",
+        "change": f"backup restore {what.below} of {what.file_sha256}",
+        "host": socket.gethostname(),
+    }
+    journal = Journal.opened(folder / "journal.jsonl", clock.now(), header)
+    writer = ZookeeperWriter(client, Fence(f"{lock_path}-fence", fence.version))
     try:
         facts = write_backup(client, str(folder / "before.jsonl.gz"))
         said = ", ".join(f"{key} {value}" for key, value in sorted(facts.items()) if key != "path")
@@ -120,26 +128,6 @@ def put_back(
     finally:
         journal.close()
     return Restored(tuple(entry.path for entry in todo), folder)
-
-
-def _fence(client: ZookeeperClient, lock: Lock, lock_path: str) -> Fence:
-    """The fence's version, read while the lock is ours: whoever takes the lock later raises it."""
-    found = client.data([f"{lock_path}-fence"])[0]
-    lock.still_ours()
-    if not isinstance(found, Znode):
-        raise ZnodesNotRestored("the fence beside the lock cannot be read", where=f"{lock_path}-fence")
-    return Fence(f"{lock_path}-fence", found.version)
-
-
-def _header(what: Restore, inventory: Inventory) -> dict[str, str]:
-    return {
-        "plan": what.confirm,
-        "tool": __version__,
-        "cluster": inventory.name,
-        "cluster_id": "",
-        "change": f"backup restore {what.below} of {what.file_sha256}",
-        "host": socket.gethostname(),
-    }
 
 
 def _journalled(entry: ZnodeDifference, writer: ZookeeperWriter, append: Callable[[str, dict[str, str]], Any]) -> None:

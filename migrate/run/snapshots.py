@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from migrate.model.causes import cause_of
 from migrate.model.copied import CopyCheck, NoLook, by_rule
@@ -12,6 +12,7 @@ from migrate.model.ledger import Ledger
 from migrate.model.outcome import Unknown
 from migrate.model.plan import PlannedStep
 from migrate.model.world import NOT_ASKED, Need, World
+from migrate.run.journal import Writer
 
 COPY_CHECK: Final = "copy-check"  # the event
 SAMPLES: Final = 20  # differences that a journal keeps of one comparison
@@ -29,20 +30,11 @@ NEEDS: Final[Mapping[str, Need]] = {
 }
 
 
-class Writer(Protocol):
-    """Appends an event."""
-
-    def __call__(self, name: str, **data: Any) -> None:
-        """Write it."""
-
-
 def needed_for(planned: PlannedStep) -> frozenset[Need]:
-    """What must be observed to hold a step's predictions against the world."""
     return frozenset(NEEDS[key.partition(":")[0]] for key in planned.expects)
 
 
 def write(append: Writer, planned: PlannedStep, world: World) -> None:
-    """Journal the ledger, the comparison, the check of the copy and the units, where the world has them."""
     if not isinstance(world.ledger, Unknown):
         cells = list(_cells(world.ledger, world))
         append("ledger", step=planned.id, offset=world.ledger.offset, engine=world.ledger.engine, cells=cells)
@@ -124,7 +116,7 @@ def _copy_check(found: CopyCheck | NoLook) -> dict[str, Any]:
         "at_end": found.at_end,
         "counts": {kind: list(both) for kind, both in found.counts.items()},
         "lost": len(found.lost),
-        "samples": [_lacking(entry) for entry in found.lost[:SAMPLES]],
+        "samples": [f"{entry.kind} {entry.key} {entry.field}".rstrip() for entry in found.lost[:SAMPLES]],
         "known": {
             rule: [[row.kind, row.key, row.field] for row in rows[:SAMPLES]]
             for rule, rows in by_rule(found.known).items()
@@ -134,10 +126,6 @@ def _copy_check(found: CopyCheck | NoLook) -> dict[str, Any]:
         "miscounted": list(found.miscounted),
         "blind_spots": list(found.blind),
     }
-
-
-def _lacking(entry: Difference) -> str:
-    return f"{entry.kind} {entry.key} {entry.field}".rstrip()
 
 
 def _sample(entry: Difference) -> dict[str, str]:

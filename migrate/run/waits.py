@@ -6,11 +6,12 @@ Then one full look decides.  A narrow look proves nothing and refuses nothing.
 
 from __future__ import annotations
 
-from typing import Final, Protocol
+from typing import Final
 
 from migrate.errors import NoProgress
 from migrate.model.outcome import Awaited, NotYet, Outcome, Readiness, Unknown
 from migrate.model.ports import Clock
+from migrate.run.journal import Writer
 
 CHEAP: Final = (0.5, 1.0)  # seconds between two looks that read no disk and no tree: at first, and at most
 DEAR: Final = (2.0, 10.0)  # the same for a full look: its answer was "not yet" although a narrow look found nothing
@@ -23,13 +24,6 @@ LONGEST_PAUSE: Final = 15.0
 UNSEEN_SECONDS: Final = 30.0  # how long something may be unseen before it is refused by name
 
 
-class Journaled(Protocol):
-    """Appends an event, and shows it."""
-
-    def __call__(self, name: str, **data: str) -> None:
-        """Write it."""
-
-
 class Wait:
     """One wait of one step.
 
@@ -40,7 +34,7 @@ class Wait:
     `dear` says that a full look reads disks, trees or tables: such looks are further apart.
     """
 
-    def __init__(self, step: str, clock: Clock, patience: float, write: Journaled, *, dear: bool = False) -> None:
+    def __init__(self, step: str, clock: Clock, patience: float, write: Writer, *, dear: bool = False) -> None:
         self._dear = dear
         self._step, self._clock, self._patience, self._write = step, clock, patience, write
         self._last: dict[bool, tuple[str, str]] = {}  # by: was it a narrow look?
@@ -100,7 +94,14 @@ class Wait:
         if moved:
             self._since, self._apart = now, MEANWHILE[0]
         elif now - self._since > self._patience and not narrow:
-            raise self._gave_up(reason, now - self._since)
+            seconds = now - self._since
+            self._write("stop", reason=f"no progress for {seconds:.0f} s: {reason.what}", code=NoProgress.id)
+            raise NoProgress(
+                f"no progress for {seconds:.0f} s while waiting for {reason.what}",
+                where=f"step {self._step}",
+                why=f"{reason.owner} did not move",
+                next_step=reason.next_step,
+            )
         self._pause(reason.pace, now, narrow=narrow)
 
     def _pause(self, pace: float, now: float, *, narrow: bool) -> None:
@@ -144,13 +145,4 @@ class Wait:
             owner=reason.owner,
             next=reason.next_step,
             progress=reason.progress,
-        )
-
-    def _gave_up(self, reason: NotYet, seconds: float) -> NoProgress:
-        self._write("stop", reason=f"no progress for {seconds:.0f} s: {reason.what}", code=NoProgress.id)
-        return NoProgress(
-            f"no progress for {seconds:.0f} s while waiting for {reason.what}",
-            where=f"step {self._step}",
-            why=f"{reason.owner} did not move",
-            next_step=reason.next_step,
         )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
 from migrate.model.broker_modes import Mode
 from migrate.model.ids import NodeId
@@ -15,8 +14,9 @@ from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.step import Action, HalfDone, NotBegun, Predicted, Progress
 from migrate.model.words import plural
 from migrate.model.world import Need, World
-from migrate.steps import churn, gates, moves
+from migrate.steps import churn, gates, named_gates
 from migrate.steps.base import BaseStep
+from migrate.steps.named_gates import Gate
 
 MISSING = (ReplicaState.MIGRATING, ReplicaState.UNASSIGNED)  # the second: of topics made in hybrid
 SENDABLE = (*MISSING, ReplicaState.VERIFIED)
@@ -28,43 +28,35 @@ class AssignDirectories(BaseStep):
 
     broker: int
 
-    kind: ClassVar[str] = "assign-directories"
-    stage_is: ClassVar[Stage] = Stage.KRAFT_MODE
-    needs: ClassVar[frozenset[Need]] = frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.DISKS, Need.LIVE, Need.LEDGER})
-    proof_needs: ClassVar[frozenset[Need]] = frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.DISKS, Need.LEDGER})
-    undo: ClassVar[str] = "not needed: the ids are the true ones, and ZooKeeper mode ignores them"
-    proof: ClassVar[str] = "the metadata, read again, names the directory on disk for every replica of the broker"
+    kind = "assign-directories"
+    name = "assign-{broker}"
+    titled = "send the true directories of broker {broker}'s replicas (policy drive)"
+    stage_is = Stage.KRAFT_MODE
+    needs = frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.DISKS, Need.LIVE, Need.LEDGER})
+    proof_needs = frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.DISKS, Need.LEDGER})
+    undo = "not needed: the ids are the true ones, and ZooKeeper mode ignores them"
+    proof = "the metadata, read again, names the directory on disk for every replica of the broker"
 
-    @property
-    def id(self) -> str:
-        """`kraft-mode/assign-2`."""
-        return f"{self.stage.label}/assign-{self.broker}"
-
-    @property
-    def title(self) -> str:
-        """One line."""
-        return f"send the true directories of broker {self.broker}'s replicas (policy drive)"
-
-    def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:  # noqa: ARG002 - the protocol's signature
-        """One line."""
+    def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:
         return (
             Action(
                 "~", f"broker {self.broker}", "AssignReplicasToDirs to the active controller, at most 2250 a request"
             ),
         )
 
-    def expects(self, world: World, before: Predicted) -> Mapping[str, str]:  # noqa: ARG002 - the protocol's signature
-        """It is still in migration mode."""
+    def expects(self, world: World, before: Predicted) -> Mapping[str, str]:
         return {f"registered:{self.broker}": Mode.MIGRATION}
 
-    def check(self, world: World) -> Readiness:
-        """In dual write, ISRs full, and every row of the broker proven by registration and disk."""
-        return gates.first(
-            moves.ended(world),
-            gates.state_is(world, ZkMigrationState.MIGRATION),
-            gates.quorum_healthy(world),
-            gates.replicas_full(world),
-            self._rows(world, SENDABLE),
+    def own_gates(self) -> tuple[Gate, ...]:
+        return (
+            named_gates.moves_ended(),
+            named_gates.state_is(ZkMigrationState.MIGRATION),
+            named_gates.quorum_healthy(),
+            named_gates.replicas_full(),
+            Gate(
+                f"every replica of broker {self.broker} is {' or '.join(state.value for state in SENDABLE)}",
+                lambda world: self._rows(world, SENDABLE),
+            ),
         )
 
     def _rows(self, world: World, states: tuple[ReplicaState, ...]) -> Readiness:
@@ -95,8 +87,7 @@ class AssignDirectories(BaseStep):
             return AlreadyDone("every replica of it is VERIFIED")
         return HalfDone(f"{done} of {len(rows)} are VERIFIED") if done else NotBegun()
 
-    def do(self, world: World, effects: Effects) -> None:  # noqa: ARG002 - the protocol's signature
-        """Send what is missing."""
+    def do(self, world: World, effects: Effects) -> None:
         effects.assign_directories(NodeId(self.broker))
 
     def verify(self, world: World) -> Outcome:

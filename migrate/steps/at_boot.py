@@ -1,7 +1,8 @@
 """Units that the host's boot starts: enabled by a run once controllers lead.
 
 Brokers are enabled at the cleanup alone: until then a broker whose host comes back without a disk must not start by
-itself.
+itself.  A rollback disables what a run enabled before the controllers stop: a controller that its host's boot starts
+while /controller is deleted would claim it again.
 """
 
 from __future__ import annotations
@@ -9,23 +10,21 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
-from migrate.hosts.manual.commands import unit_enable
+from migrate.hosts.manual.commands import unit_disable, unit_enable
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Playbook
-from migrate.model.outcome import Outcome, Readiness, Ready, Refused, Unknown
+from migrate.model.launch import ENABLED_BY_RUNS, Unit
+from migrate.model.outcome import AlreadyDone, Outcome, Readiness, Ready, Refused, Unknown
 from migrate.model.ports import Effects
 from migrate.model.stage import Stage
-from migrate.model.step import Action, Predicted
-from migrate.model.units import Unit
+from migrate.model.step import Action, NotBegun, Predicted, Progress
 from migrate.model.world import Need, World
 from migrate.steps import gates
 from migrate.steps.base import BaseStep
 
 
 def enabling(world: World, playbook: Playbook, stage: Stage) -> Iterator[EnableAtBoot]:
-    """The step of that stage, where nodes are units that a run may enable and not all of them start at boot."""
     if world.inventory.executor not in ("local", "ssh") or not playbook.enable_units:
         return
     step = EnableAtBoot(stage.label)
@@ -41,29 +40,25 @@ class EnableAtBoot(BaseStep):
 
     of: str
 
-    kind: ClassVar[str] = "enable-at-boot"
-    needs: ClassVar[frozenset[Need]] = frozenset({Need.UNITS})
-    proof_needs: ClassVar[frozenset[Need]] = frozenset({Need.UNITS})
-    undo: ClassVar[str] = "`systemctl disable`; a rollback does it for the controllers that a run enabled"
-    proof: ClassVar[str] = "`systemctl is-enabled` and default.target say which units a boot starts"
+    kind = "enable-at-boot"
+    needs = frozenset({Need.UNITS})
+    proof_needs = frozenset({Need.UNITS})
+    undo = "`systemctl disable`; a rollback does it for the controllers that a run enabled"
+    proof = "`systemctl is-enabled` and default.target say which units a boot starts"
 
     @property
     def stage(self) -> Stage:
-        """Its own field's."""
         return Stage.from_label(self.of)
 
     @property
     def title(self) -> str:
-        """One line."""
         return f"let the boot of a host start its {'controllers' if self.stage is Stage.CONTROLLERS else 'nodes'}"
 
     def nodes(self, world: World) -> tuple[NodeId, ...]:
-        """Those of its stage."""
         found = world.inventory.controllers if self.stage is Stage.CONTROLLERS else world.inventory.nodes
         return tuple(node.id for node in found)
 
-    def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:  # noqa: ARG002 - the protocol's signature
-        """The commands; what is not ours to change is said, too."""
+    def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:
         found = []
         for node in self.nodes(world):
             unit = Unknown("it was not seen") if isinstance(world.units, Unknown) else world.units.get(node)
@@ -76,11 +71,9 @@ class EnableAtBoot(BaseStep):
         return tuple(found)
 
     def check(self, world: World) -> Readiness:
-        """Every unit is seen."""
         return all_seen(world, self.nodes(world))
 
     def do(self, world: World, effects: Effects) -> None:
-        """Those that are disabled."""
         for node, unit in units_of(world, self.nodes(world)):
             if unit.may_be_enabled:
                 effects.enable_unit(node, unit.name)
@@ -95,7 +88,6 @@ class EnableAtBoot(BaseStep):
 
 
 def units_of(world: World, nodes: tuple[NodeId, ...]) -> Iterator[tuple[NodeId, Unit]]:
-    """Those of the nodes whose unit is seen."""
     known = {} if isinstance(world.units, Unknown) else world.units
     for node in nodes:
         unit = known.get(node)
@@ -104,7 +96,6 @@ def units_of(world: World, nodes: tuple[NodeId, ...]) -> Iterator[tuple[NodeId, 
 
 
 def all_seen(world: World, nodes: tuple[NodeId, ...]) -> Readiness:
-    """Unknown where one of them is not."""
     if isinstance(world.units, Unknown):
         return world.units
     for node in nodes:
@@ -115,12 +106,63 @@ def all_seen(world: World, nodes: tuple[NodeId, ...]) -> Readiness:
 
 
 def where(node: NodeId, unit: Unit) -> str:
-    """Node and host."""
     return f"node {int(node)} on {unit.host}"
 
 
 def told(node: NodeId, unit: Unit) -> str:
-    """What was seen of a unit, in one line."""
     starts = unit.starts_at_boot
     word = "not known" if isinstance(starts, Unknown) else "yes" if starts else "no"
     return f"{where(node, unit)}: {unit.name} is {unit.word}; a boot starts it: {word}"
+
+
+@dataclass(frozen=True, slots=True)
+class DisableAtBoot(BaseStep):
+    nodes: str  # ids, as a fact told them when the plan was made
+
+    kind = "disable-at-boot"
+    stage_is = Stage.HYBRID
+    titled = "let no boot start the controllers that a run enabled"
+    needs = frozenset({Need.UNITS})
+    proof_needs = frozenset({Need.UNITS})
+    undo = "`systemctl enable`"
+    proof = "`systemctl is-enabled` says of none of them that it is enabled"
+
+    def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:
+        return tuple(
+            Action("~", where(node, unit), shlex.join(unit_disable(unit.name)))
+            for node, unit in units_of(world, _ids(self.nodes))
+        )
+
+    def check(self, world: World) -> Readiness:
+        return all_seen(world, _ids(self.nodes))
+
+    def progress(self, world: World) -> Progress:
+        seen = all_seen(world, _ids(self.nodes))
+        if isinstance(seen, Unknown):
+            return seen
+        left = [unit for _, unit in units_of(world, _ids(self.nodes)) if unit.word == "enabled"]
+        return NotBegun() if left else AlreadyDone("none of them is enabled")
+
+    def do(self, world: World, effects: Effects) -> None:
+        for node, unit in units_of(world, _ids(self.nodes)):
+            if unit.word == "enabled":
+                effects.disable_unit(node, unit.name)
+
+    def verify(self, world: World) -> Outcome:
+        evidence = (told(node, unit) for node, unit in units_of(world, _ids(self.nodes)))
+        return gates.proven_by(self.progress(world), "`systemctl disable` was given, and one is enabled", *evidence)
+
+
+def disabling(world: World) -> Iterator[DisableAtBoot]:
+    """The step for the controllers that a run has enabled; a unit that its operator enabled stays as it is."""
+    by_runs = world.facts.get(ENABLED_BY_RUNS, "")
+    controllers = {node.id for node in world.inventory.controllers}
+    nodes = [node for node in _ids(by_runs) if node in controllers]
+    units = {} if isinstance(world.units, Unknown) else world.units
+    due = [node for node in nodes if not isinstance(unit := units.get(node), Unit) or unit.word == "enabled"]
+    if due:
+        yield DisableAtBoot(",".join(str(int(node)) for node in due))
+
+
+def _ids(text: str) -> tuple[NodeId, ...]:
+    return tuple(NodeId(int(word)) for word in text.split(",") if word)

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, ClassVar, Final
 
-from migrate.model.outcome import Readiness, Ready
+from migrate.model.outcome import Readiness
 from migrate.model.ports import Effects
 from migrate.model.stage import Stage
 from migrate.model.step import Action, NotBegun, Predicted, Progress
 from migrate.model.world import Need, World
+from migrate.steps.named_gates import Gate, all_open
 
 NARROW: Final = frozenset({Need.KRAFT, Need.LIVE, Need.CONFIGS, Need.SERVICES})  # no disk, no tree, no table is read
 
@@ -21,6 +22,8 @@ class BaseStep:
     __slots__ = ()
 
     kind: ClassVar[str] = ""
+    name: ClassVar[str] = ""  # the id behind the stage, with the step's fields in braces; without one its kind
+    titled: ClassVar[str] = ""  # the title, with the step's fields in braces
     stage_is: ClassVar[Stage] = Stage.DISCOVER
     needs: ClassVar[frozenset[Need]] = frozenset()
     proof_needs: ClassVar[frozenset[Need]] = frozenset()
@@ -32,46 +35,48 @@ class BaseStep:
 
     @property
     def id(self) -> str:
-        """Stage and kind; steps that exist more than once add what they are about."""
-        return f"{self.stage.label}/{self.kind}"
+        return f"{self.stage.label}/{(self.name or self.kind).format_map(self.params())}"
 
     @property
     def stage(self) -> Stage:
-        """The stage it belongs to."""
         return self.stage_is
 
+    @property
+    def title(self) -> str:
+        return self.titled.format_map(self.params())
+
     def params(self) -> Mapping[str, str]:
-        """The fields as text."""
         own: Any = self
         return {entry.name: str(getattr(self, entry.name)) for entry in fields(own)}
 
-    def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:  # noqa: ARG002 - a default
-        """Nothing that a plan would list."""
+    def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:
         return ()
 
-    def binds(self, world: World, before: Predicted) -> Mapping[str, str]:  # noqa: ARG002 - a default
-        """No input decides it."""
+    def binds(self, world: World, before: Predicted) -> Mapping[str, str]:
         return {}
 
-    def predict(self, world: World, before: Predicted) -> Predicted:  # noqa: ARG002 - a default
-        """It leaves the world as it is."""
+    def predict(self, world: World, before: Predicted) -> Predicted:
         return before
 
-    def expects(self, world: World, before: Predicted) -> Mapping[str, str]:  # noqa: ARG002 - a default
-        """It promises no fact."""
+    def expects(self, world: World, before: Predicted) -> Mapping[str, str]:
         return {}
 
-    def check(self, world: World) -> Readiness:  # noqa: ARG002 - a default
-        """It may always act."""
-        return Ready()
+    def own_gates(self) -> tuple[Gate, ...]:
+        """What must hold before it begins, in the order in which it is asked."""
+        return ()
 
-    def progress(self, world: World) -> Progress:  # noqa: ARG002 - a default
+    @property
+    def requires(self) -> tuple[str, ...]:
+        return tuple(gate.requires for gate in self.own_gates())
+
+    def check(self, world: World) -> Readiness:
+        return all_open(self.own_gates(), world)
+
+    def progress(self, world: World) -> Progress:
         """It leaves no traces, so an interrupted attempt starts again."""
         return NotBegun()
 
     def resume(self, world: World) -> Readiness:
-        """What it asks for at its beginning."""
         return self.check(world)
 
-    def do(self, world: World, effects: Effects) -> None:
-        """It only looks."""
+    def do(self, world: World, effects: Effects) -> None: ...

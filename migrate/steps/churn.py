@@ -13,11 +13,11 @@ from typing import Final
 
 from migrate import checks
 from migrate.model.findings import Finding
-from migrate.model.ids import NodeId
 from migrate.model.ledger import LedgerRow, ReplicaState
 from migrate.model.outcome import NotYet, Readiness, Ready, Unknown
 from migrate.model.views import MetaProperties
 from migrate.model.world import World
+from migrate.steps import facts
 
 PASSING: Final = "passing:"  # begins the key of a fact: the objects of one gate that were there in every look so far
 NEW_IS_HARMLESS: Final = frozenset({"B-ZKN-06", "B-DIR-08", "B-DIR-21"})  # rows of B-DIR-08: the ledger's gate decides
@@ -65,7 +65,10 @@ def comes_and_goes(world: World, row: LedgerRow) -> bool:
     """Can a replica of a topic in creation or deletion look like this?  None that a sick disk explains."""
     match row.state:
         case ReplicaState.NOT_ON_DISK:
-            return _whole(world, row.broker)
+            disks = facts.disks(world, row.broker)
+            return not isinstance(disks, Unknown) and all(
+                not directory.problem and isinstance(directory.meta, MetaProperties) for directory in disks.directories
+            )
         case ReplicaState.UNASSIGNED:
             return True
         case ReplicaState.MISMATCH:  # one of the two lists does not name it
@@ -74,16 +77,7 @@ def comes_and_goes(world: World, row: LedgerRow) -> bool:
             return False
 
 
-def _whole(world: World, broker: int) -> bool:
-    """Is every log directory of that broker known to be healthy, and its own?"""
-    disks = Unknown("") if isinstance(world.disks, Unknown) else world.disks.get(NodeId(broker), Unknown(""))
-    return not isinstance(disks, Unknown) and all(
-        not directory.problem and isinstance(directory.meta, MetaProperties) for directory in disks.directories
-    )
-
-
 def may_end(finding: Finding) -> bool:
-    """Does waiting help?  A finding that a topic in creation or deletion looks like, or a reassignment."""
     if finding.code == "B-DIR-08":
         return finding.evidence in (ReplicaState.NOT_ON_DISK, ReplicaState.UNASSIGNED)
     return finding.code in checks.COMES_AND_GOES or finding.code == REASSIGNED

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 from migrate.hosts.leftovers import is_copy
 from migrate.model.ids import NodeId
@@ -12,11 +11,12 @@ from migrate.model.ledger import ReplicaState
 from migrate.model.outcome import Outcome, Readiness, Ready, Refused, Unknown
 from migrate.model.ports import Effects
 from migrate.model.stage import Stage, ZkMigrationState
-from migrate.model.step import Action, Predicted
+from migrate.model.step import NO_ZNODE, Action, Predicted
 from migrate.model.views import ConfigFile
 from migrate.model.world import Need, World
-from migrate.steps import facts, gates
+from migrate.steps import facts, gates, named_gates
 from migrate.steps.base import BaseStep
+from migrate.steps.named_gates import Gate
 
 LOOK = frozenset({Need.KRAFT, Need.DISKS, Need.LIVE, Need.CONFIGS, Need.SERVICES})
 
@@ -25,29 +25,25 @@ LOOK = frozenset({Need.KRAFT, Need.DISKS, Need.LIVE, Need.CONFIGS, Need.SERVICES
 class ReleaseZookeeper(BaseStep):
     """From here the run's lock file holds alone; ZooKeeper may be stopped by its operator."""
 
-    kind: ClassVar[str] = "release-zookeeper"
-    stage_is: ClassVar[Stage] = Stage.CLEANUP
-    title: ClassVar[str] = "give the lock in ZooKeeper back"
-    needs: ClassVar[frozenset[Need]] = frozenset({Need.KRAFT, Need.CONFIGS, Need.SERVICES})
-    proof_needs: ClassVar[frozenset[Need]] = needs
-    proof: ClassVar[str] = "every process of Kafka runs with a file that names no ZooKeeper"
+    kind = "release-zookeeper"
+    undo = "not needed: the next run takes a lock of its own"
+    stage_is = Stage.CLEANUP
+    titled = "give the lock in ZooKeeper back"
+    needs = frozenset({Need.KRAFT, Need.CONFIGS, Need.SERVICES})
+    proof_needs = needs
+    proof = "every process of Kafka runs with a file that names no ZooKeeper"
 
-    def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:  # noqa: ARG002 - the protocol's signature
-        """One znode."""
-        return (Action("-", "ZooKeeper", "delete the run's own lock", znode="lock"),)
+    def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:
+        held = "this run as its holder"
+        return (Action("-", "ZooKeeper", "delete the run's own lock", znode="lock", before=held, after=NO_ZNODE),)
 
-    def check(self, world: World) -> Readiness:
-        """Only once it is finalized, and nobody needs ZooKeeper."""
-        return gates.first(
-            gates.state_is(world, ZkMigrationState.POST_MIGRATION), _no_zookeeper_keys(world), _run_with_them(world)
-        )
+    def own_gates(self) -> tuple[Gate, ...]:
+        return _free_of_zookeeper()
 
-    def do(self, world: World, effects: Effects) -> None:  # noqa: ARG002 - the protocol's signature
-        """Release it."""
+    def do(self, world: World, effects: Effects) -> None:
         effects.release_zookeeper_lock()
 
     def verify(self, world: World) -> Outcome:
-        """Finalized, and the lock is the file's."""
         return gates.as_outcome(self.check(world), "POST_MIGRATION; the lock file holds from here")
 
 
@@ -55,27 +51,20 @@ class ReleaseZookeeper(BaseStep):
 class RemoveCopies(BaseStep):
     """What runs left beside the nodes' files: after finalize no rollback needs it, and there are secrets in it."""
 
-    kind: ClassVar[str] = "remove-copies"
-    stage_is: ClassVar[Stage] = Stage.CLEANUP
-    title: ClassVar[str] = "remove the copies of files from the nodes' hosts"
-    needs: ClassVar[frozenset[Need]] = frozenset({Need.KRAFT, Need.CONFIGS, Need.SERVICES, Need.LEFTOVERS})
-    proof_needs: ClassVar[frozenset[Need]] = frozenset({Need.LEFTOVERS})
-    undo: ClassVar[str] = "none: the run's folder has copies of the files as they were before the migration"
-    proof: ClassVar[str] = "no copy is left beside any node's file"
+    kind = "remove-copies"
+    stage_is = Stage.CLEANUP
+    titled = "remove the copies of files from the nodes' hosts"
+    needs = frozenset({Need.KRAFT, Need.CONFIGS, Need.SERVICES, Need.LEFTOVERS})
+    proof_needs = frozenset({Need.LEFTOVERS})
+    undo = "none: the run's folder has copies of the files as they were before the migration"
+    proof = "no copy is left beside any node's file"
 
-    def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:  # noqa: ARG002 - the protocol's signature
-        """By name, those that are there now; a run leaves more."""
+    def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:
         there = tuple(Action("-", f"node {int(node)}", f"remove {path}") for node, path in _copies(world))
         return (*there, Action("-", "every node", "remove the copies that this run leaves"))
 
-    def check(self, world: World) -> Readiness:
-        """Only once it is finalized, and every process runs with a file that names no ZooKeeper."""
-        return gates.first(
-            gates.state_is(world, ZkMigrationState.POST_MIGRATION),
-            _no_zookeeper_keys(world),
-            _run_with_them(world),
-            _seen(world),
-        )
+    def own_gates(self) -> tuple[Gate, ...]:
+        return (*_free_of_zookeeper(), Gate("the copies on every node's host were looked for", _seen))
 
     def do(self, world: World, effects: Effects) -> None:
         """Each of them; a folder in a metadata directory stays, and is told."""
@@ -83,10 +72,17 @@ class RemoveCopies(BaseStep):
             effects.remove_copy(node, path)
 
     def verify(self, world: World) -> Outcome:
-        """None is left."""
         left = [path for _, path in _copies(world)]
         found = Refused(f"still there: {', '.join(left)}") if left else _seen(world)
         return gates.as_outcome(found, left=tuple(left_behind(world)))
+
+
+def _free_of_zookeeper() -> tuple[Gate, ...]:
+    return (
+        named_gates.state_is(ZkMigrationState.POST_MIGRATION),
+        Gate("no file of a node has a key of ZooKeeper", _no_zookeeper_keys),
+        Gate("every process runs with its current file", _run_with_them),
+    )
 
 
 def _seen(world: World) -> Readiness:
@@ -101,7 +97,6 @@ def _copies(world: World) -> Iterator[tuple[NodeId, str]]:
 
 
 def left_behind(world: World) -> Iterator[str]:
-    """What is left on the nodes' hosts, a line a node; what was not seen is said."""
     if isinstance(world.leftovers, Unknown):
         yield f"what is left on the nodes' hosts was not seen: {world.leftovers.reason}"
         return
@@ -118,16 +113,13 @@ def left_behind(world: World) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class ProveFinal(BaseStep):
-    """Every replica VERIFIED by metadata, registration and disk; nothing of ZooKeeper left in any file."""
-
-    kind: ClassVar[str] = "prove-final"
-    stage_is: ClassVar[Stage] = Stage.CLEANUP
-    title: ClassVar[str] = "prove every replica by metadata and disk, and every file free of ZooKeeper"
-    proof_needs: ClassVar[frozenset[Need]] = LOOK | {Need.SPARK_LEDGER, Need.UNITS, Need.LEFTOVERS}
-    proof: ClassVar[str] = "every replica VERIFIED; no zookeeper.* key in any file; no stale registration"
+    kind = "prove-final"
+    stage_is = Stage.CLEANUP
+    titled = "prove every replica by metadata and disk, and every file free of ZooKeeper"
+    proof_needs = LOOK | {Need.SPARK_LEDGER, Need.UNITS, Need.LEFTOVERS}
+    proof = "every replica VERIFIED; no zookeeper.* key in any file; no stale registration"
 
     def verify(self, world: World) -> Outcome:
-        """All of it."""
         found = gates.first(
             gates.state_is(world, ZkMigrationState.POST_MIGRATION),
             gates.all_brokers_kraft(world),
@@ -155,7 +147,6 @@ def _only_ours(world: World) -> Readiness:
 
 
 def _run_with_them(world: World) -> Readiness:
-    """Every process was started with the file that lies there."""
     files = [(int(node.id), facts.config(world, node.id)) for node in world.inventory.nodes]
     return gates.first(
         *(gates.runs_with(world, node, file.sha256) for node, file in files if isinstance(file, ConfigFile))

@@ -15,8 +15,8 @@ from migrate.checks.principals import ANONYMOUS, authorizer, caller, super_users
 from migrate.checks.registry import Blind
 from migrate.hosts.properties import DEFAULT_LOG_DIR, edit, log_dirs, parse
 from migrate.model import config_keys
+from migrate.model.broker_modes import FLAG
 from migrate.model.config_keys import Fate, Moment
-from migrate.model.flag import FLAG
 from migrate.model.inventory import AddedProperties, BrokerNode, ControllerNode, Inventory
 
 ACL_AUTHORIZER: Final = "kafka.security.authorizer.AclAuthorizer"
@@ -72,7 +72,6 @@ def _protocol_map(values: Mapping[str, str], inventory: Inventory) -> str:
 
 
 def migration_mode(raw: bytes, inventory: Inventory) -> bytes:
-    """A ZooKeeper-mode broker's file for migration mode (roll 1)."""
     values = parse(raw)
     changes = {
         FLAG: "true",
@@ -84,7 +83,6 @@ def migration_mode(raw: bytes, inventory: Inventory) -> bytes:
 
 
 def kraft_mode(raw: bytes, inventory: Inventory, broker: BrokerNode) -> bytes:
-    """A migration-mode broker's file for KRaft mode (roll 2)."""
     values = parse(raw)
     changes = {
         "process.roles": "broker",
@@ -124,8 +122,11 @@ def controller(
         # without it, what brokers forward in hybrid is checked by nobody
         values["authorizer.class.name"] = STANDARD_AUTHORIZER
     _of_table(values, Moment.RENDERED)
-    listeners = _own_listeners(broker, inventory)
-    values |= {key: broker[key] for key in config_keys.taken(broker) if _is_for(key, listeners)}
+    listeners = inter_broker_listener(broker).lower(), inventory.controller_listener.lower()
+    for key in config_keys.taken(broker):
+        # settings and secrets of listeners that a controller neither has nor calls stay with the brokers
+        if not key.startswith(LISTENER) or key.removeprefix(LISTENER).partition(".")[0].lower() in listeners:
+            values[key] = broker[key]
     values |= {key: value for key, value in (overrides or {}).items() if config_keys.override_fault(key) is None}
     values.update(_added(inventory.controller_properties))
     if "super.users" in values:  # those of the brokers' file stay let in
@@ -164,17 +165,6 @@ def _of_table(changes: dict[str, str], moment: Moment) -> dict[str, str]:
     return changes
 
 
-def _own_listeners(broker: Mapping[str, str], inventory: Inventory) -> tuple[str, str]:
-    return inter_broker_listener(broker).lower(), inventory.controller_listener.lower()
-
-
-def _is_for(key: str, listeners: tuple[str, ...]) -> bool:
-    """Settings and secrets of listeners that a controller neither has nor calls stay with the brokers."""
-    if not key.startswith(LISTENER):
-        return True
-    return key.removeprefix(LISTENER).partition(".")[0].lower() in listeners
-
-
 def with_directories(raw: bytes, directories: Sequence[str]) -> bytes:
     """A KRaft broker's file with more log directories, behind those that it has.
 
@@ -189,7 +179,6 @@ def with_directories(raw: bytes, directories: Sequence[str]) -> bytes:
 
 
 def without_directories(raw: bytes, directories: Sequence[str]) -> bytes:
-    """The file without them; the others stay as they are spelled."""
     values = parse(raw)
     gone = set(map(os.path.normpath, directories))
     kept = [path for path in _listed(values) if os.path.normpath(path) not in gone]
@@ -197,6 +186,5 @@ def without_directories(raw: bytes, directories: Sequence[str]) -> bytes:
 
 
 def _listed(values: Mapping[str, str]) -> list[str]:
-    """log.dirs as the file spells them."""
     listed = values.get(LOG_DIRS) or values.get("log.dir") or DEFAULT_LOG_DIR
     return [part for part in (entry.strip() for entry in listed.split(",")) if part]

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
 from migrate.checks import processes, stuck
-from migrate.model.broker_modes import ControllerMode, node_mode
-from migrate.model.flag import FLAG, controller_flags
+from migrate.model.broker_modes import FLAG, ControllerMode, controller_flags, node_mode
 from migrate.model.ids import NodeId
 from migrate.model.outcome import AlreadyDone, Failed, NotYet, Outcome, Readiness, Ready, Refused, Unknown
 from migrate.model.ports import Effects
@@ -16,60 +14,48 @@ from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.step import Action, HalfDone, NotBegun, Predicted, Progress
 from migrate.model.views import NOT_THERE, ConfigFile, MetaBroken, MetaProperties, MigrationZnode, NullZnode, Running
 from migrate.model.world import Need, World
-from migrate.steps import facts, gates
+from migrate.steps import facts, gates, named_gates
 from migrate.steps.base import NARROW, BaseStep
+from migrate.steps.named_gates import Gate
 
+FLAGGED = "every controller's file has the migration flag"
 LOOK = frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.CONFIGS, Need.DISKS, Need.LIVE, Need.SERVICES})
 
 
 @dataclass(frozen=True, slots=True)
 class FormatController(BaseStep):
-    """kafka-storage format of one controller, with the ZooKeeper cluster's id and the brokers' protocol version."""
-
     controller: int
     release_version: str
 
-    kind: ClassVar[str] = "format-controller"
-    stage_is: ClassVar[Stage] = Stage.CONTROLLERS
-    needs: ClassVar[frozenset[Need]] = LOOK
-    proof_needs: ClassVar[frozenset[Need]] = LOOK
-    undo: ClassVar[str] = "set its metadata aside"
-    proof: ClassVar[str] = "its meta.properties holds the cluster id and the node id"
+    kind = "format-controller"
+    name = "format-{controller}"
+    titled = "format the metadata directory of controller {controller}"
+    stage_is = Stage.CONTROLLERS
+    needs = LOOK
+    proof_needs = LOOK
+    undo = "set its metadata aside"
+    proof = "its meta.properties holds the cluster id and the node id"
 
-    @property
-    def id(self) -> str:
-        """`controllers/format-3000`."""
-        return f"{self.stage.label}/format-{self.controller}"
-
-    @property
-    def title(self) -> str:
-        """One line."""
-        return f"format the metadata directory of controller {self.controller}"
-
-    def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:  # noqa: ARG002 - the protocol's signature
-        """The command."""
+    def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:
         node = next(node for node in world.inventory.controllers if node.id == self.controller)
         command = f"kafka-storage format --cluster-id=ID -c {node.config} --release-version {self.release_version}"
         return (Action("+", f"controller {self.controller}", f"{command} ({node.metadata_directory})"),)
 
     def binds(self, world: World, before: Predicted) -> Mapping[str, str]:
-        """The controller's file and the cluster id."""
-        raw = facts.predicted_config(world, before, self.controller)
-        config = facts.UNKNOWN if raw is None else facts.sha256(raw)
+        config = facts.predicted_sha256(world, before, self.controller)
         return {f"config:{self.controller}": config, **facts.observed(world, ("cluster_id:",))}
 
+    def own_gates(self) -> tuple[Gate, ...]:
+        directory = f"the metadata directory of controller {self.controller} is empty, or of this cluster and this node"
+        return Gate(directory, self._formatted), named_gates.no_blockers(self.stage)
+
     def check(self, world: World) -> Readiness:
-        """Formatted already, or fit to be; never while /migration remembers a copy."""
-        done = self._formatted(world)
-        if not isinstance(done, Ready):
-            return done
-        return gates.no_blockers(world, self.stage)
+        return named_gates.one_by_one(self.own_gates(), world)
 
     def _formatted(self, world: World) -> Readiness:
-        """AlreadyDone when it is formatted for this cluster, Refused when for another, Ready when it is not."""
         if isinstance(world.disks, Unknown) or isinstance(world.zookeeper, Unknown):
             return Unknown("the metadata directory or ZooKeeper's cluster id cannot be seen")
-        disks = world.disks.get(NodeId(self.controller), Unknown("the metadata directory was not looked at"))
+        disks = facts.disks(world, self.controller, "the metadata directory was not looked at")
         if isinstance(disks, Unknown):
             return disks
         if len(disks.directories) != 1:
@@ -106,60 +92,60 @@ class FormatController(BaseStep):
         effects.format_storage(NodeId(self.controller), world.zookeeper.cluster_id, self.release_version)
 
     def verify(self, world: World) -> Outcome:
-        """It is formatted for this cluster."""
         found = self._formatted(world)
-        if isinstance(found, AlreadyDone):
-            return gates.as_outcome(Ready(), found.how)
-        return Refused("the metadata directory has no meta.properties") if isinstance(found, Ready) else found
+        how = found.how if isinstance(found, AlreadyDone) else ""
+        return gates.proven_by(found, "the metadata directory has no meta.properties", how)
 
 
 @dataclass(frozen=True, slots=True)
 class StartControllers(BaseStep):
     """Start every controller; none ever without the flag before finalize."""
 
-    kind: ClassVar[str] = "start-controllers"
-    stage_is: ClassVar[Stage] = Stage.CONTROLLERS
-    title: ClassVar[str] = "start the controllers with the migration flag"
-    needs: ClassVar[frozenset[Need]] = LOOK | {Need.METADATA_LOGS, Need.PORTS, Need.LAUNCHES}
-    proof_needs: ClassVar[frozenset[Need]] = LOOK
-    waits_for: ClassVar[frozenset[Need]] = NARROW | {Need.ZOOKEEPER}
-    undo: ClassVar[str] = "stop the controllers and delete /migration"
-    proof: ClassVar[str] = (
-        "PRE_MIGRATION, every voter caught up, every controller registered with the flag, /migration waits"
-    )
+    kind = "start-controllers"
+    stage_is = Stage.CONTROLLERS
+    titled = "start the controllers with the migration flag"
+    needs = LOOK | {Need.METADATA_LOGS, Need.PORTS, Need.LAUNCHES}
+    proof_needs = LOOK
+    waits_for = NARROW | {Need.ZOOKEEPER}
+    undo = "stop the controllers and delete /migration"
+    proof = "PRE_MIGRATION, every voter caught up, every controller registered with the flag, /migration waits"
 
-    def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:  # noqa: ARG002 - the protocol's signature
-        """One start each, and the znode that they make."""
+    def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:
         starts = tuple(
             Action(">", f"controller {int(node.id)}", "start with the migration flag")
             for node in world.inventory.controllers
         )
-        return (*starts, Action("+", "ZooKeeper", "the controllers create /migration, waiting", znode="/migration"))
+        found = world.zookeeper if isinstance(world.zookeeper, Unknown) else world.zookeeper.migration
+        version, value = facts.version_and_value(found)
+        appears = Action(
+            *("+", "ZooKeeper", "the controllers create /migration, waiting"),
+            znode="/migration",
+            version=version,
+            before=value,
+            after=facts.NO_COPY,
+        )
+        return (*starts, appears)
 
     def binds(self, world: World, before: Predicted) -> Mapping[str, str]:
-        """Each controller's file."""
-        found = {}
-        for node in world.inventory.controllers:
-            raw = facts.predicted_config(world, before, node.id)
-            found[f"config:{int(node.id)}"] = facts.UNKNOWN if raw is None else facts.sha256(raw)
-        return found
+        nodes = world.inventory.controllers
+        return {f"config:{int(node.id)}": facts.predicted_sha256(world, before, node.id) for node in nodes}
 
-    def expects(self, world: World, before: Predicted) -> Mapping[str, str]:  # noqa: ARG002 - the protocol's signature
-        """A waiting quorum."""
+    def expects(self, world: World, before: Predicted) -> Mapping[str, str]:
         return {"migration_state:": "PRE_MIGRATION", "migration_znode:": "waiting"}
 
-    def check(self, world: World) -> Readiness:
-        """No blocker; every file has the flag; no controller that another hand started runs without the others."""
-        return gates.first(
-            _none_alone(world),
-            gates.no_blockers(world, self.stage),
-            all_flagged(world),
-            gates.logs_belong(world),
-            gates.replicas_full(world),
+    def own_gates(self) -> tuple[Gate, ...]:
+        return (
+            Gate("the controllers run all or none", _none_alone),
+            named_gates.no_blockers(self.stage),
+            Gate(FLAGGED, all_flagged),
+            Gate(
+                "controllers that do not run have no metadata log, or the one that /migration belongs to",
+                gates.logs_belong,
+            ),
+            named_gates.replicas_full(),
         )
 
     def progress(self, world: World) -> Progress:
-        """How many of them live?"""
         if isinstance(world.services, Unknown):
             return world.services
         alive = [isinstance(world.services.get(node.id), Running) for node in world.inventory.controllers]
@@ -172,7 +158,6 @@ class StartControllers(BaseStep):
         return gates.first(all_flagged(world), _no_other_copy(world))
 
     def do(self, world: World, effects: Effects) -> None:
-        """Start those that do not run; the flag is looked at again first."""
         assert not isinstance(world.services, Unknown)
         if not isinstance(all_flagged(world), Ready):
             return

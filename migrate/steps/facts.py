@@ -15,48 +15,65 @@ from migrate.hosts.properties import parse
 from migrate.model.broker_modes import Mode, node_mode
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
-from migrate.model.step import Predicted
-from migrate.model.views import ConfigFile, LiveView, NoFile, NoZnode, NullZnode
+from migrate.model.step import NO_ZNODE, Predicted
+from migrate.model.views import (
+    BrokerDisks,
+    ConfigFile,
+    ControllerZnode,
+    LiveView,
+    MigrationZnode,
+    NoFile,
+    NoZnode,
+    NullZnode,
+    ZookeeperView,
+)
 from migrate.model.world import World
 
 ABSENT: Final = "absent"
 UNKNOWN: Final = "unknown"
+NO_COPY: Final = "no copy yet"  # /migration as controllers make it
 
 
 def sha256(content: bytes) -> str:
-    """Hex SHA-256."""
     return hashlib.sha256(content).hexdigest()
 
 
 def config(world: World, node: int) -> ConfigFile | NoFile | Unknown:
-    """A node's configuration file as it was observed."""
     if isinstance(world.configs, Unknown):
         return world.configs
     return world.configs.get(NodeId(node), Unknown(f"the file of node {node} was not read"))
 
 
+def disks(world: World, node: int, unseen: str = "") -> BrokerDisks | Unknown:
+    """A node's directories as they were observed; `unseen` is the reason where nobody looked at that node."""
+    if isinstance(world.disks, Unknown):
+        return world.disks
+    return world.disks.get(NodeId(node), Unknown(unseen or f"the disks of broker {node} were not looked at"))
+
+
 def offline_directories(live: LiveView) -> list[tuple[int, str]]:
-    """(broker, path) of every log directory that its broker calls offline."""
     told = ((node, found) for node, found in sorted(live.log_dirs.items()) if not isinstance(found, Unknown))
     return [(int(node), entry.path) for node, found in told for entry in found if entry.error]
 
 
 def predicted_config(world: World, before: Predicted, node: int) -> bytes | None:
-    """The file's bytes as the steps before leave them; None where it does not exist."""
     if NodeId(node) in before.configs:
         return before.configs[NodeId(node)]
     seen = config(world, node)
     return seen.raw if isinstance(seen, ConfigFile) else None
 
 
+def predicted_sha256(world: World, before: Predicted, node: int) -> str:
+    raw = predicted_config(world, before, node)
+    return UNKNOWN if raw is None else sha256(raw)
+
+
 def with_config(before: Predicted, node: int, content: bytes) -> Predicted:
-    """The prediction after that file was written."""
     modes = {**before.modes, NodeId(node): node_mode(parse(content))}
     return Predicted(configs={**before.configs, NodeId(node): content}, modes=modes)
 
 
 def observed(world: World, keys: Iterable[str]) -> dict[str, str]:
-    """The observed value of each fact; `unknown` where it cannot be seen."""
     return {key: _observe(world, *key.partition(":")[::2]) for key in keys}
 
 
@@ -71,90 +88,66 @@ def shown(world: World, key: str) -> str:
 
 def _observe(world: World, name: str, about: str) -> str:
     match name:
-        case "config":
-            return _config_sha(world, int(about))
-        case "mode":
-            found = config(world, int(about))
-            return node_mode(found.values) if isinstance(found, ConfigFile) else UNKNOWN
-        case "registered":
-            return _registered(world, int(about))
+        case "config" | "mode" | "log_dirs":
+            return _of_file(config(world, int(about)), name)
+        case "registered" | "migration_state":
+            if isinstance(world.kraft, Unknown):
+                return UNKNOWN
+            if name == "migration_state":
+                return world.kraft.migration_state.name
+            found = world.kraft.brokers.get(NodeId(int(about)))
+            return "no" if found is None else Mode.MIGRATION if found.migrating else Mode.KRAFT
         case "cluster_id":
-            return _cluster_id(world)
-        case "log_dirs":
-            return _log_dirs(world, int(about))
-        case "migration_state":
-            return UNKNOWN if isinstance(world.kraft, Unknown) else world.kraft.migration_state.name
-        case "migration_znode":
-            return _migration_znode(world)
-        case "controller_znode":
-            return _controller_znode(world)
-        case "session":
-            return _session(world, int(about))
+            view = world.kraft if isinstance(world.zookeeper, Unknown) else world.zookeeper
+            return UNKNOWN if isinstance(view, Unknown) else view.cluster_id
+        case "migration_znode" | "controller_znode" | "session":
+            return UNKNOWN if isinstance(world.zookeeper, Unknown) else _of_zookeeper(world.zookeeper, name, about)
         case _:
             return UNKNOWN
 
 
-def _config_sha(world: World, node: int) -> str:
-    match config(world, node):
-        case ConfigFile(sha256=digest):
-            return digest
-        case NoFile():
-            return ABSENT
-        case _:
-            return UNKNOWN
+def _of_file(file: ConfigFile | NoFile | Unknown, name: str) -> str:
+    if not isinstance(file, ConfigFile):
+        return ABSENT if name == "config" and isinstance(file, NoFile) else UNKNOWN
+    if name == "config":
+        return file.sha256
+    return node_mode(file.values) if name == "mode" else file.values.get("log.dirs", file.values.get("log.dir", ""))
 
 
-def _registered(world: World, node: int) -> str:
-    if isinstance(world.kraft, Unknown):
-        return UNKNOWN
-    registration = world.kraft.brokers.get(NodeId(node))
-    if registration is None:
-        return "no"
-    return Mode.MIGRATION if registration.migrating else Mode.KRAFT
+def version_and_value(
+    found: ControllerZnode | MigrationZnode | NullZnode | NoZnode | Unknown,
+) -> tuple[int | None, str | None]:
+    """A znode of the takeover as a plan shows it: its version, and its value in words; None where it is not known."""
+    match found:
+        case Unknown():
+            return None, None
+        case NoZnode():
+            return None, NO_ZNODE
+        case NullZnode(version=version):
+            return version, "no data"
+        case ControllerZnode(id=owner, version=version) if found.ephemeral:
+            return version, f"broker {owner}"
+        case ControllerZnode(id=owner, version=version):
+            return version, f"controller {owner} (KRaft epoch {found.kraft_epoch})"
+        case MigrationZnode(version=version) if found.copied:
+            told = f"a copy up to metadata offset {found.offset}, epoch {found.epoch}, by controller"
+            return version, f"{told} {found.controller_id}"
+        case MigrationZnode(version=version):
+            return version, NO_COPY
 
 
-def _cluster_id(world: World) -> str:
-    if not isinstance(world.zookeeper, Unknown):
-        return world.zookeeper.cluster_id
-    return UNKNOWN if isinstance(world.kraft, Unknown) else world.kraft.cluster_id
-
-
-def _log_dirs(world: World, node: int) -> str:
-    found = config(world, node)
-    if not isinstance(found, ConfigFile):
-        return UNKNOWN
-    return found.values.get("log.dirs", found.values.get("log.dir", ""))
-
-
-def _migration_znode(world: World) -> str:
-    if isinstance(world.zookeeper, Unknown):
-        return UNKNOWN
-    match world.zookeeper.migration:
+def _of_zookeeper(view: ZookeeperView, name: str, about: str) -> str:
+    """/controller is `zookeeper` where a broker owns it, `kraft` where a KRaft controller does."""
+    if name == "session":
+        return "yes" if NodeId(int(about)) in view.brokers else "no"
+    match view.migration if name == "migration_znode" else view.controller:
         case NoZnode():
             return ABSENT
         case Unknown():
             return UNKNOWN
         case NullZnode():
             return "null"
-        case znode:
-            return "copied" if znode.copied else "waiting"
-
-
-def _controller_znode(world: World) -> str:
-    """Whose /controller is: `zookeeper` for a broker's, `kraft` for a KRaft controller's."""
-    if isinstance(world.zookeeper, Unknown):
-        return UNKNOWN
-    match world.zookeeper.controller:
-        case NoZnode():
-            return ABSENT
-        case Unknown():
-            return UNKNOWN
+        case MigrationZnode(copied=copied):
+            return "copied" if copied else "waiting"
         case _:
-            return "kraft" if world.zookeeper.kraft_owns else "zookeeper"
-
-
-def _session(world: World, broker: int) -> str:
-    """Has the broker a registration in /brokers/ids?"""
-    if isinstance(world.zookeeper, Unknown):
-        return UNKNOWN
-    return "yes" if NodeId(broker) in world.zookeeper.brokers else "no"
+            return "kraft" if view.kraft_owns else "zookeeper"

@@ -2,17 +2,19 @@
 
 Source: `ActivationRecordsGenerator` (a controller that becomes active in MIGRATION with the flag unset writes
 POST_MIGRATION at once, and asks nobody), KAFKA-20960.
+
+Where that happened too early, while brokers were in migration mode, `RollForward` and `FinishFinalize` do what is left.
+Those brokers still serve; restarted as they are, they are refused (BROKER_ID_NOT_REGISTERED) although they log
+`started`.  ZooKeeper is written no more: there is nothing to compare with it, and no rollback.  Seen to work on 3.9.2.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
 from migrate.hosts.properties import diff
-from migrate.model.broker_modes import ControllerMode, Mode, node_mode
-from migrate.model.flag import flag_of
+from migrate.model.broker_modes import ControllerMode, Mode, flag_of, node_mode
 from migrate.model.ids import NodeId
 from migrate.model.ledger import ReplicaState
 from migrate.model.outcome import AlreadyDone, NotYet, Outcome, Readiness, Ready, Refused, Unknown
@@ -21,8 +23,10 @@ from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.step import Action, HalfDone, NotBegun, Predicted, Progress
 from migrate.model.views import ConfigFile, MigrationZnode, Running
 from migrate.model.world import Need, World
-from migrate.steps import configuration, facts, gates
+from migrate.steps import configuration, facts, gates, named_gates
 from migrate.steps.base import BaseStep
+from migrate.steps.named_gates import Gate, all_open
+from migrate.steps.roll_broker import SEEN, RollToKraft, can_be_unfenced, rolled_verified
 
 OURS_TO_DO = frozenset({"B-MIG-07", "B-QRM-03"})  # a controller without the flag: what a confirmed finalize makes
 
@@ -34,28 +38,19 @@ class FinalizeController(BaseStep):
     position: int
     of: int
 
-    kind: ClassVar[str] = "finalize-controller"
-    stage_is: ClassVar[Stage] = Stage.FINALIZE
-    proof_needs: ClassVar[frozenset[Need]] = frozenset({Need.KRAFT, Need.LIVE, Need.CONFIGS, Need.SERVICES, Need.UNITS})
-    undo: ClassVar[str] = "none: no rollback is possible after the first start without the flag"
-    proof: ClassVar[str] = "it runs without the flag, the quorum is healthy; after the last: POST_MIGRATION"
+    kind = "finalize-controller"
+    name = "{position}-of-{of}"
+    titled = "restart controller {position} of {of} without the migration flag"
+    stage_is = Stage.FINALIZE
+    proof_needs = frozenset({Need.KRAFT, Need.LIVE, Need.CONFIGS, Need.SERVICES, Need.UNITS})
+    undo = "none: no rollback is possible after the first start without the flag"
+    proof = "it runs without the flag, the quorum is healthy; after the last: POST_MIGRATION"
 
     @property
     def needs(self) -> frozenset[Need]:  # type: ignore[override] # the interlock looks at everything, later ones do not
-        """Everything before the first; the quorum before the others."""
         if self.position == 1:
             return frozenset(Need) - {Need.LEDGER, Need.COPY, Need.REHEARSAL, Need.LEFTOVERS}
         return frozenset({Need.KRAFT, Need.LIVE, Need.CONFIGS, Need.SERVICES})
-
-    @property
-    def id(self) -> str:
-        """`finalize/1-of-3`."""
-        return f"{self.stage.label}/{self.position}-of-{self.of}"
-
-    @property
-    def title(self) -> str:
-        """One line."""
-        return f"restart controller {self.position} of {self.of} without the migration flag (the active one last)"
 
     def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:
         """The files' changes are listed at the first position; the order is chosen when it is time."""
@@ -74,14 +69,10 @@ class FinalizeController(BaseStep):
         """Every controller's file at the first position: later ones change them themselves."""
         if self.position > 1:
             return {}
-        found = {}
-        for node in world.inventory.controllers:
-            raw = facts.predicted_config(world, before, node.id)
-            found[f"config:{int(node.id)}"] = facts.UNKNOWN if raw is None else facts.sha256(raw)
-        return found
+        nodes = world.inventory.controllers
+        return {f"config:{int(node.id)}": facts.predicted_sha256(world, before, node.id) for node in nodes}
 
     def predict(self, world: World, before: Predicted) -> Predicted:
-        """After the last position every file is without ZooKeeper."""
         if self.position < self.of:
             return before
         after = before
@@ -92,7 +83,6 @@ class FinalizeController(BaseStep):
         return after
 
     def expects(self, world: World, before: Predicted) -> Mapping[str, str]:
-        """POST_MIGRATION, and every file as predicted, after the last."""
         if self.position < self.of:
             return {}
         after = self.predict(world, before)
@@ -103,42 +93,45 @@ class FinalizeController(BaseStep):
         }
         return {"migration_state:": "POST_MIGRATION", **hashes}
 
+    def own_gates(self) -> tuple[Gate, ...]:
+        return (
+            *(self._interlock(None) if self.position == 1 else ()),
+            named_gates.state_is(ZkMigrationState.MIGRATION, ZkMigrationState.POST_MIGRATION),
+            Gate("no broker is registered as a migrating ZooKeeper broker", _no_broker_needs_zookeeper),
+            named_gates.quorum_healthy(),
+        )
+
     def check(self, world: World) -> Readiness:
         """The interlock while a rollback is possible; a healthy quorum before each.
 
-        A plan made anew finds controllers that an earlier run finalized: they count, once the interlock holds.
+        A plan created again finds controllers that an earlier run finalized: they count, once the interlock holds.
         """
-        states = (ZkMigrationState.MIGRATION, ZkMigrationState.POST_MIGRATION)
-        interlock = self._interlock(world, None) if self.position == 1 else Ready()
-        found = gates.first(
-            interlock, gates.state_is(world, *states), _no_broker_needs_zookeeper(world), gates.quorum_healthy(world)
-        )
+        found = BaseStep.check(self, world)
         done = _finalized(world)
         if not isinstance(found, Ready) or isinstance(done, Unknown) or len(done) < self.position:
             return done if isinstance(done, Unknown) and isinstance(found, Ready) else found
         return AlreadyDone(f"controllers {sorted(done)} run without the flag already")
 
-    def _interlock(self, world: World, down: int | None) -> Readiness:
-        """Nothing irreversible without proof; `down` is the controller that this step has stopped already."""
-        return gates.first(
-            gates.no_blockers(world, self.stage, down=down, besides=OURS_TO_DO),
-            gates.state_is(world, ZkMigrationState.MIGRATION),
-            gates.all_brokers_kraft(world),
-            _no_broker_flag(world),
-            gates.views_equal(world),
-            gates.ledger_is(world, ReplicaState.VERIFIED),
-            _dual_write_keeps_up(world),
-            gates.replicas_full(world),
+    def _interlock(self, down: int | None) -> tuple[Gate, ...]:
+        """`down` is a controller that the interrupted step itself has stopped."""
+        return (
+            named_gates.no_blockers(self.stage, OURS_TO_DO, down),
+            named_gates.state_is(ZkMigrationState.MIGRATION),
+            Gate("every broker is registered in KRaft mode and unfenced", gates.all_brokers_kraft),
+            Gate("every broker's file is of KRaft mode", _no_broker_flag),
+            named_gates.views_equal(),
+            Gate("every replica is VERIFIED", lambda world: gates.ledger_is(world, ReplicaState.VERIFIED)),
+            Gate("/migration is at or past the metadata offset of the comparison", _dual_write_keeps_up),
+            named_gates.replicas_full(),
         )
 
     def resume(self, world: World) -> Readiness:
         """The interlock holds until a controller has run without the flag, however late it is."""
         if self.position > 1 or _crossed(world):
             return Ready()
-        return self._interlock(world, _half_way(world))
+        return all_open(self._interlock(_half_way(world)), world)
 
     def progress(self, world: World) -> Progress:
-        """By how many run without the flag, and whether one is half way."""
         done = _finalized(world)
         if isinstance(done, Unknown):
             return done
@@ -148,7 +141,6 @@ class FinalizeController(BaseStep):
         return HalfDone(f"controller {half} is half way") if half is not None else NotBegun()
 
     def do(self, world: World, effects: Effects) -> None:
-        """Stop, write, start the chosen one."""
         chosen = choose(world)
         if chosen is None:
             return
@@ -164,7 +156,6 @@ class FinalizeController(BaseStep):
         effects.start(node)
 
     def verify(self, world: World) -> Outcome:
-        """As many as planned run without the flag, and the quorum is whole; after the last: POST_MIGRATION."""
         done = _finalized(world)
         if isinstance(done, Unknown):
             return done
@@ -219,15 +210,11 @@ def _finalized(world: World) -> set[int] | Unknown:
     found = _flagless(world)
     if isinstance(found, Unknown):
         return found
-    return {node for node, file in found.items() if _is_clean(file)}
-
-
-def _is_clean(file: ConfigFile) -> bool:
-    return configuration.finalized_controller(file.raw) == file.raw
+    return {node for node, file in found.items() if configuration.finalized_controller(file.raw) == file.raw}
 
 
 def _flagless(world: World) -> dict[int, ConfigFile] | Unknown:
-    """Controllers whose process was started with the file that lies there, and that file has no flag."""
+    """Controllers whose process was started with the current file, and that file has no flag."""
     if isinstance(world.services, Unknown):
         return world.services
     found = {}
@@ -248,7 +235,6 @@ def _flagless(world: World) -> dict[int, ConfigFile] | Unknown:
 
 
 def _half_way(world: World) -> int | None:
-    """A controller that is stopped, or whose file was changed under its old process."""
     if isinstance(world.services, Unknown):
         return None
     for node in world.inventory.controllers:
@@ -304,3 +290,95 @@ def _post_migration(world: World) -> Readiness:
     if world.kraft.migration_state is not ZkMigrationState.POST_MIGRATION:
         return NotYet("POST_MIGRATION in the metadata", "the active controller", after)
     return Ready()
+
+
+def finalized(world: World) -> bool:
+    return not isinstance(world.kraft, Unknown) and world.kraft.migration_state is ZkMigrationState.POST_MIGRATION
+
+
+def finalized_early(world: World) -> bool:
+    if isinstance(world.kraft, Unknown) or not finalized(world):
+        return False
+    return any(entry.migrating for entry in world.kraft.brokers.values())
+
+
+def forward_order(world: World) -> tuple[int, ...]:
+    """Brokers by id, but first those that were restarted since, or are down: nothing makes them whole but their roll.
+
+    A controller without the flag takes no registration of a broker outside KRaft mode: its session in the metadata
+    ends, and it stays fenced.  Another one stopped beside it would take partitions away that need not go.
+    """
+    known = {} if isinstance(world.kraft, Unknown) else world.kraft.brokers
+
+    def lost(broker: int) -> bool:
+        found = known.get(NodeId(broker))
+        return found is None or found.fenced
+
+    return tuple(sorted((int(node.id) for node in world.inventory.brokers), key=lambda node: (not lost(node), node)))
+
+
+@dataclass(frozen=True, slots=True)
+class FinishFinalize(FinalizeController):
+    """The controllers that still have the flag, where the point of no return lies behind: no interlock holds it up."""
+
+    kind = "finish-finalize"
+
+    @property
+    def needs(self) -> frozenset[Need]:  # type: ignore[override] # as later positions: there is nothing to compare with
+        return frozenset({Need.KRAFT, Need.LIVE, Need.CONFIGS, Need.SERVICES})
+
+    def _interlock(self, down: int | None) -> tuple[Gate, ...]:
+        return (named_gates.state_is(ZkMigrationState.POST_MIGRATION),)
+
+
+@dataclass(frozen=True, slots=True)
+class RollForward(RollToKraft):
+    """As roll 2, but by the metadata and the disks alone."""
+
+    kind = "roll-forward"
+    needs = SEEN | {Need.LEDGER}
+    proof_needs = SEEN | {Need.LEDGER}
+    undo = "none: the migration is finalized"
+    proof = "registered in KRaft mode, directories equal to those on disk, every replica of it VERIFIED"
+
+    def own_gates(self) -> tuple[Gate, ...]:
+        return (
+            named_gates.state_is(ZkMigrationState.POST_MIGRATION),
+            Gate("brokers that were restarted or are down have had their turn", self._lost_ones_first),
+            named_gates.disks_healthy(self.broker),
+            rolled_verified(),
+            named_gates.stop_is_accepted(self.broker),
+            named_gates.quorum_healthy(),
+        )
+
+    def check(self, world: World) -> Readiness:
+        return BaseStep.check(self, world)
+
+    def _lost_ones_first(self, world: World) -> Readiness:
+        """None that still serves is stopped beside one that is lost: that one may have become so after the plan."""
+        if isinstance(world.kraft, Unknown):
+            return world.kraft
+        lost = {int(node) for node, entry in world.kraft.brokers.items() if entry.migrating and entry.fenced}
+        if not lost - {self.broker} or self.broker in lost:
+            return Ready()
+        return Refused(
+            f"brokers {sorted(lost)} were restarted or are down, and nothing but their own roll makes them whole: plan "
+            "anew, they come first"
+        )
+
+    def resume(self, world: World) -> Readiness:
+        return gates.first(
+            gates.state_is(world, ZkMigrationState.POST_MIGRATION),
+            gates.disks_healthy(world, self.broker),
+            gates.quorum_healthy(world),
+        )
+
+    def verify(self, world: World) -> Outcome:
+        """It is a KRaft broker, and its replicas are where the metadata says; ISRs fill when the last one is through.
+
+        Brokers that wait for their turn hear nothing new: their Metadata answers prove nothing.
+        """
+        found = gates.first(
+            self.process_lives(world), self.registered(world, migrating=False), can_be_unfenced(world, self.broker)
+        )
+        return gates.as_outcome(found, *self._evidence(world)[:1])

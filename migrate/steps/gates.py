@@ -13,20 +13,20 @@ from migrate import checks
 from migrate.checks import processes
 from migrate.checks.phase import no_quorum_yet
 from migrate.model import availability
+from migrate.model.causes import kraft_only, summary
 from migrate.model.findings import Finding, Severity, blocks
 from migrate.model.ids import NodeId
-from migrate.model.kraft_only import kraft_only, summary
+from migrate.model.launch import Unit, unfit
 from migrate.model.ledger import ReplicaState
 from migrate.model.new_directories import alone
-from migrate.model.outcome import Awaited, NotYet, Outcome, Readiness, Ready, Refused, Unknown, Verified
-from migrate.model.rollback_evidence import old_log
+from migrate.model.outcome import AlreadyDone, Awaited, NotYet, Outcome, Readiness, Ready, Refused, Unknown, Verified
+from migrate.model.rollback_readiness import old_log
 from migrate.model.stage import Stage, ZkMigrationState
-from migrate.model.units import Unit, unfit
+from migrate.model.step import Progress
 from migrate.model.views import (
     LiveView,
     MetadataAnswer,
     NodeAnswer,
-    Quorum,
     Running,
 )
 from migrate.model.words import plural, registered_as
@@ -45,10 +45,16 @@ def first(*gates: Readiness) -> Readiness:
 
 
 def as_outcome(readiness: Readiness, *evidence: str, left: tuple[str, ...] = ()) -> Outcome:
-    """A gate as a proof: an open one is Verified by the evidence given."""
     if isinstance(readiness, Ready):
         return Verified(evidence, left)
     return readiness
+
+
+def proven_by(found: Progress | Readiness, missing: str, *evidence: str) -> Outcome:
+    """AlreadyDone as a proof by the evidence given; what is not done is refused with `missing`."""
+    if isinstance(found, AlreadyDone):
+        return Verified(evidence)
+    return found if isinstance(found, Unknown | Refused | NotYet) else Refused(missing)
 
 
 def no_blockers(
@@ -70,9 +76,7 @@ def no_blockers(
         return Ready()
     if all(finding.severity is Severity.BLIND_SPOT and finding.evidence == NOT_ASKED.reason for finding in found):
         return NOT_ASKED
-    due = (
-        world.inventory.brokers if no_quorum_yet(world) else world.inventory.nodes
-    )  # that should have a process by now
+    due = world.inventory.brokers if no_quorum_yet(world) else world.inventory.nodes  # should have a process by now
     ended = processes.ended(world, due)
     missed = [node for node in ended if any(_because_down(finding, node) for finding in found)]
     if all(any(_because_down(finding, node) for node in missed) for finding in found):
@@ -138,7 +142,6 @@ def _because_down(finding: Finding, node: int | None) -> bool:
 
 
 def replicas_full(world: World) -> Readiness:
-    """Every broker answers, sees every broker and every partition, and no partition lacks a leader or an ISR member."""
     if isinstance(world.live, Unknown):
         return world.live
     expected = tuple(sorted(int(node.id) for node in world.inventory.brokers))
@@ -232,17 +235,27 @@ def _whole(broker: int, answer: MetadataAnswer, expected: tuple[int, ...], parti
 
 
 def quorum_healthy(world: World) -> Readiness:
-    """The quorum has a leader, a committed record, voters close to its end; every controller answers itself."""
     if isinstance(world.live, Unknown):
         return world.live
     quorum = world.live.quorum
     after = "nothing: it comes by itself; look at the controllers' logs if it lasts"
     if isinstance(quorum, Unknown):
         return NotYet(f"a leader of the quorum ({quorum.reason})", "the controllers", after)
-    behind = _voters_behind(quorum)
-    silent = _silent_controllers(world, world.live)
-    if silent:
-        return _silent(world, silent)
+    behind = [
+        int(voter.id)
+        for voter in quorum.voters
+        if voter.log_end_offset <= 0
+        or voter.log_end_offset < quorum.high_watermark - VOTER_LAG
+        or not 0 <= voter.caught_up_ms <= CAUGHT_UP_MS
+    ]
+    # asked of each of them: the leader remembers the offsets of voters that are gone
+    answers = {int(node.id): world.live.controllers.get(node.id) for node in world.inventory.controllers}
+    silent = [node for node, answer in answers.items() if not isinstance(answer, NodeAnswer)]
+    if silent:  # a process that has ended answers by nobody's waiting: whoever owns it must start it
+        ended = [node for node in processes.ended(world, world.inventory.controllers) if node in silent]
+        if ended:
+            return processes.awaited(world.inventory, ended)
+        return NotYet(f"controllers {silent} to answer", "those controllers", after, progress=str(silent))
     missing = {int(node.id) for node in world.inventory.controllers} - {int(voter.id) for voter in quorum.voters}
     if quorum.high_watermark <= 0 or behind or missing:
         return NotYet(
@@ -253,31 +266,6 @@ def quorum_healthy(world: World) -> Readiness:
             progress=str([voter.log_end_offset for voter in quorum.voters]),
         )
     return Ready()
-
-
-def _silent(world: World, silent: list[int]) -> NotYet:
-    """A process that has ended answers by nobody's waiting: whoever owns it must start it."""
-    ended = [node for node in processes.ended(world, world.inventory.controllers) if node in silent]
-    if ended:
-        return processes.awaited(world.inventory, ended)
-    after = "nothing: it comes by itself; look at the controllers' logs if it lasts"
-    return NotYet(f"controllers {silent} to answer", "those controllers", after, progress=str(silent))
-
-
-def _voters_behind(quorum: Quorum) -> list[int]:
-    return [
-        int(voter.id)
-        for voter in quorum.voters
-        if voter.log_end_offset <= 0
-        or voter.log_end_offset < quorum.high_watermark - VOTER_LAG
-        or not 0 <= voter.caught_up_ms <= CAUGHT_UP_MS
-    ]
-
-
-def _silent_controllers(world: World, live: LiveView) -> list[int]:
-    """Controllers that do not answer themselves: the leader remembers the offsets of voters that are gone."""
-    answers = ((node.id, live.controllers.get(node.id)) for node in world.inventory.controllers)
-    return [int(node) for node, answer in answers if not isinstance(answer, NodeAnswer)]
 
 
 def units_obey(world: World, nodes: Iterable[NodeId]) -> Readiness:
@@ -303,10 +291,7 @@ def units_obey(world: World, nodes: Iterable[NodeId]) -> Readiness:
 
 
 def disks_healthy(world: World, broker: int) -> Readiness:
-    """Every log directory of the broker is healthy: one dead disk stops a broker in migration mode."""
-    if isinstance(world.disks, Unknown):
-        return world.disks
-    disks = world.disks.get(NodeId(broker), Unknown(f"the disks of broker {broker} were not looked at"))
+    disks = facts.disks(world, broker)
     if isinstance(disks, Unknown):
         return disks
     broken = [f"{entry.path} ({entry.problem})" for entry in disks.directories if entry.problem]
@@ -316,7 +301,6 @@ def disks_healthy(world: World, broker: int) -> Readiness:
 
 
 def stop_is_accepted(world: World, broker: int) -> Readiness:
-    """What must become unavailable when this broker stops was accepted by topic."""
     view = world.zookeeper if isinstance(world.kraft, Unknown) or not len(world.kraft.partitions) else world.kraft
     if isinstance(view, Unknown):
         return view
@@ -335,7 +319,6 @@ def stop_is_accepted(world: World, broker: int) -> Readiness:
 
 
 def runs_with(world: World, node: int, sha256: str) -> Readiness:
-    """The node's process lives and was started with the file of that hash."""
     if isinstance(world.services, Unknown):
         return world.services
     state = world.services.get(NodeId(node), Unknown(f"node {node} was not looked at"))
@@ -358,7 +341,6 @@ def runs_with(world: World, node: int, sha256: str) -> Readiness:
 
 
 def state_is(world: World, *states: ZkMigrationState) -> Readiness:
-    """The committed metadata's ZkMigrationState is one of these."""
     if isinstance(world.kraft, Unknown):
         return world.kraft
     if world.kraft.migration_state in states:
@@ -425,7 +407,6 @@ def all_writable(world: World) -> Readiness:
 
 
 def ledger_is(world: World, *states: ReplicaState) -> Readiness:
-    """Every row of the ledger is in one of these states."""
     if isinstance(world.ledger, Unknown):
         return world.ledger
     if world.ledger.unknown:
@@ -446,7 +427,6 @@ def ledger_is(world: World, *states: ReplicaState) -> Readiness:
 
 
 def all_brokers_kraft(world: World) -> Readiness:
-    """Every broker is registered in KRaft mode and unfenced."""
     if isinstance(world.kraft, Unknown):
         return world.kraft
     for node in world.inventory.brokers:

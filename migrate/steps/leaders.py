@@ -18,8 +18,10 @@ from migrate.model.stage import Stage
 from migrate.model.step import Action, NotBegun, Predicted, Progress
 from migrate.model.words import plural
 from migrate.model.world import Need, World
-from migrate.steps import gates
+from migrate.steps import gates, named_gates
 from migrate.steps.base import BaseStep
+from migrate.steps.named_gates import Gate
+from migrate.steps.rollback import gates as back
 
 UNDO = "not needed: which replica of the ISR leads is no state that a rollback must restore"
 
@@ -31,34 +33,27 @@ class RestoreLeaders(BaseStep):
     after: str  # label of the stage whose roll it stands behind
     most: int  # partitions a request
 
-    kind: ClassVar[str] = "restore-leaders"
-    needs: ClassVar[frozenset[Need]] = frozenset({Need.KRAFT, Need.LIVE, Need.CONFIGS})
-    proof_needs: ClassVar[frozenset[Need]] = frozenset({Need.KRAFT, Need.LIVE})
-    undo: ClassVar[str] = UNDO
-    proof: ClassVar[str] = (
+    kind = "restore-leaders"
+    name = "preferred-leaders"
+    needs = frozenset({Need.KRAFT, Need.LIVE, Need.CONFIGS})
+    proof_needs = frozenset({Need.KRAFT, Need.LIVE})
+    undo = UNDO
+    proof = (
         "the metadata names the first replica as leader of every partition where it is in the ISR and its broker is "
         "unfenced and in no controlled shutdown"
     )
-    title: ClassVar[str] = "give partitions back to their preferred leaders"
+    titled = "give partitions back to their preferred leaders"
     zookeeper: ClassVar[bool] = False
     asked: ClassVar[str] = "the active controller"
 
     @property
-    def id(self) -> str:
-        """`kraft-mode/preferred-leaders`."""
-        return f"{self.stage.label}/preferred-leaders"
-
-    @property
     def stage(self) -> Stage:
-        """That of the roll."""
         return Stage.from_label(self.after)
 
     def leaders(self, world: World) -> Leaders | Unknown:
-        """Who leads what, by the store that controls the cluster."""
         return world.kraft if isinstance(world.kraft, Unknown) else preferred.of_kraft(world.kraft)
 
-    def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:  # noqa: ARG002 - the protocol's signature
-        """One line."""
+    def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:
         what = f"ElectLeaders PREFERRED to {self.asked}, at most {plural(self.most, 'partition')} a request"
         return (Action("~", "leaders", what),)
 
@@ -70,18 +65,18 @@ class RestoreLeaders(BaseStep):
         return NotBegun() if found.electable else AlreadyDone(found.told)
 
     def check(self, world: World) -> Readiness:
-        """Something to give back, a whole cluster and a whole quorum."""
         found = self.leaders(world)
         if isinstance(found, Unknown):
             return found
         return self.whole(world) if found.electable else AlreadyDone(found.told)
 
-    def whole(self, world: World) -> Readiness:
-        """What must hold before, and after, leaders move."""
-        return gates.first(gates.quorum_healthy(world), gates.replicas_full(world))
+    def own_gates(self) -> tuple[Gate, ...]:
+        return named_gates.quorum_healthy(), named_gates.replicas_full()
 
-    def do(self, world: World, effects: Effects) -> None:  # noqa: ARG002 - the protocol's signature
-        """Batch after batch, each proven before the next."""
+    def whole(self, world: World) -> Readiness:
+        return named_gates.all_open(self.own_gates(), world)
+
+    def do(self, world: World, effects: Effects) -> None:
         effects.restore_leaders(self.most, zookeeper=self.zookeeper)
 
     def verify(self, world: World) -> Outcome:
@@ -103,3 +98,30 @@ class RestoreLeaders(BaseStep):
     def _evidence(self, world: World, found: Leaders) -> tuple[str, ...]:
         assert not isinstance(world.kraft, Unknown)
         return (f"{found.told} (metadata offset {world.kraft.offset})",)
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreLeadersInZookeeperMode(RestoreLeaders):
+    kind = "restore-leaders-zookeeper"
+    needs = frozenset({Need.ZOOKEEPER, Need.LIVE, Need.CONFIGS})
+    proof_needs = frozenset({Need.ZOOKEEPER, Need.LIVE})
+    waits_for = proof_needs
+    proof = "ZooKeeper names the first replica as leader of every partition where it is in the ISR and its broker lives"
+    zookeeper = True
+    asked = "ZooKeeper's controller"
+
+    def leaders(self, world: World) -> Leaders | Unknown:
+        return world.zookeeper if isinstance(world.zookeeper, Unknown) else preferred.of_zookeeper(world.zookeeper)
+
+    def own_gates(self) -> tuple[Gate, ...]:
+        return (
+            back.controls(),
+            Gate("every broker sees every partition with its full ISR", lambda world: back.whole_but(world, ())),
+        )
+
+    def whole(self, world: World) -> Readiness:
+        return named_gates.one_by_one(self.own_gates(), world)
+
+    def _evidence(self, world: World, found: Leaders) -> tuple[str, ...]:
+        assert not isinstance(world.zookeeper, Unknown)
+        return (f"{found.told} (ZooKeeper at zxid {world.zookeeper.zxid_last:#x})",)

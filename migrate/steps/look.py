@@ -1,25 +1,27 @@
-"""Steps that only look: discover, assess, copy, hybrid, soak.  Their proof is their whole content."""
+"""Steps that only look: discover, assess, copy, hybrid, soaks.  Their proof is their whole content."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
 from migrate.checks import stuck
+from migrate.model.broker_modes import Mode, positions
 from migrate.model.columns import PartitionColumns
 from migrate.model.copied import CopyCheck, NoLook, by_rule, names_of
 from migrate.model.ledger import ReplicaState
-from migrate.model.outcome import NotYet, Outcome, Readiness, Ready, Refused, Unknown
+from migrate.model.outcome import AlreadyDone, NotYet, Outcome, Readiness, Ready, Refused, Unknown
 from migrate.model.stage import Stage, ZkMigrationState
-from migrate.model.step import Predicted
-from migrate.model.views import KraftView, MigrationZnode, ZookeeperView
-from migrate.model.words import counted, lasting, plural
+from migrate.model.step import NotBegun, Predicted, Progress
+from migrate.model.views import MigrationZnode, ZookeeperView
+from migrate.model.words import counted, duration, plural
 from migrate.model.world import Need, World
-from migrate.steps import facts, gates, moves
+from migrate.steps import disks, facts, gates
 from migrate.steps.base import BaseStep
-from migrate.steps.canary import CLOCK
 from migrate.steps.disks import with_sick_disks
+from migrate.steps.roll_broker import SEEN, can_be_unfenced, is_registered
 
 LEFT_ALONE: Final = (  # added to what to do while the copy waits
     " Stopping this command changes nothing: the controllers make the copy by themselves, and the same command watches"
@@ -30,21 +32,17 @@ SOAK_LOOK_SECONDS: Final = (5.0, 60.0)  # between two looks of a soak: of the sh
 
 @dataclass(frozen=True, slots=True)
 class Discover(BaseStep):
-    """Find out where the cluster is from the cluster itself, never from memory."""
+    kind = "discover"
+    stage_is = Stage.DISCOVER
+    titled = "find out where the cluster is, from the cluster itself"
+    needs = frozenset({Need.ZOOKEEPER})
+    proof_needs = frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.LIVE, Need.CONFIGS})
+    proof = "ZooKeeper answers with the cluster id and the brokers that the plan was made for"
 
-    kind: ClassVar[str] = "discover"
-    stage_is: ClassVar[Stage] = Stage.DISCOVER
-    title: ClassVar[str] = "find out where the cluster is, from the cluster itself"
-    needs: ClassVar[frozenset[Need]] = frozenset({Need.ZOOKEEPER})
-    proof_needs: ClassVar[frozenset[Need]] = frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.LIVE, Need.CONFIGS})
-    proof: ClassVar[str] = "ZooKeeper answers with the cluster id and the brokers that the plan was made for"
-
-    def binds(self, world: World, before: Predicted) -> Mapping[str, str]:  # noqa: ARG002 - the protocol's signature
-        """The cluster's id."""
+    def binds(self, world: World, before: Predicted) -> Mapping[str, str]:
         return facts.observed(world, ("cluster_id:",))
 
     def verify(self, world: World) -> Outcome:
-        """The brokers of the inventory are those of the cluster."""
         if isinstance(world.zookeeper, Unknown):
             return world.zookeeper
         listed = {int(node.id) for node in world.inventory.brokers}
@@ -62,18 +60,15 @@ class Discover(BaseStep):
 
 @dataclass(frozen=True, slots=True)
 class Assess(BaseStep):
-    """All checks, read-only: no blocker may stand."""
-
-    kind: ClassVar[str] = "assess"
-    stage_is: ClassVar[Stage] = Stage.ASSESS
-    title: ClassVar[str] = "run every check"
-    proof_needs: ClassVar[frozenset[Need]] = frozenset(
+    kind = "assess"
+    stage_is = Stage.ASSESS
+    titled = "run every check"
+    proof_needs = frozenset(
         {Need.ZOOKEEPER, Need.KRAFT, Need.LIVE, Need.DISKS, Need.CONFIGS, Need.SERVICES, Need.UNITS}
     )
-    proof: ClassVar[str] = "no check finds a blocker, and every unit may be stopped"
+    proof = "no check finds a blocker, and every unit may be stopped"
 
     def verify(self, world: World) -> Outcome:
-        """No finding blocks the stages that change something."""
         nodes = [node.id for node in world.inventory.nodes]
         found = gates.first(gates.no_blockers(world, Stage.PREPARE), gates.units_obey(world, nodes))
         return gates.as_outcome(found, "no check found a blocker")
@@ -83,39 +78,37 @@ class Assess(BaseStep):
 class WatchCopy(BaseStep):
     """The copy is Kafka's: it starts by itself when the last broker registers.  We watch, and explain waiting."""
 
-    kind: ClassVar[str] = "copy"
-    stage_is: ClassVar[Stage] = Stage.COPY
-    title: ClassVar[str] = "watch Kafka copy ZooKeeper's metadata"
-    proof_needs: ClassVar[frozenset[Need]] = frozenset(
-        {Need.ZOOKEEPER, Need.KRAFT, Need.LIVE, Need.CONFIGS, Need.SERVICES, Need.COPY}
-    )
-    waits_for: ClassVar[frozenset[Need]] = proof_needs - {Need.COPY}
-    undo: ClassVar[str] = "one roll and the znodes of the takeover"
-    proof: ClassVar[str] = (
+    kind = "copy"
+    stage_is = Stage.COPY
+    titled = "watch Kafka copy ZooKeeper's metadata"
+    proof_needs = frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.LIVE, Need.CONFIGS, Need.SERVICES, Need.COPY})
+    waits_for = proof_needs - {Need.COPY}
+    undo = "one roll and the znodes of the takeover"
+    proof = (
         "/migration has an offset above 0, the metadata says MIGRATION, a KRaft controller owns /controller, and what "
         "ZooKeeper held before the copy is in the metadata"
     )
 
-    def expects(self, world: World, before: Predicted) -> Mapping[str, str]:  # noqa: ARG002 - the protocol's signature
-        """Copied, and in dual write."""
+    def expects(self, world: World, before: Predicted) -> Mapping[str, str]:
         return {"migration_state:": "MIGRATION", "migration_znode:": "copied"}
 
     def verify(self, world: World) -> Outcome:
-        """Copied, owned by KRaft, and every partition there."""
         if isinstance(world.zookeeper, Unknown):
             return NotYet(f"ZooKeeper to be readable ({world.zookeeper.reason})", "ZooKeeper", "look at ZooKeeper")
         if isinstance(world.kraft, Unknown):
             return NotYet(
                 f"the metadata to be readable ({world.kraft.reason})", "the controllers", "look at their logs"
             )
-        view, znode = world.zookeeper, world.zookeeper.migration
-        if world.kraft.migration_state is not ZkMigrationState.MIGRATION or not _copied(view):
+        view, kraft, znode = world.zookeeper, world.kraft, world.zookeeper.migration
+        copied = view.kraft_owns and isinstance(znode, MigrationZnode) and znode.copied
+        # progress is what was moved, not the offset: the leader writes NoOp records twice a second
+        if kraft.migration_state is not ZkMigrationState.MIGRATION or not copied:
             return NotYet(
                 _why_waiting(world, view) + stuck.because(world),
                 "the active controller's migration driver",
                 (stuck.next_step(world) or "Repair what it waits for; the controllers look again within a minute.")
                 + LEFT_ALONE,
-                progress=_content(world.kraft),
+                progress=f"{kraft.migration_state.name} {len(kraft.partitions)} {len(kraft.entities)} {kraft.waiting}",
             )
         assert isinstance(znode, MigrationZnode)
         left = _partitions(view.partitions) - _partitions(world.kraft.partitions)
@@ -161,7 +154,6 @@ def nothing_dropped(world: World) -> Readiness:
 
 
 def copy_evidence(world: World) -> tuple[str, ...]:
-    """What was held against the copy, what is known to be dropped, and what was not checked."""
     if isinstance(world.copy, Unknown):
         return ()
     if isinstance(world.copy, NoLook):
@@ -180,15 +172,6 @@ def copy_evidence(world: World) -> tuple[str, ...]:
 
 def _partitions(columns: PartitionColumns) -> set[tuple[str, int]]:
     return set(zip(columns.topic_id, columns.partition, strict=True))
-
-
-def _content(kraft: KraftView) -> str:
-    """What the copy has moved so far.  Offsets do not count: the leader writes NoOp records twice a second."""
-    return f"{kraft.migration_state.name} {len(kraft.partitions)} {len(kraft.entities)} {kraft.waiting}"
-
-
-def _copied(view: ZookeeperView) -> bool:
-    return view.kraft_owns and isinstance(view.migration, MigrationZnode) and view.migration.copied
 
 
 def _why_waiting(world: World, view: ZookeeperView) -> str:
@@ -213,24 +196,23 @@ class ProveHybrid(BaseStep):
     A topic made in hybrid is UNASSIGNED from its beginning, until its brokers are in KRaft mode: that is no worse.
     """
 
-    kind: ClassVar[str] = "hybrid"
-    stage_is: ClassVar[Stage] = Stage.HYBRID
-    title: ClassVar[str] = "compare ZooKeeper with KRaft, and every replica with its disk"
-    proof_needs: ClassVar[frozenset[Need]] = frozenset(Need) - {Need.LEDGER, Need.REHEARSAL}
-    undo: ClassVar[str] = "one roll and the znodes of the takeover"
-    proof: ClassVar[str] = (
+    kind = "hybrid"
+    stage_is = Stage.HYBRID
+    titled = "compare ZooKeeper with KRaft, and every replica with its disk"
+    proof_needs = frozenset(Need) - {Need.LEDGER, Need.REHEARSAL}
+    undo = "one roll and the znodes of the takeover"
+    proof = (
         "no difference outside EXPECTED, nothing of ZooKeeper before the copy is missing; every replica MIGRATING, "
         "UNASSIGNED or VERIFIED"
     )
 
     def verify(self, world: World) -> Outcome:
-        """Views equal; no replica in a state that a restart would make worse."""
         found = gates.first(
             gates.state_is(world, ZkMigrationState.MIGRATION),
             gates.all_writable(world),
             nothing_dropped(world),
             gates.views_equal(world),
-            moves.ended(world),
+            disks.ended(world),
             gates.ledger_is(world, ReplicaState.MIGRATING, ReplicaState.UNASSIGNED, ReplicaState.VERIFIED),
             gates.replicas_full(world),
         )
@@ -239,39 +221,34 @@ class ProveHybrid(BaseStep):
 
 @dataclass(frozen=True, slots=True)
 class Soak(BaseStep):
-    """Pure dual write: everything holds for as long as the playbook asks."""
-
     seconds: float
 
-    kind: ClassVar[str] = "soak"
-    stage_is: ClassVar[Stage] = Stage.SOAK
-    proof_needs: ClassVar[frozenset[Need]] = frozenset(Need) - {Need.LEDGER, Need.COPY, Need.REHEARSAL}
-    waits_for: ClassVar[frozenset[Need]] = frozenset()  # its looks are the proof
-    undo: ClassVar[str] = "two rolls and the znodes of the takeover"
-    proof: ClassVar[str] = "views equal and every replica VERIFIED, at the end of the soak; faults meanwhile are named"
+    kind = "soak"
+    stage_is = Stage.SOAK
+    proof_needs = frozenset(Need) - {Need.LEDGER, Need.COPY, Need.REHEARSAL}
+    waits_for = frozenset()  # its looks are the proof
+    undo = "two rolls and the znodes of the takeover"
+    proof = "views equal and every replica VERIFIED, at the end of the soak; faults meanwhile are named"
 
     @property
     def title(self) -> str:
-        """How long, and what for."""
-        return f"pure dual write for {lasting(self.seconds)}, then compare everything again"
+        return f"pure dual write for {duration(self.seconds)}, then compare everything again"
 
     def pace(self, waited: float) -> float:
         """Seconds to the next look: each compares everything and is written down, and a soak may last for days."""
         return min(max(SOAK_LOOK_SECONDS[0], self.seconds / 100), SOAK_LOOK_SECONDS[1], self.seconds - waited)
 
-    def check(self, world: World) -> Readiness:  # noqa: ARG002 - the protocol's signature
-        """It may always begin."""
+    def check(self, world: World) -> Readiness:
         return Ready()
 
     def verify(self, world: World) -> Outcome:
-        """The time has passed since the last roll, and everything still holds."""
         waited, state = float(world.facts.get("soak_elapsed", "0")), gates.state_is(world, ZkMigrationState.MIGRATION)
         found = gates.first(
             state,
             gates.all_brokers_kraft(world),
             gates.all_writable(world),
             gates.views_equal(world),
-            moves.ended(world),
+            disks.ended(world),
             gates.ledger_is(world, ReplicaState.VERIFIED),
             gates.replicas_full(world),
         )
@@ -282,7 +259,7 @@ class Soak(BaseStep):
 
     def _lasting(self, waited: float, found: Readiness) -> NotYet:
         """Time is left: what does not hold now is named and waited for, and must hold again at the end."""
-        what = f"the soak to last {lasting(self.seconds)} (so far {lasting(waited)})"
+        what = f"the soak to last {duration(self.seconds)} (so far {duration(waited)})"
         owner, after = CLOCK, "nothing; run the same command again later if you like"
         progress, pace = f"{waited:.0f}", self.pace(waited)
         if isinstance(found, NotYet):
@@ -294,7 +271,6 @@ class Soak(BaseStep):
 
 
 def evidence(world: World) -> tuple[str, ...]:
-    """What the comparison and the ledger said, in two lines."""
     lines = []
     if not isinstance(world.diff, Unknown):
         compared = sum(sum(classes.values()) for classes in world.diff.counts.values())
@@ -306,3 +282,98 @@ def evidence(world: World) -> tuple[str, ...]:
     if not isinstance(world.ledger, Unknown):
         lines.append(f"{plural(len(world.ledger.rows), 'replica')}: {counted(world.ledger.counts())}")
     return tuple(lines)
+
+
+HELD: Final = "held"  # the fact: for how many seconds this step's look has found nothing wrong
+CLOCK: Final = "the clock"  # who is waited for while nothing is wrong
+LOOK_SECONDS: Final = (1.0, 30.0)  # between two looks: of the shortest soak, of the longest
+
+
+@dataclass(frozen=True, slots=True)
+class CanarySoak(BaseStep):
+    """The first broker of a roll is watched for a while before the next one is restarted.
+
+    The time counts only while everything holds and somebody looks: what breaks meanwhile (an ISR, the broker, its
+    directories, the clients' error budget) is waited for, and then the time begins anew, as it does in a new session.
+    """
+
+    broker: int
+    seconds: float
+
+    name = "canary-{broker}"
+    goal: ClassVar[str] = ""
+    proof_needs = SEEN | {Need.LEDGER}
+    waits_for = frozenset()  # its looks are the proof
+    proof = (
+        "for the whole time every ISR was full, the canary registered with its directories, and the error budget kept"
+    )
+
+    @property
+    def title(self) -> str:
+        return f"watch broker {self.broker}, the canary of the roll, for {self.seconds:g} s before the next one"
+
+    def progress(self, world: World) -> Progress:
+        """Where another broker was restarted after it, it was watched, or somebody decided to go on."""
+        if any(one.now is self.goal for one in positions(world) if one.broker != self.broker):
+            return AlreadyDone(f"another broker is in {self.goal} mode already")
+        return NotBegun()
+
+    @abstractmethod
+    def holds(self, world: World) -> Readiness: ...
+
+    def verify(self, world: World) -> Outcome:
+        found = with_sick_disks(world, self.broker, self.holds(world))
+        if not isinstance(found, Ready):
+            return found
+        if HELD not in world.facts:
+            return Unknown("for how long everything has held was not measured")
+        held = float(world.facts[HELD])
+        if held < self.seconds:
+            return NotYet(
+                f"the soak of canary {self.broker} to last {self.seconds:g} s (so far {held:.0f} s without a fault)",
+                CLOCK,
+                "nothing: the next broker follows by itself; a fault meanwhile starts the soak again",
+                progress=f"{held:.0f}",
+                pace=self.pace(held),
+            )
+        return gates.as_outcome(
+            Ready(), f"{held:.0f} s without a fault: every ISR full, broker {self.broker} as it was proven"
+        )
+
+    def pace(self, held: float) -> float:
+        return max(0.1, min(max(LOOK_SECONDS[0], self.seconds / 100), LOOK_SECONDS[1], self.seconds - held))
+
+
+@dataclass(frozen=True, slots=True)
+class CanaryInMigrationMode(CanarySoak):
+    kind = "canary-in-migration-mode"
+    stage_is = Stage.MIGRATION_MODE
+    goal = Mode.MIGRATION
+    undo = "one roll back to ZooKeeper mode of that broker, with the backed-up file"
+
+    def holds(self, world: World) -> Readiness:
+        return gates.first(
+            gates.state_is(world, ZkMigrationState.PRE_MIGRATION),
+            is_registered(world, self.broker, migrating=True),
+            gates.disks_healthy(world, self.broker),
+            gates.quorum_healthy(world),
+            gates.replicas_full(world),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CanaryInKraftMode(CanarySoak):
+    kind = "canary-in-kraft-mode"
+    stage_is = Stage.KRAFT_MODE
+    goal = Mode.KRAFT
+    undo = "roll that broker back to migration mode while the controllers are up"
+
+    def holds(self, world: World) -> Readiness:
+        return gates.first(
+            gates.state_is(world, ZkMigrationState.MIGRATION),
+            is_registered(world, self.broker, migrating=False),
+            gates.disks_healthy(world, self.broker),
+            can_be_unfenced(world, self.broker),
+            gates.quorum_healthy(world),
+            gates.replicas_full(world),
+        )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
 from migrate.hosts.properties import diff, parse
 from migrate.model.broker_modes import ControllerMode
@@ -24,28 +23,23 @@ from migrate.steps.base import BaseStep
 class BackUpZookeeper(BaseStep):
     """The whole tree under the chroot, data, stat and ACL, into the run's folder."""
 
-    kind: ClassVar[str] = "back-up-zookeeper"
-    stage_is: ClassVar[Stage] = Stage.PREPARE
-    title: ClassVar[str] = "back up the ZooKeeper tree"
-    needs: ClassVar[frozenset[Need]] = frozenset(
-        {Need.ZOOKEEPER, Need.KRAFT, Need.CONFIGS, Need.DISKS, Need.LIVE, Need.SERVICES, Need.LAUNCHES}
-    )
-    proof: ClassVar[str] = "the backup's SHA-256 is in the journal"
+    kind = "back-up-zookeeper"
+    undo = "not needed: the cluster is not changed"
+    stage_is = Stage.PREPARE
+    titled = "back up the ZooKeeper tree"
+    needs = frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.CONFIGS, Need.DISKS, Need.LIVE, Need.SERVICES, Need.LAUNCHES})
+    proof = "the backup's SHA-256 is in the journal"
 
-    def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:  # noqa: ARG002 - the protocol's signature
-        """One file."""
+    def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:
         return (Action("+", "here", "write a backup of every znode into the run's folder"),)
 
     def check(self, world: World) -> Readiness:
-        """No blocker stands."""
         return gates.no_blockers(world, self.stage)
 
-    def do(self, world: World, effects: Effects) -> None:  # noqa: ARG002 - the protocol's signature
-        """Write it."""
+    def do(self, world: World, effects: Effects) -> None:
         effects.backup_zookeeper()
 
     def verify(self, world: World) -> Outcome:
-        """The journal names it."""
         kept = world.facts.get("backup:zookeeper")
         return gates.as_outcome(
             Ready() if kept else Refused("no backup of ZooKeeper is in the journal"), backup_told(kept or "")
@@ -58,49 +52,36 @@ class BackUpBroker(BaseStep):
 
     broker: int
 
-    kind: ClassVar[str] = "back-up-broker"
-    stage_is: ClassVar[Stage] = Stage.PREPARE
-    needs: ClassVar[frozenset[Need]] = frozenset({Need.CONFIGS, Need.DISKS})
-    proof: ClassVar[str] = "the backups' SHA-256 are in the journal"
-
-    @property
-    def id(self) -> str:
-        """`prepare/back-up-broker-1`."""
-        return f"{self.stage.label}/{self.kind}-{self.broker}"
-
-    @property
-    def title(self) -> str:
-        """One line."""
-        return f"back up the configuration and meta.properties of broker {self.broker}"
+    kind = "back-up-broker"
+    undo = "not needed: the cluster is not changed"
+    name = "back-up-broker-{broker}"
+    titled = "back up the configuration and meta.properties of broker {broker}"
+    stage_is = Stage.PREPARE
+    needs = frozenset({Need.CONFIGS, Need.DISKS})
+    proof = "the backups' SHA-256 are in the journal"
 
     def paths(self, world: World) -> tuple[str, ...]:
-        """The files to keep."""
         file = facts.config(world, self.broker)
         found = [file.path] if isinstance(file, ConfigFile) else []
-        if not isinstance(world.disks, Unknown):
-            disks = world.disks.get(NodeId(self.broker))
-            if disks is not None and not isinstance(disks, Unknown):
-                found += [f"{entry.path}/meta.properties" for entry in disks.directories]
+        disks = facts.disks(world, self.broker)
+        if not isinstance(disks, Unknown):
+            found += [f"{entry.path}/meta.properties" for entry in disks.directories]
         return tuple(found)
 
-    def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:  # noqa: ARG002 - the protocol's signature
-        """One line a file."""
+    def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:
         return tuple(Action("+", f"broker {self.broker}", f"keep a copy of {path}") for path in self.paths(world))
 
     def check(self, world: World) -> Readiness:
-        """The file can be read."""
         found = facts.config(world, self.broker)
         if isinstance(found, Unknown):
             return found
         return Refused(f"broker {self.broker} has no file {found.path}") if isinstance(found, NoFile) else Ready()
 
     def do(self, world: World, effects: Effects) -> None:
-        """Keep each."""
         for path in self.paths(world):
             effects.backup_file(NodeId(self.broker), path)
 
     def verify(self, world: World) -> Outcome:
-        """The journal names them."""
         kept = [key for key in world.facts if key.startswith(f"backup:{self.broker}:")]
         if not kept:
             return Refused(f"no backup of broker {self.broker} is in the journal")
@@ -109,29 +90,18 @@ class BackUpBroker(BaseStep):
 
 @dataclass(frozen=True, slots=True)
 class RenderController(BaseStep):
-    """A controller's configuration file, rendered from the first broker's."""
-
     controller: int
 
-    kind: ClassVar[str] = "render-controller"
-    stage_is: ClassVar[Stage] = Stage.PREPARE
-    needs: ClassVar[frozenset[Need]] = frozenset({Need.CONFIGS})
-    proof_needs: ClassVar[frozenset[Need]] = frozenset({Need.CONFIGS})
-    undo: ClassVar[str] = "delete the file"
-    proof: ClassVar[str] = "the file lies there with the planned content"
-
-    @property
-    def id(self) -> str:
-        """`prepare/render-controller-3000`."""
-        return f"{self.stage.label}/{self.kind}-{self.controller}"
-
-    @property
-    def title(self) -> str:
-        """One line."""
-        return f"write the configuration of controller {self.controller}"
+    kind = "render-controller"
+    name = "render-controller-{controller}"
+    titled = "write the configuration of controller {controller}"
+    stage_is = Stage.PREPARE
+    needs = frozenset({Need.CONFIGS})
+    proof_needs = frozenset({Need.CONFIGS})
+    undo = "delete the file"
+    proof = "the file has the planned content"
 
     def node(self, world: World) -> ControllerNode:
-        """The controller in the inventory."""
         return next(node for node in world.inventory.controllers if node.id == self.controller)
 
     def target(self, world: World, before: Predicted) -> bytes | None:
@@ -144,33 +114,26 @@ class RenderController(BaseStep):
         return configuration.controller(parse(raw), world.inventory, self.node(world), overrides)
 
     def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:
-        """The new file, line by line."""
         node, content = self.node(world), self.target(world, before)
         lines = () if content is None else tuple(diff(b"", content, node.config))
         return (Action("+", f"controller {self.controller}", f"write {node.config}", lines),)
 
     def binds(self, world: World, before: Predicted) -> Mapping[str, str]:
-        """What lies there, and the broker's file it is rendered from."""
         first = world.inventory.brokers[0].id
-        raw = facts.predicted_config(world, before, first)
-        source = facts.UNKNOWN if raw is None else facts.sha256(raw)
         here = facts.observed(world, (f"config:{self.controller}",))
-        return {f"config:{int(first)}": source, **here}
+        return {f"config:{int(first)}": facts.predicted_sha256(world, before, first), **here}
 
     def predict(self, world: World, before: Predicted) -> Predicted:
-        """The file is there."""
         content = self.target(world, before)
         return before if content is None else facts.with_config(before, self.controller, content)
 
     def expects(self, world: World, before: Predicted) -> Mapping[str, str]:
-        """Its hash and its mode."""
         content = self.target(world, before)
         if content is None:
             return {}
         return {f"config:{self.controller}": facts.sha256(content), f"mode:{self.controller}": ControllerMode.FLAGGED}
 
     def check(self, world: World) -> Readiness:
-        """Nothing else lies there."""
         here, content = facts.config(world, self.controller), self.target(world, Predicted())
         if isinstance(here, Unknown):
             return here
@@ -181,7 +144,7 @@ class RenderController(BaseStep):
         if isinstance(here, NoFile):
             return Ready()
         if here.sha256 == facts.sha256(content):
-            return AlreadyDone("the file lies there with the planned content")
+            return AlreadyDone("the file has the planned content")
         return Refused(f"{here.path} exists with other content: move it away, or make it what the plan shows")
 
     def progress(self, world: World) -> Progress:
@@ -190,17 +153,13 @@ class RenderController(BaseStep):
         return found if isinstance(found, AlreadyDone | Unknown) else NotBegun()
 
     def do(self, world: World, effects: Effects) -> None:
-        """Write it."""
         content = self.target(world, Predicted())
         assert content is not None
         effects.write_config(NodeId(self.controller), self.node(world).config, content, None)
 
     def verify(self, world: World) -> Outcome:
-        """It lies there."""
-        found = self.check(world)
-        if isinstance(found, AlreadyDone):
-            return gates.as_outcome(Ready(), f"{self.node(world).config} has the planned content")
-        return Refused("the file does not have the planned content") if isinstance(found, Ready) else found
+        evidence = f"{self.node(world).config} has the planned content"
+        return gates.proven_by(self.check(world), "the file does not have the planned content", evidence)
 
 
 def backup_told(note: str) -> str:

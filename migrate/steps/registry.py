@@ -8,76 +8,57 @@ from typing import Any, Final
 
 from migrate.errors import PlanUnreadable
 from migrate.model.step import Step
-from migrate.steps.assign import AssignDirectories
-from migrate.steps.at_boot import EnableAtBoot
-from migrate.steps.canary import CanaryInKraftMode, CanaryInMigrationMode
-from migrate.steps.cleanup import ProveFinal, ReleaseZookeeper, RemoveCopies
-from migrate.steps.controllers import FormatController, StartControllers
-from migrate.steps.directories.add import AddDirectories, KeepDirectoryFiles
-from migrate.steps.directories.look import CheckDirectories, ProveDirectories
-from migrate.steps.directories.remove import RemoveDirectories
-from migrate.steps.finalize import FinalizeController
-from migrate.steps.leaders import RestoreLeaders
-from migrate.steps.look import Assess, Discover, ProveHybrid, Soak, WatchCopy
-from migrate.steps.prepare import BackUpBroker, BackUpZookeeper, RenderController
-from migrate.steps.roll_broker import RollToKraft, RollToMigrationMode
-from migrate.steps.roll_forward import FinishFinalize, RollForward
-from migrate.steps.rollback.at_boot import DisableAtBoot
-from migrate.steps.rollback.brokers import RollBackToMigrationMode, RollToZookeeperMode
-from migrate.steps.rollback.cleanup import ProveZookeeperMode, SetControllerAside
-from migrate.steps.rollback.control import HandBackControl, KeepZookeeper, StopControllers
-from migrate.steps.rollback.copy_again import RestartInMigrationMode, SetMetadataAside, StopStuckControllers
-from migrate.steps.rollback.finish import FinishDualWrite
-from migrate.steps.rollback.flag import PutFlagBack
-from migrate.steps.rollback.leaders import RestoreLeadersInZookeeperMode
-from migrate.steps.rollback.versions import RaiseStateVersions
+from migrate.steps import assign, at_boot, cleanup, controllers, finalize, leaders, look, prepare, roll_broker
+from migrate.steps.directories import steps as directories
+from migrate.steps.rollback import brokers, control, copy_again, flag
+from migrate.steps.rollback import cleanup as rollback_cleanup
 
 KINDS: Final[Mapping[str, Any]] = {
     cls.kind: cls
     for cls in (
-        Discover,
-        Assess,
-        BackUpZookeeper,
-        BackUpBroker,
-        RenderController,
-        FormatController,
-        StartControllers,
-        EnableAtBoot,
-        RollToMigrationMode,
-        CanaryInMigrationMode,
-        WatchCopy,
-        ProveHybrid,
-        AssignDirectories,
-        RollToKraft,
-        CanaryInKraftMode,
-        RestoreLeaders,
-        RollForward,
-        FinishFinalize,
-        Soak,
-        FinalizeController,
-        ReleaseZookeeper,
-        RemoveCopies,
-        ProveFinal,
-        RollBackToMigrationMode,
-        PutFlagBack,
-        FinishDualWrite,
-        KeepZookeeper,
-        DisableAtBoot,
-        StopControllers,
-        RaiseStateVersions,
-        HandBackControl,
-        RollToZookeeperMode,
-        RestoreLeadersInZookeeperMode,
-        SetControllerAside,
-        ProveZookeeperMode,
-        StopStuckControllers,
-        SetMetadataAside,
-        RestartInMigrationMode,
-        CheckDirectories,
-        KeepDirectoryFiles,
-        AddDirectories,
-        RemoveDirectories,
-        ProveDirectories,
+        look.Discover,
+        look.Assess,
+        prepare.BackUpZookeeper,
+        prepare.BackUpBroker,
+        prepare.RenderController,
+        controllers.FormatController,
+        controllers.StartControllers,
+        at_boot.EnableAtBoot,
+        roll_broker.RollToMigrationMode,
+        look.CanaryInMigrationMode,
+        look.WatchCopy,
+        look.ProveHybrid,
+        assign.AssignDirectories,
+        roll_broker.RollToKraft,
+        look.CanaryInKraftMode,
+        leaders.RestoreLeaders,
+        finalize.RollForward,
+        finalize.FinishFinalize,
+        look.Soak,
+        finalize.FinalizeController,
+        cleanup.ReleaseZookeeper,
+        cleanup.RemoveCopies,
+        cleanup.ProveFinal,
+        brokers.RollBackToMigrationMode,
+        flag.PutFlagBack,
+        control.FinishDualWrite,
+        control.KeepZookeeper,
+        at_boot.DisableAtBoot,
+        control.StopControllers,
+        control.RaiseStateVersions,
+        control.HandBackControl,
+        brokers.RollToZookeeperMode,
+        leaders.RestoreLeadersInZookeeperMode,
+        rollback_cleanup.SetControllerAside,
+        rollback_cleanup.ProveZookeeperMode,
+        copy_again.StopStuckControllers,
+        copy_again.SetMetadataAside,
+        copy_again.RestartInMigrationMode,
+        directories.CheckDirectories,
+        directories.KeepDirectoryFiles,
+        directories.AddDirectories,
+        directories.RemoveDirectories,
+        directories.ProveDirectories,
     )
 }
 CONVERT: Final[Mapping[str, Any]] = {"int": int, "float": float, "str": str}

@@ -16,80 +16,59 @@ from migrate.hosts.properties import diff
 from migrate.model.broker_modes import Mode, node_mode, position_of, positions
 from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode
-from migrate.model.ledger import Ledger, LedgerRow
+from migrate.model.launch import OF_UNITS
+from migrate.model.ledger import Ledger, LedgerRow, No, Yes, can_unfence, may_restart
 from migrate.model.outcome import AlreadyDone, NotYet, Outcome, Readiness, Ready, Refused, Unknown
 from migrate.model.ports import Effects
 from migrate.model.stage import DirectoryPolicy, Stage, ZkMigrationState
 from migrate.model.step import Action, HalfDone, NotBegun, Predicted, Progress
-from migrate.model.units import OF_UNITS
-from migrate.model.verdict import No, Yes, can_unfence, may_restart
-from migrate.model.views import BrokerDisks, ConfigFile, MetaProperties, NoFile, Running, Stopped
+from migrate.model.views import ConfigFile, MetaProperties, NoFile, Running, Stopped
 from migrate.model.words import registered_as
 from migrate.model.world import NOT_ASKED, Need, World
-from migrate.steps import churn, configuration, directory_order, facts, gates, moves
-from migrate.steps.base import BaseStep
+from migrate.steps import churn, configuration, disks, facts, gates, named_gates
+from migrate.steps.base import NARROW, BaseStep
 from migrate.steps.disks import with_sick_disks
+from migrate.steps.named_gates import Gate
 
 AFTER = "nothing: it comes by itself; look at the broker's log and at its connection to the controllers"
 BEFORE_COPY = "zookeeper-before-copy"  # the backup that the copy is held against; as journal and file name it
+FULL_ISRS = "every partition has its full ISR in every broker's metadata"
 SEEN = frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.DISKS, Need.LIVE, Need.CONFIGS, Need.SERVICES})
 
 
 @dataclass(frozen=True, slots=True)
 class RollStep(BaseStep):
-    """What both rolls share."""
-
     broker: int
 
+    name = "{broker}"
     goal: ClassVar[Mode]
 
-    @property
-    def id(self) -> str:
-        """`migration-mode/1`."""
-        return f"{self.stage.label}/{self.broker}"
-
-    @property
-    def title(self) -> str:
-        """One line for a person."""
-        return f"restart broker {self.broker} into {self.goal} mode"
-
     def node(self, world: World) -> BrokerNode:
-        """The broker in the inventory."""
         return next(node for node in world.inventory.brokers if node.id == self.broker)
 
     @abstractmethod
-    def target(self, world: World, raw: bytes) -> bytes:
-        """The file that the broker is to start with."""
+    def target(self, world: World, raw: bytes) -> bytes: ...
 
     def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:
-        """The file's change and the restart."""
         path = self.node(world).config
         raw = facts.predicted_config(world, before, self.broker)
         if raw is None:
             return (Action("?", f"broker {self.broker}", f"{path} cannot be read"),)
+        why = position_of(world, self.broker).contradiction
         return (
             Action("~", f"broker {self.broker}", f"edit {path}", tuple(diff(raw, self.target(world, raw), path))),
-            Action(">", f"broker {self.broker}", "restart: stop, write the file, start" + self._why(world)),
+            Action(">", f"broker {self.broker}", "restart: stop, write the file, start" + (f" ({why})" if why else "")),
         )
 
-    def _why(self, world: World) -> str:
-        why = position_of(world, self.broker).contradiction
-        return f" ({why})" if why else ""
-
     def binds(self, world: World, before: Predicted) -> Mapping[str, str]:
-        """The file as it lies there, and the directories that it names."""
-        raw = facts.predicted_config(world, before, self.broker)
-        config = facts.UNKNOWN if raw is None else facts.sha256(raw)
         keys = facts.observed(world, (f"log_dirs:{self.broker}", "cluster_id:"))
-        return {f"config:{self.broker}": config, **keys}
+        return {f"config:{self.broker}": facts.predicted_sha256(world, before, self.broker), **keys}
 
     def predict(self, world: World, before: Predicted) -> Predicted:
-        """The file after it."""
         raw = facts.predicted_config(world, before, self.broker)
         return before if raw is None else facts.with_config(before, self.broker, self.target(world, raw))
 
     def expects(self, world: World, before: Predicted) -> Mapping[str, str]:
-        """The file's hash, the node's mode, and how it is registered."""
         after = self.predict(world, before).configs.get(NodeId(self.broker))
         found = {f"mode:{self.broker}": self.goal, f"registered:{self.broker}": self.goal}
         return found if after is None else {**found, f"config:{self.broker}": facts.sha256(after)}
@@ -127,16 +106,11 @@ class RollStep(BaseStep):
         return node_mode(file.values) is self.goal and self.target(world, file.raw) == file.raw
 
     def do(self, world: World, effects: Effects) -> None:
-        """Stop, write, start: each only where it is missing.
-
-        The incarnation that is registered now belongs to a process that ends: it is noted, and no proof afterwards.
-        """
+        """Stop, write, start: each only where it is missing."""
         file = facts.config(world, self.broker)
         assert isinstance(file, ConfigFile)
         assert not isinstance(world.services, Unknown)
-        assert not isinstance(world.kraft, Unknown)
-        old = world.kraft.brokers.get(NodeId(self.broker))
-        effects.note(ended(self.id), "none" if old is None else old.incarnation)
+        effects.note(ended(self.id), self.registration(world))
         if isinstance(world.services[NodeId(self.broker)], Running):
             effects.stop(NodeId(self.broker))
         self.when_stopped(world, effects)
@@ -146,24 +120,27 @@ class RollStep(BaseStep):
         self.before_start(world, effects)
         effects.start(NodeId(self.broker))
 
-    def when_stopped(self, world: World, effects: Effects) -> None:
-        """What a step does to a stopped broker before its file is written."""
+    def registration(self, world: World) -> str:
+        """What is registered now belongs to a process that ends: it is noted, and no proof afterwards."""
+        assert not isinstance(world.kraft, Unknown)
+        old = world.kraft.brokers.get(NodeId(self.broker))
+        return "none" if old is None else old.incarnation
+
+    def when_stopped(self, world: World, effects: Effects) -> None: ...
 
     def before_start(self, world: World, effects: Effects) -> None:
-        """What a step does to a stopped broker whose file is written: here a last look at its disks."""
         if metas := self.identities(world):
             effects.require_same(NodeId(self.broker), metas)
 
     def identities(self, world: World) -> dict[str, MetaProperties]:
         """The meta.properties that each directory must hold at the start, by path; none where they were not seen."""
-        disks = Unknown("not looked at") if isinstance(world.disks, Unknown) else world.disks.get(NodeId(self.broker))
-        if not isinstance(disks, BrokerDisks):
+        disks = facts.disks(world, self.broker)
+        if isinstance(disks, Unknown):
             return {}
         entries = [*disks.directories, *([disks.metadata_directory] if disks.metadata_directory else [])]
         return {entry.path: entry.meta for entry in entries if isinstance(entry.meta, MetaProperties)}
 
     def process_lives(self, world: World) -> Readiness:
-        """The process runs with the file that was written."""
         file = facts.config(world, self.broker)
         if not isinstance(file, ConfigFile):
             return Unknown(f"the file of broker {self.broker} cannot be seen")
@@ -174,12 +151,8 @@ class RollStep(BaseStep):
         if not isinstance(world.kraft, Unknown):
             found = world.kraft.brokers.get(NodeId(self.broker))
             if found is not None and found.incarnation == world.facts.get(ended(self.id)):
-                return NotYet(
-                    f"broker {self.broker} to register anew (incarnation {found.incarnation} was stopped)",
-                    f"broker {self.broker}",
-                    AFTER,
-                    progress=found.incarnation,
-                )
+                what = f"broker {self.broker} to register again (incarnation {found.incarnation} was stopped)"
+                return NotYet(what, f"broker {self.broker}", AFTER, progress=found.incarnation)
         answer = is_registered(world, self.broker, migrating=migrating)
         if not isinstance(answer, NotYet) or not migrating:
             return answer
@@ -188,33 +161,20 @@ class RollStep(BaseStep):
         return replace(answer, what=what, next_step=after)
 
 
-def _taken_over(world: World) -> bool:
-    """Is /controller a KRaft controller's?  Then the copy has begun, and ZooKeeper is no longer what it was."""
-    return isinstance(world.zookeeper, Unknown) or world.zookeeper.kraft_owns
-
-
 def ended(step: str) -> str:
-    """The note's key: which incarnation a step has stopped."""
     return f"ended:{step}"
 
 
 def is_registered(world: World, broker: int, *, migrating: bool) -> Readiness:
-    """A registration of this kind, unfenced, whose LogDirs equal the directory ids on disk as a set."""
     if isinstance(world.kraft, Unknown):
         return NotYet(f"the metadata to be readable ({world.kraft.reason})", "the controllers", AFTER)
     found = world.kraft.brokers.get(NodeId(broker))
     if found is None or found.migrating is not migrating or found.fenced:
         was = "none" if found is None else registered_as(migrating=found.migrating, fenced=found.fenced)
         mode = Mode.MIGRATION if migrating else Mode.KRAFT
-        return NotYet(
-            f"broker {broker} to register in {mode} mode and unfence (now: {was})",
-            f"broker {broker}",
-            AFTER,
-            progress=was,
-        )
-    if isinstance(world.disks, Unknown):
-        return world.disks
-    disks = world.disks.get(NodeId(broker), Unknown(f"the disks of broker {broker} were not looked at"))
+        what = f"broker {broker} to register in {mode} mode and unfence (now: {was})"
+        return NotYet(what, f"broker {broker}", AFTER, progress=was)
+    disks = facts.disks(world, broker)
     if isinstance(disks, Unknown):
         return disks
     here = {entry.id for entry in disks.directories}
@@ -232,33 +192,40 @@ class RollToMigrationMode(RollStep):
 
     last: str = "no"
 
-    kind: ClassVar[str] = "roll-to-migration-mode"
-    stage_is: ClassVar[Stage] = Stage.MIGRATION_MODE
-    goal: ClassVar[Mode] = Mode.MIGRATION
-    needs: ClassVar[frozenset[Need]] = SEEN | {Need.LAUNCHES, Need.UNITS}
-    proof_needs: ClassVar[frozenset[Need]] = SEEN | {Need.LEDGER}
-    undo: ClassVar[str] = "one roll back to ZooKeeper mode with the backed-up file"
-    proof: ClassVar[str] = (
-        "its new registration says migrating, LogDirs equal the directory ids on its disks, every ISR is full"
-    )
+    kind = "roll-to-migration-mode"
+    stage_is = Stage.MIGRATION_MODE
+    goal = Mode.MIGRATION
+    titled = "restart broker {broker} into migration mode"
+    needs = SEEN | {Need.LAUNCHES, Need.UNITS}
+    proof_needs = SEEN | {Need.LEDGER}
+    undo = "one roll back to ZooKeeper mode with the backed-up file"
+    proof = "its new registration says migrating, LogDirs equal the directory ids on its disks, every ISR is full"
+
+    @property
+    def waits_for(self) -> frozenset[Need]:  # type: ignore[override] # the last broker's wait ends with the copy
+        """ZooKeeper too for the last broker: the copy is held against the last look before it, which must be recent."""
+        return NARROW | {Need.ZOOKEEPER} if self.last == "yes" else NARROW
 
     def target(self, world: World, raw: bytes) -> bytes:
-        """The file for migration mode."""
         return configuration.migration_mode(raw, world.inventory)
 
-    def check(self, world: World) -> Readiness:
-        """No blocker, healthy disks, full ISRs, an accepted loss, and controllers that wait for brokers."""
-        found = gates.first(
-            gates.no_blockers(world, self.stage),
-            moves.ended(world),
-            gates.state_is(world, ZkMigrationState.PRE_MIGRATION),
-            *(is_registered(world, broker, migrating=True) for broker in self._rolled_before(world)),
-            gates.disks_healthy(world, self.broker),
-            gates.stop_is_accepted(world, self.broker),
-            gates.quorum_healthy(world),
-            gates.replicas_full(world),
+    def own_gates(self) -> tuple[Gate, ...]:
+        return (
+            named_gates.no_blockers(self.stage),
+            named_gates.moves_ended(),
+            named_gates.state_is(ZkMigrationState.PRE_MIGRATION),
+            Gate("brokers in migration mode are registered as such, with the directories on their disks", self._proven),
+            named_gates.disks_healthy(self.broker),
+            named_gates.stop_is_accepted(self.broker),
+            named_gates.quorum_healthy(),
+            named_gates.replicas_full(),
         )
-        return with_sick_disks(world, None, found)
+
+    def check(self, world: World) -> Readiness:
+        return with_sick_disks(world, None, RollStep.check(self, world))
+
+    def _proven(self, world: World) -> Readiness:
+        return gates.first(*(is_registered(world, broker, migrating=True) for broker in self._rolled_before(world)))
 
     def _rolled_before(self, world: World) -> tuple[int, ...]:
         """Other brokers in migration mode: whoever rolled them, the next one waits for their proof.
@@ -279,7 +246,7 @@ class RollToMigrationMode(RollStep):
         it down.
         """
         found = gates.first(
-            gates.no_blockers(world, self.stage, down=self.broker, besides=OF_UNITS | {moves.CODE}),
+            gates.no_blockers(world, self.stage, down=self.broker, besides=OF_UNITS | {disks.CODE}),
             gates.state_is(world, ZkMigrationState.PRE_MIGRATION, ZkMigrationState.MIGRATION),
             gates.disks_healthy(world, self.broker),
             gates.quorum_healthy(world),
@@ -287,7 +254,6 @@ class RollToMigrationMode(RollStep):
         return with_sick_disks(world, None, found)
 
     def verify(self, world: World) -> Outcome:
-        """Registered as migrating, with its directories; ISRs full."""
         found = gates.first(
             self.process_lives(world), self.registered(world, migrating=True), gates.replicas_full(world)
         )
@@ -296,7 +262,9 @@ class RollToMigrationMode(RollStep):
     def do(self, world: World, effects: Effects) -> None:
         """As any roll; before the last broker's restart, which starts the copy, ZooKeeper is backed up once more."""
         others = {int(node.id) for node in world.inventory.brokers} - {self.broker}
-        if others == set(self._rolled_before(world)) and not _taken_over(world):
+        # a KRaft controller that has /controller has begun the copy: ZooKeeper is no longer what it was
+        taken_over = isinstance(world.zookeeper, Unknown) or world.zookeeper.kraft_owns
+        if others == set(self._rolled_before(world)) and not taken_over:
             effects.backup_zookeeper(BEFORE_COPY)
         RollStep.do(self, world, effects)
 
@@ -304,13 +272,8 @@ class RollToMigrationMode(RollStep):
         if isinstance(world.kraft, Unknown) or NodeId(self.broker) not in world.kraft.brokers:
             return ()
         found = world.kraft.brokers[NodeId(self.broker)]
-        return (
-            (
-                f"registration at offset {found.epoch}: incarnation {found.incarnation}, migrating, "
-                f"{len(found.log_dirs)} directories as on disk"
-            ),
-            "every partition has its full ISR in every broker's metadata",
-        )
+        line = f"registration at offset {found.epoch}: incarnation {found.incarnation}, migrating"
+        return f"{line}, {len(found.log_dirs)} directories as on disk", FULL_ISRS
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,39 +282,37 @@ class RollToKraft(RollStep):
 
     policy: str = "observe"
 
-    kind: ClassVar[str] = "roll-to-kraft"
-    stage_is: ClassVar[Stage] = Stage.KRAFT_MODE
-    goal: ClassVar[Mode] = Mode.KRAFT
-    needs: ClassVar[frozenset[Need]] = SEEN | {Need.SPARK_LEDGER, Need.DIFF, Need.UNITS}
-    proof_needs: ClassVar[frozenset[Need]] = SEEN | {Need.LEDGER}
-    undo: ClassVar[str] = "roll back to migration mode while the controllers are up, then as from hybrid (two rolls)"
-    proof: ClassVar[str] = (
-        "registered directories equal those on disk, every replica of it VERIFIED, unfenced, every ISR full"
-    )
+    kind = "roll-to-kraft"
+    stage_is = Stage.KRAFT_MODE
+    goal = Mode.KRAFT
+    titled = "restart broker {broker} into kraft mode"
+    needs = SEEN | {Need.SPARK_LEDGER, Need.DIFF, Need.UNITS}
+    proof_needs = SEEN | {Need.LEDGER}
+    undo = "roll back to migration mode while the controllers are up, then as from hybrid (two rolls)"
+    proof = "registered directories equal those on disk, every replica of it VERIFIED, unfenced, every ISR full"
 
     def target(self, world: World, raw: bytes) -> bytes:
-        """The file for KRaft mode."""
         return configuration.kraft_mode(raw, world.inventory, self.node(world))
 
-    def check(self, world: World) -> Readiness:
-        """No blocker, views equal, *may restart*, an accepted loss, quorum and ISRs whole."""
-        found = gates.first(
-            gates.no_blockers(world, self.stage),
-            gates.state_is(world, ZkMigrationState.MIGRATION),
-            gates.views_equal(world),
-            moves.ended(world),
-            *(can_be_unfenced(world, broker) for broker in kraft_brokers(world)),
-            self._may_restart(world),
-            gates.stop_is_accepted(world, self.broker),
-            gates.quorum_healthy(world),
-            gates.replicas_full(world),
+    def own_gates(self) -> tuple[Gate, ...]:
+        return (
+            named_gates.no_blockers(self.stage),
+            named_gates.state_is(ZkMigrationState.MIGRATION),
+            named_gates.views_equal(),
+            named_gates.moves_ended(),
+            rolled_verified(),
+            Gate(f"broker {self.broker} may restart into KRaft mode, by its directories' replicas", self._may_restart),
+            named_gates.stop_is_accepted(self.broker),
+            named_gates.quorum_healthy(),
+            named_gates.replicas_full(),
         )
-        return with_sick_disks(world, None, found)
+
+    def check(self, world: World) -> Readiness:
+        return with_sick_disks(world, None, RollStep.check(self, world))
 
     def resume(self, world: World) -> Readiness:
-        """What must hold of the stores and of its directories before it starts; itself it cannot be seen."""
         found = gates.first(
-            moves.none_half_done(world, self.broker),
+            disks.none_half_done(world, self.broker),
             gates.no_blockers(world, self.stage, down=self.broker, besides=OF_UNITS),
             gates.state_is(world, ZkMigrationState.MIGRATION),
             gates.views_equal(world, down=self.broker),
@@ -363,7 +324,7 @@ class RollToKraft(RollStep):
     def do(self, world: World, effects: Effects) -> None:
         """As any roll; first it is noted which directories are in the log before its KRaft registration."""
         driven = self._directory_policy is DirectoryPolicy.DRIVE
-        directory_order.note(self.broker, world, effects, driven=driven)
+        disks.note_order(self.broker, world, effects, driven=driven)
         RollStep.do(self, world, effects)
 
     @property
@@ -380,11 +341,10 @@ class RollToKraft(RollStep):
         return Refused(f"broker {self.broker} may not restart into KRaft: {'; '.join(verdict.reasons[:5])}")
 
     def verify(self, world: World) -> Outcome:
-        """*Can unfence*, is unfenced, and the ISRs are full."""
         found = gates.first(
             self.process_lives(world),
             self.registered(world, migrating=False),
-            directory_order.kept(self.broker, world, driven=self._directory_policy is DirectoryPolicy.DRIVE),
+            disks.order_kept(self.broker, world, driven=self._directory_policy is DirectoryPolicy.DRIVE),
             can_be_unfenced(world, self.broker),
             gates.replicas_full(world),
         )
@@ -395,8 +355,8 @@ class RollToKraft(RollStep):
             return ()
         return (
             f"{len(world.ledger.of(self.broker))} replicas VERIFIED at metadata offset {world.ledger.offset}",
-            *directory_order.evidence(self.broker, world),
-            "every partition has its full ISR in every broker's metadata",
+            *disks.order_evidence(self.broker, world),
+            FULL_ISRS,
         )
 
 
@@ -405,6 +365,13 @@ def kraft_brokers(world: World) -> tuple[int, ...]:
     if isinstance(world.kraft, Unknown):
         return ()
     return tuple(sorted(int(node) for node, entry in world.kraft.brokers.items() if not entry.migrating))
+
+
+def rolled_verified() -> Gate:
+    def holds(world: World) -> Readiness:
+        return gates.first(*(can_be_unfenced(world, broker) for broker in kraft_brokers(world)))
+
+    return Gate("every replica of brokers in KRaft mode is VERIFIED", holds)
 
 
 def can_be_unfenced(world: World, broker: int) -> Readiness:

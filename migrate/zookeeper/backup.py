@@ -28,8 +28,7 @@ from migrate.errors import BackupUnreadable, WorldError
 from migrate.model import limits, strict_json
 from migrate.zookeeper import layout
 from migrate.zookeeper.client import ZookeeperClient
-from migrate.zookeeper.layout import child
-from migrate.zookeeper.znode import Absent, Znode
+from migrate.zookeeper.layout import Absent, Znode, child
 
 LOG: Final = logging.getLogger("migrate.zookeeper")
 FORMAT: Final = "kraft-migrate/zookeeper-tree/v1"
@@ -57,7 +56,8 @@ def write_backup(client: ZookeeperClient, destination: str) -> Mapping[str, str]
             counts = _write_lines(client, raw)
             raw.flush()
             os.fsync(raw.fileno())
-        digest = _sha256(part)
+        with part.open("rb") as written:
+            digest = hashlib.file_digest(written, "sha256").hexdigest()
         part.replace(target)
         folder = os.open(target.parent, os.O_RDONLY)
         try:
@@ -75,10 +75,10 @@ def _write_lines(client: ZookeeperClient, raw: IO[bytes]) -> dict[str, str]:
     znodes = denied = 0
     with gzip.GzipFile(fileobj=raw, mode="wb", filename="", mtime=0, compresslevel=6) as packed:
         packed.write(_line({"format": FORMAT, "connect": client.connect_string}))
-        for line in _walk(client):
-            packed.write(_line(line))
+        for path, znode, acl in _walk(client, "/"):
+            packed.write(_line(_znode_line(path, znode, acl)))
             znodes += 1
-            denied += "denied" in line
+            denied += isinstance(znode, Absent)
             if znodes % 50_000 == 0:
                 LOG.info("backup: %d znodes", znodes)
         packed.write(_line({"end": True, "znodes": znodes}))
@@ -89,31 +89,29 @@ def _line(values: Line) -> bytes:
     return json.dumps(values, ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
 
 
-def _walk(client: ZookeeperClient) -> Iterator[Line]:
-    """Every znode, level by level."""
-    level = ["/"]
+def _walk(client: ZookeeperClient, below: str) -> Iterator[tuple[str, Znode | Absent, Acl]]:
+    """Every znode at or under `below`, level by level, but for ZooKeeper's own: data (or DENIED) and ACL."""
+    level = [below]
     while level:
-        below: list[str] = []
+        under: list[str] = []
         for start in range(0, len(level), BATCH):
             paths = level[start : start + BATCH]
             parents: list[str] = []
             for path, znode, acl in zip(paths, client.data(paths), client.acls(paths), strict=True):
                 if znode is Absent.MISSING or acl is Absent.MISSING:
                     continue  # it went while we were reading
-                if isinstance(znode, Absent):
-                    yield {"path": path, "denied": True}
-                    parents.append(path)
-                    continue
-                yield _znode_line(path, znode, () if isinstance(acl, Absent) else acl)
-                if znode.children:
+                yield path, znode, () if isinstance(acl, Absent) else acl
+                if isinstance(znode, Absent) or znode.children:
                     parents.append(path)
             for path, names in zip(parents, client.children(parents), strict=True):
                 if not isinstance(names, Absent):
-                    below += [child(path.rstrip("/"), name) for name in names]
-        level = [path for path in below if path != OWN_TREE]
+                    under += [child(path.rstrip("/"), name) for name in names]
+        level = [path for path in under if path != OWN_TREE]
 
 
-def _znode_line(path: str, znode: Znode, acl: Sequence[tuple[int, str, str]]) -> Line:
+def _znode_line(path: str, znode: Znode | Absent, acl: Acl) -> Line:
+    if isinstance(znode, Absent):
+        return {"path": path, "denied": True}
     return {
         "path": path,
         "data": None if znode.data is None else base64.b64encode(znode.data).decode(),
@@ -125,11 +123,6 @@ def _znode_line(path: str, znode: Znode, acl: Sequence[tuple[int, str, str]]) ->
         },
         "acl": [list(entry) for entry in acl],
     }
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 class BackupTree:
@@ -148,18 +141,15 @@ class BackupTree:
         self._below = {path: tuple(sorted(names)) for path, names in below.items()}
 
     def data(self, paths: Sequence[str]) -> list[Znode | Absent]:
-        """Data and stat of each path, in order."""
         return [self.znodes.get(path, Absent.MISSING) for path in paths]
 
     def children(self, paths: Sequence[str]) -> list[tuple[str, ...] | Absent]:
-        """Sorted names of each path's children, in order."""
         return [
             Absent.DENIED if self.znodes.get(path) is Absent.DENIED else self._below.get(path, Absent.MISSING)
             for path in paths
         ]
 
     def zxid(self) -> int:
-        """The newest transaction in the file."""
         return max((znode.mzxid for znode in self.znodes.values() if isinstance(znode, Znode)), default=0)
 
 
@@ -178,8 +168,7 @@ def _lines(path: str) -> Iterator[bytes]:
 def load_backup(path: str) -> BackupTree:
     """The tree in a backup file.
 
-    Raises:
-        BackupUnreadable: it is torn, not ours, or holds what no backup of ours holds.
+    Raises BackupUnreadable: it is torn, not ours, or holds what no backup of ours holds.
     """
     try:
         lines = [strict_json.mapping(line) for line in _lines(path)]
@@ -188,11 +177,16 @@ def load_backup(path: str) -> BackupTree:
             raise BackupUnreadable("the file is not a whole backup of ours", where=path)
         znodes = dict(_read_line(line) for line in middle)
         if len(znodes) != len(middle):
-            raise BackupUnreadable("a znode stands twice", where=path)
-        acls = {str(line["path"]): _read_acl(line["acl"]) for line in middle if not line.get("denied")}
+            raise BackupUnreadable("a znode appears twice", where=path)
+        acls = {
+            str(line["path"]): tuple((int(bits), str(scheme), str(identity)) for bits, scheme, identity in line["acl"])
+            for line in middle
+            if not line.get("denied")
+        }
         return BackupTree(str(head["connect"]), znodes, acls)
     except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise BackupUnreadable(f"the file cannot be read ({type(error).__name__})", where=path) from error
+        why = error.strerror if isinstance(error, OSError) and error.strerror else type(error).__name__
+        raise BackupUnreadable(f"the file cannot be read: {why}", where=path) from error
 
 
 def _read_line(line: Line) -> tuple[str, Znode | Absent]:
@@ -207,13 +201,6 @@ def _read_line(line: Line) -> tuple[str, Znode | Absent]:
     return str(line["path"]), Znode(data, *map(int, numbers))
 
 
-def _read_acl(entries: Sequence[Sequence[Any]]) -> Acl:
-    return tuple((int(permissions), str(scheme), str(identity)) for permissions, scheme, identity in entries)
-
-
-__all__ = ["Acl", "BackupTree", "load_backup", "write_backup"]
-
-
 NEVER: Final[Mapping[str, str]] = {
     layout.CONTROLLER: "who is controller is decided by what runs",
     layout.CONTROLLER_EPOCH: "an epoch goes forward only",
@@ -225,7 +212,7 @@ NEVER: Final[Mapping[str, str]] = {
 }
 NEVER_BELOW: Final[Mapping[str, str]] = {
     layout.BROKER_IDS: "a live broker registers itself",
-    "/admin": "it is work that was under way then",
+    "/admin": "it is work that was in progress then",
     layout.CONFIG_CHANGES: "it is a notification of that time",
     layout.LOG_DIR_EVENTS: "it is a notification of that time",
     "/isr_change_notification": "it is a notification of that time",
@@ -240,8 +227,6 @@ TOPIC: Final = re.compile(r"/brokers/topics/(?P<name>[^/]+)(?P<below>/.*)?")
 
 
 class Standing(StrEnum):
-    """How a znode of the backup stands to the live tree."""
-
     SAME = "same"
     MISSING = "missing"  # would be created
     DIFFERS = "differs"  # would be set
@@ -264,7 +249,6 @@ class ZnodeDifference:
 
     @property
     def restorable(self) -> bool:
-        """Would a restore write it?"""
         return self.standing in (Standing.MISSING, Standing.DIFFERS)
 
     @property
@@ -274,47 +258,46 @@ class ZnodeDifference:
 
 
 def inside(path: str, below: str) -> bool:
-    """Is that path `below` itself, or under it?"""
     return below in ("/", path) or path.startswith(below.rstrip("/") + "/")
 
 
 def compare(tree: BackupTree, client: ZookeeperClient, below: str = "/") -> tuple[ZnodeDifference, ...]:
     """Every znode of either side at or under `below` (and missing parents of what would be created), by path.
 
-    Raises:
-        BackupUnreadable: the backup has no such znode, or is of another cluster.
+    Raises BackupUnreadable: the backup has no such znode, or is of another cluster.
     """
     client.sync()
-    _same_cluster(tree, client)
+    of_backup, of_live = tree.znodes.get(layout.CLUSTER_ID), client.data([layout.CLUSTER_ID])[0]
+    if not isinstance(of_backup, Znode):
+        raise BackupUnreadable("the backup does not say of which cluster it is", where=tree.connect)
+    if isinstance(of_live, Znode) and of_live.data != of_backup.data:  # a tree without it may be an emptied one
+        raise BackupUnreadable(
+            "the backup is of another cluster", where=tree.connect, why="the ids in /cluster/id are not the same"
+        )
     if below not in tree.znodes:
         raise BackupUnreadable(f"the backup has no znode {below}", where=tree.connect)
     kept = [path for path in tree.znodes if inside(path, below)]
     kept += [parent for parent in _parents(below) if parent in tree.znodes]
-    live_paths = [path for path in _walk_live(client, below) if inside(path, below)]
-    paths = sorted({*kept, *live_paths}, key=_depth)
-    live = dict(zip(paths, client.data(paths), strict=True))
-    acls = dict(zip(paths, client.acls(paths), strict=True))
+    live: dict[str, Znode | Absent] = {}
+    acls: dict[str, Acl | Absent] = {}
+    for path, znode, acl in _walk(client, below):
+        live[path], acls[path] = znode, acl
+    others = [path for path in kept if path not in live]
+    live.update(zip(others, client.data(others), strict=True))
+    acls.update(zip(others, client.acls(others), strict=True))
+    paths = sorted(live, key=lambda path: (0 if path == "/" else path.count("/"), path))  # parents come first
     found = [_one(path, tree, live, acls) for path in paths]
     return tuple(entry for entry in found if inside(entry.path, below) or entry.standing is Standing.MISSING)
 
 
 def fingerprint(differences: Iterable[ZnodeDifference]) -> str:
     """SHA-256 (hex) over everything that a restore would write, and the versions that it expects."""
-    rows = [
-        [entry.path, entry.standing.value, _digest(entry.kept), -1 if entry.live is None else entry.live.version]
-        for entry in differences
-        if entry.restorable
-    ]
+    rows = []
+    for entry in differences:
+        if entry.restorable:
+            digest = "" if entry.kept is None else hashlib.sha256(entry.kept.data or b"").hexdigest()
+            rows.append([entry.path, entry.standing.value, digest, -1 if entry.live is None else entry.live.version])
     return hashlib.sha256(json.dumps(rows, separators=(",", ":")).encode()).hexdigest()
-
-
-def _digest(znode: Znode | None) -> str:
-    return "" if znode is None else hashlib.sha256(znode.data or b"").hexdigest()
-
-
-def _depth(path: str) -> tuple[int, str]:
-    """Parents come before their children."""
-    return (0 if path == "/" else path.count("/"), path)
 
 
 def _parents(path: str) -> Iterator[str]:
@@ -322,35 +305,10 @@ def _parents(path: str) -> Iterator[str]:
         yield path
 
 
-def _walk_live(client: ZookeeperClient, below: str) -> Iterator[str]:
-    level = [below]
-    while level:
-        under: list[str] = []
-        for path, names in zip(level, client.children(level), strict=True):
-            if names is Absent.MISSING:
-                continue
-            yield path
-            if not isinstance(names, Absent):
-                under += [layout.child(path.rstrip("/"), name) for name in names]
-        level = [path for path in under if path != OWN_TREE]
-
-
-def _same_cluster(tree: BackupTree, client: ZookeeperClient) -> None:
-    """A tree without /cluster/id may be an emptied one; one with another id is another cluster's."""
-    kept, live = tree.znodes.get(layout.CLUSTER_ID), client.data([layout.CLUSTER_ID])[0]
-    if not isinstance(kept, Znode):
-        raise BackupUnreadable("the backup does not say of which cluster it is", where=tree.connect)
-    if isinstance(live, Znode) and live.data != kept.data:
-        raise BackupUnreadable(
-            "the backup is of another cluster", where=tree.connect, why="the ids in /cluster/id are not the same"
-        )
-
-
 def _one(
     path: str, tree: BackupTree, live: Mapping[str, Znode | Absent], acls: Mapping[str, Acl | Absent]
 ) -> ZnodeDifference:
-    kept, now = tree.znodes.get(path), live[path]
-    acl = acls[path]
+    kept, now, acl = tree.znodes.get(path), live[path], acls[path]
     sides = (
         kept if isinstance(kept, Znode) else None,
         now if isinstance(now, Znode) else None,
@@ -393,7 +351,7 @@ def _topic(path: str, tree: BackupTree, live: Mapping[str, Znode | Absent]) -> s
         return ""
     before, after = _json(kept.data), _json(now.data)
     if after.get("topic_id") not in (None, before.get("topic_id")):
-        return "the topic was deleted and made anew since: it has another id"
+        return "the topic was deleted and created again since: it has another id"
     if path == root and (after.get("topic_id") or before.get("partitions") != after.get("partitions")):
         return "a live topic's assignment is changed by kafka-reassign-partitions; only a lost topic_id is put back"
     if STATE.fullmatch(path) and isinstance(live.get(path), Znode):

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import logging
 import re
+import socket
+import ssl
 import threading
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from itertools import chain
 from struct import error as StructError  # noqa: N812 - it is a class
 from typing import Any, Final, Self, TypeVar, cast
 
 from kazoo import exceptions as kazoo_errors
 from kazoo.client import KazooClient, KazooState, TransactionRequest
-from kazoo.handlers.threading import KazooTimeoutError
+from kazoo.handlers.threading import KazooTimeoutError, SequentialThreadingHandler
 from kazoo.retry import KazooRetry
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt
 
@@ -33,18 +36,23 @@ from migrate.errors import (
     ZookeeperSessionLost,
     ZookeeperUnreachable,
 )
-from migrate.zookeeper.login import TlsHandler, ZookeeperAccess
+from migrate.kafka.secrets import read_secret
+from migrate.kafka.tls import handshake, tls_context
+from migrate.model.inventory import ZookeeperLogin
+from migrate.zookeeper.layout import Absent, Znode
 from migrate.zookeeper.multiread import GET_CHILDREN, GET_DATA, MAX_OPERATIONS, Answer, MultiRead, chunks, znode_of
 from migrate.zookeeper.rate_limit import Pace
-from migrate.zookeeper.znode import Absent, Znode
 
 LOG: Final = logging.getLogger("migrate.zookeeper")
-IN_FLIGHT: Final = 4  # MultiReads under way at once
+IN_FLIGHT: Final = 4  # MultiReads in flight at once
 READ_ATTEMPTS: Final = 3
+# kazoo waits for an answer to its greeting for session timeout / number of hosts.  With one host, a server that takes
+# the connection while it starts and never answers would cost the whole session: so hosts are repeated
 LEAST_HOSTS: Final = 4
+ONE_LOOK: Final = 1.0  # seconds for a server to say why it grants no session
 FEWER: Final = 4  # so many times fewer operations in a request, where the server refuses one for its size
 LEAST_OPERATIONS: Final = 4  # with fewer a MultiRead is not worth it
-PIPELINED: Final = 1024  # single reads under way at once, where the server has no MultiRead
+PIPELINED: Final = 1024  # single reads in flight at once, where the server has no MultiRead
 
 SERVER: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+)(:(?P<port>[0-9]{1,5}))?")
 
@@ -59,13 +67,6 @@ LOST: Final = (
     kazoo_errors.OperationTimeoutError,
     KazooTimeoutError,
 )
-
-
-def _quiet() -> logging.Logger:
-    """A logger for kazoo that says nothing: what matters reaches callers as errors, and its lines can hold secrets."""
-    for name in ("kazoo", "migrate.zookeeper.kazoo"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)
-    return logging.getLogger("migrate.zookeeper.kazoo")
 
 
 @contextmanager
@@ -130,11 +131,9 @@ class ZookeeperClient:
                 hook()
 
     def on_session_lost(self, hook: Callable[[], None]) -> None:
-        """Have `hook` called (in another thread) as soon as the session is known to be lost."""
         self._lost_hooks.append(hook)
 
     def wait_connected(self, seconds: float) -> bool:
-        """Wait until there is a connection; False if there is none in that time."""
         return self._connected.wait(seconds)
 
     @property
@@ -159,9 +158,8 @@ class ZookeeperClient:
     def commit(self, transaction: TransactionRequest, where: str) -> list[Any]:
         """Send a transaction once; its results, exceptions among them: look at each.
 
-        Raises:
-            ZookeeperSessionLost: nothing was sent, or it may or may not have happened.  kazoo keeps unsent requests
-                for the next connection: a request without an answer ends the session, so that nothing happens later.
+        Raises ZookeeperSessionLost: nothing was sent, or it may or may not have happened.  kazoo keeps unsent requests
+        for the next connection: a request without an answer ends the session, so that nothing happens later.
         """
         with translated(where):
             if not self.wait_connected(self.session_timeout):
@@ -179,23 +177,24 @@ class ZookeeperClient:
         self._patiently(path, lambda: self.kazoo.sync_async(path).get(timeout=3 * self.session_timeout))
 
     def zxid(self) -> int:
-        """The newest transaction that an answer of this session named."""
         return int(self.kazoo.last_zxid)
 
     def data(self, paths: Sequence[str]) -> Sequence[Znode | Absent]:
-        """Data and stat of each path, in order."""
-        return cast("Sequence[Znode | Absent]", self._answers(GET_DATA, paths))
+        return self._read(GET_DATA, paths)
 
     def children(self, paths: Sequence[str]) -> Sequence[tuple[str, ...] | Absent]:
-        """Sorted names of each path's children, in order."""
-        return cast("Sequence[tuple[str, ...] | Absent]", self._answers(GET_CHILDREN, paths))
+        return self._read(GET_CHILDREN, paths)
 
     def acls(self, paths: Sequence[str]) -> Sequence[tuple[tuple[int, str, str], ...] | Absent]:
         """(permissions, scheme, id) of each path's ACL, in order: one request a znode, ZooKeeper has no bulk one."""
-        return self._patiently(paths[0] if paths else "/", lambda: self._windowed(paths, PIPELINED, self._send_acl))
 
-    def _answers(self, kind: int, paths: Sequence[str]) -> Sequence[Answer]:
-        return self._patiently(paths[0] if paths else "/", lambda: self._answers_once(kind, paths))
+        def taken(found: Any) -> tuple[tuple[int, str, str], ...]:
+            return tuple((acl.perms, acl.id.scheme, acl.id.id) for acl in found[0])
+
+        def send(path: str) -> Callable[[], Any]:
+            return self._send_one(path, self.kazoo.get_acls_async, taken)
+
+        return self._patiently(paths[0] if paths else "/", lambda: self._windowed(paths, PIPELINED, send))
 
     def _patiently(self, where: str, call: Callable[[], T]) -> T:
         """The call's answer; after a loss of the connection the same read is sent again on the next one."""
@@ -208,19 +207,30 @@ class ZookeeperClient:
                 return call()
         raise AssertionError  # tenacity answers or raises
 
-    def _answers_once(self, kind: int, paths: Sequence[str]) -> Sequence[Answer]:
-        """A window of MultiReads, or of single reads where the server has no MultiRead (before 3.6)."""
-        found = None
-        if self.multiread:
-            absolute = self._absolute(paths)
-            found = self._in_bulk(lambda most: (MultiRead(kind, chunk) for chunk in chunks(absolute, most)))
-        return self._windowed(paths, PIPELINED, lambda path: self._send_one(kind, path)) if found is None else found
+    def _read(self, kind: int, paths: Sequence[str]) -> Sequence[Any]:
+        """By a window of MultiReads, or of single reads where the server has no MultiRead (before 3.6)."""
 
-    def _in_bulk(self, requests: Callable[[int], Iterable[MultiRead]]) -> list[Any] | None:
-        """The answers to requests of at most so many operations each; None: the server takes no MultiRead."""
+        def taken(found: Any) -> Answer:
+            return znode_of(*found) if kind == GET_DATA else tuple(sorted(found))
+
+        def send(path: str) -> Callable[[], Any]:
+            one = self.kazoo.get_async if kind == GET_DATA else self.kazoo.get_children_async
+            return self._send_one(path, one, taken)
+
+        def read() -> Sequence[Any]:
+            found = self._in_bulk(kind, paths)
+            return self._windowed(paths, PIPELINED, send) if found is None else found
+
+        return self._patiently(paths[0] if paths else "/", read)
+
+    def _in_bulk(self, kind: int, paths: Sequence[str]) -> list[Any] | None:
+        """The answers by MultiReads; None: the server takes none."""
+        chroot = str(self.kazoo.chroot)
+        absolute = [(chroot + path if path != "/" else chroot or path).encode() for path in paths]
         while self.multiread and self.operations >= LEAST_OPERATIONS:
             try:
-                sent = requests(self.pace.at_once(self.operations))
+                most = self.pace.at_once(self.operations)
+                sent = (MultiRead(kind, chunk) for chunk in chunks(absolute, most))
                 return [*chain.from_iterable(self._windowed(sent, IN_FLIGHT, self._send_many))]
             except kazoo_errors.BadArgumentsError:
                 self.operations //= FEWER
@@ -232,7 +242,6 @@ class ZookeeperClient:
         return None
 
     def _windowed(self, work: Iterable[P], window: int, send: Callable[[P], Callable[[], T]]) -> list[T]:
-        """Send all of `work`, at most `window` at once; answers in order."""
         under_way: deque[Callable[[], T]] = deque()
         answers: list[T] = []
         for entry in work:
@@ -248,44 +257,74 @@ class ZookeeperClient:
         self.kazoo._call(request, result)  # noqa: SLF001 - kazoo has no public seam for a request of one's own
         return lambda: cast("list[Answer]", result.get(timeout=3 * self.session_timeout))
 
-    def _send_one(self, kind: int, path: str) -> Callable[[], Answer]:
+    def _send_one(self, path: str, ask: Callable[[str], Any], taken: Callable[[Any], T]) -> Callable[[], T | Absent]:
         self.pace.take(1)
-        result = self.kazoo.get_async(path) if kind == GET_DATA else self.kazoo.get_children_async(path)
+        result = ask(path)
 
-        def answer() -> Answer:
-            found = _or_absent(result, 3 * self.session_timeout)
-            if isinstance(found, Absent):
-                return found
-            return znode_of(*found) if kind == GET_DATA else tuple(sorted(found))
+        def answer() -> T | Absent:
+            try:
+                return taken(result.get(timeout=3 * self.session_timeout))
+            except kazoo_errors.NoNodeError:
+                return Absent.MISSING
+            except kazoo_errors.NoAuthError:
+                return Absent.DENIED
 
         return answer
 
-    def _send_acl(self, path: str) -> Callable[[], tuple[tuple[int, str, str], ...] | Absent]:
-        self.pace.take(1)
-        result = self.kazoo.get_acls_async(path)
 
-        def answer() -> tuple[tuple[int, str, str], ...] | Absent:
-            found = _or_absent(result, 3 * self.session_timeout)
-            if isinstance(found, Absent):
-                return found
-            return tuple((acl.perms, acl.id.scheme, acl.id.id) for acl in found[0])
+@dataclass(frozen=True, slots=True)
+class ZookeeperAccess:
+    """A digest or SASL (DIGEST-MD5) identity, and a TLS context.  Empty: neither."""
 
-        return answer
+    sasl_username: str = ""
+    sasl_password: str = field(default="", repr=False)
+    digest: str = field(default="", repr=False)  # user:password
+    context: ssl.SSLContext | None = field(default=None, repr=False)
 
-    def _absolute(self, paths: Sequence[str]) -> list[bytes]:
-        """As they stand in a request."""
-        chroot = str(self.kazoo.chroot)
-        return [(chroot + path if path != "/" else chroot or path).encode() for path in paths]
+    def options(self) -> dict[str, Any]:
+        options: dict[str, Any] = {}
+        if self.sasl_username:
+            options["sasl_options"] = {
+                "mechanism": "DIGEST-MD5",
+                "username": self.sasl_username,
+                "password": self.sasl_password,
+            }
+        if self.digest:
+            options["auth_data"] = [("digest", self.digest)]
+        if self.context is not None:
+            options["use_ssl"] = True
+        return options
 
 
-def _or_absent(result: Any, timeout: float) -> Any:
-    """The answer of one of kazoo's asynchronous calls, or why there is none."""
-    try:
-        return result.get(timeout=timeout)
-    except kazoo_errors.NoNodeError:
-        return Absent.MISSING
-    except kazoo_errors.NoAuthError:
-        return Absent.DENIED
+def access_of(login: ZookeeperLogin) -> ZookeeperAccess:
+    """Read the login's secrets.  Raises SecretUnreadable, StoreUnreadable."""
+    return ZookeeperAccess(
+        sasl_username=login.username,
+        sasl_password=read_secret(login.password) if login.password else "",
+        context=tls_context(login.truststore, login.keystore) if login.tls else None,
+    )
+
+
+class TlsHandler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo has no types
+    """kazoo's threads, with this tool's TLS: kazoo reads the key from files each time, and gives no reasons."""
+
+    def __init__(self, context: ssl.SSLContext) -> None:
+        super().__init__()
+        self._context = context
+        self.last_error: MigrateError | None = None  # why no connection came about, where TLS was why
+
+    def create_connection(self, address: tuple[str, int], hostname: str, timeout: float, **_: Any) -> socket.socket:
+        plain = socket.create_connection(address, timeout)
+        try:
+            found = handshake(plain, hostname, f"{hostname}:{address[1]}", self._context)
+        except MigrateError as error:
+            if not isinstance(error, Retryable):
+                self.last_error = error
+            raise OSError("no TLS session") from error
+        self.last_error = None
+        found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        found.settimeout(None)
+        return found
 
 
 def parse_connect_string(text: str) -> tuple[str, str]:
@@ -297,6 +336,13 @@ def parse_connect_string(text: str) -> tuple[str, str]:
     if not usable or any(part in ("", ".", "..") for part in chroot.split("/")[1:]) or any(map(str.isspace, text)):
         raise ConnectStringWrong(f"{text!r} is no zookeeper.connect", where="connect string")
     return hosts, chroot
+
+
+def address_of(server: str) -> tuple[str, int]:
+    """Host and port of one server in a connect string."""
+    named = SERVER.fullmatch(server)
+    host, _, port = server.rpartition(":") if named and named["port"] else (server, "", "2181")
+    return host.strip("[]"), int(port)
 
 
 def connect(
@@ -313,14 +359,16 @@ def connect(
     ConnectStringWrong, ZookeeperUnreachable, ChrootMissing, ZookeeperDenied.
     """
     hosts, chroot = parse_connect_string(connect_string)
-    quiet = _quiet()
+    servers = hosts.split(",")
+    for name in ("kazoo", "migrate.zookeeper.kazoo"):  # its lines can hold secrets; what matters is an error here
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     access = access or ZookeeperAccess()
     handler = TlsHandler(access.context) if access.context is not None else None
     kazoo = KazooClient(
         handler=handler,
-        hosts=_patient_hosts(hosts) + chroot,
+        hosts=",".join(servers * -(-LEAST_HOSTS // len(servers))) + chroot,
         timeout=session_timeout,
-        logger=quiet,
+        logger=logging.getLogger("migrate.zookeeper.kazoo"),
         connection_retry=KazooRetry(max_tries=-1, delay=0.1, max_delay=1.0),
         **access.options(),
     )
@@ -329,40 +377,56 @@ def connect(
             warnings.simplefilter("ignore")  # kazoo warns of a missing chroot; here it is an error
             kazoo.start(timeout)
     except KazooTimeoutError as error:
-        _give_up(kazoo)
+        kazoo.stop()
+        kazoo.close()
         if handler is not None and handler.last_error is not None:
             raise handler.last_error from error
-        raise ZookeeperUnreachable(f"no session within {timeout:g} s", where=hosts) from error
+        raise ZookeeperUnreachable(
+            f"no session within {timeout:g} s",
+            where=hosts,
+            why="; ".join(f"{server} {_does(server, access)}" for server in servers),
+        ) from error
     except (kazoo_errors.AuthFailedError, kazoo_errors.NoAuthError) as error:
-        _give_up(kazoo)
+        kazoo.stop()
+        kazoo.close()
         said = "authentication failed" if isinstance(error, kazoo_errors.AuthFailedError) else "the chroot needs READ"
         user = f" for SASL user {access.sasl_username}" if access.sasl_username else ""
         raise ZookeeperDenied(f"{said}{user}", where=connect_string.strip()) from error
     client = ZookeeperClient(kazoo, connect_string.strip(), float(session_timeout), pace)
     client.sasl_user = access.sasl_username
     try:
-        _require_chroot(client, hosts, chroot)
+        root = client.data(["/"])[0] if chroot else None
     except BaseException:
         client.close()
         raise
+    if root is Absent.MISSING:
+        client.close()
+        raise ChrootMissing(f"the chroot {chroot} does not exist", where=hosts)
     return client
 
 
-def _give_up(kazoo: KazooClient) -> None:
-    kazoo.stop()
-    kazoo.close()
+def _does(server: str, access: ZookeeperAccess) -> str:
+    """What that server does instead of granting a session: `refuses connections`.
 
-
-def _patient_hosts(hosts: str) -> str:
-    """The hosts, repeated until there are enough of them.
-
-    kazoo waits for an answer to its greeting for session timeout / number of hosts.  With one host, a server that takes
-    the connection while it starts and never answers would cost the whole session.
+    By its name, a connection, and the four-letter word that every server answers; a TLS port is not asked.
     """
-    servers = hosts.split(",")
-    return ",".join(servers * -(-LEAST_HOSTS // len(servers)))
-
-
-def _require_chroot(client: ZookeeperClient, hosts: str, chroot: str) -> None:
-    if chroot and client.data(["/"])[0] is Absent.MISSING:
-        raise ChrootMissing(f"the chroot {chroot} does not exist", where=hosts)
+    try:
+        with socket.create_connection(address_of(server), ONE_LOOK) as connection:
+            if access.context is not None:
+                return "accepts connections, but grants no session"
+            connection.settimeout(ONE_LOOK)
+            connection.sendall(b"srvr")
+            said = connection.recv(100)
+    except socket.gaierror:
+        return "does not resolve: no such host name"
+    except ConnectionRefusedError:
+        return "refuses connections: nothing listens there"
+    except TimeoutError:
+        return "is silent: a firewall, another program's port, or ZooKeeper hangs"
+    except OSError as error:
+        return f"cannot be reached: {error.strerror or error}"
+    if said.startswith(b"This ZooKeeper instance is not currently serving"):
+        return "is a ZooKeeper server without a quorum"
+    if said.startswith((b"Zookeeper version", b"srvr is not")):
+        return "is a ZooKeeper server, but grants no session: see its log"
+    return "answers, but is not a ZooKeeper server, or it expects TLS"

@@ -14,10 +14,9 @@ from itertools import chain
 from typing import Final
 
 from migrate.errors import MalformedZnode
-from migrate.model.znodes import Malformed, ZnodePart
+from migrate.model.views import Malformed, ZnodePart
 from migrate.zookeeper import decode, layout
-from migrate.zookeeper.layout import child
-from migrate.zookeeper.znode import Absent, TreeReader, Znode
+from migrate.zookeeper.layout import Absent, TreeReader, Znode, child
 
 LOG: Final = logging.getLogger("migrate.zookeeper")
 ROUNDS: Final = 6  # whole reads are the first two; the others read only what moved
@@ -26,7 +25,6 @@ STATES_AT_ONCE: Final = 20_000  # bounds the memory for raw answers
 ALWAYS_MOVING: Final = frozenset({layout.MIGRATION})
 
 State = decode.PartitionState | Absent
-Answers = Sequence[decode.PartitionState | Znode | Absent]
 Wanted = tuple[dict[int, State], int, str]  # where a partition's state belongs, the partition, its znode
 
 
@@ -51,7 +49,6 @@ class Collected:
     zxid_last: int = 0
 
     def keep_malformed(self, error: MalformedZnode, part: ZnodePart) -> None:
-        """Remember a znode that could not be decoded; the others are still read."""
         self.malformed[error.where, part] = Malformed(error.where, error.what, part)
 
 
@@ -79,7 +76,7 @@ def collect(reader: TreeReader) -> Collected:
 def _forget_mended(found: Collected) -> None:
     """A znode that was malformed in an earlier round, and is not any more or is gone, is no finding."""
     for path, part in list(found.malformed):
-        name = layout.topic_of(path)
+        name = path[len(layout.TOPICS) + 1 :].partition("/")[0]
         if part is ZnodePart.TOPIC:
             still = path in found.znodes and name not in found.topics
         else:
@@ -125,7 +122,7 @@ def _list_all(reader: TreeReader, found: Collected) -> set[str]:
     users = found.names.get(layout.USER_CONFIGS, ())
     moved |= _list(reader, found, [layout.user_clients(user) for user in users])
     moved |= _list(reader, found, layout.ACL_ROOTS)
-    return moved | _list(reader, found, list(_acl_directories(found)))
+    return moved | _list(reader, found, _acl_directories(found))
 
 
 def _list(reader: TreeReader, found: Collected, directories: Sequence[str]) -> set[str]:
@@ -143,14 +140,11 @@ def _list(reader: TreeReader, found: Collected, directories: Sequence[str]) -> s
     return moved
 
 
-def _acl_directories(found: Collected) -> Iterator[str]:
-    for root in layout.ACL_ROOTS:
-        for kind in found.names.get(root, ()):
-            yield child(root, kind)
+def _acl_directories(found: Collected) -> list[str]:
+    return [child(root, kind) for root in layout.ACL_ROOTS for kind in found.names.get(root, ())]
 
 
 def _wanted(found: Collected) -> Iterator[str]:
-    """Every path whose data we want, partition states aside."""
     yield from layout.SINGLE_ZNODES
     users = found.names.get(layout.USER_CONFIGS, ())
     directories = (*layout.FLAT_DIRECTORIES, layout.USER_CONFIGS, *map(layout.user_clients, users))
@@ -166,19 +160,15 @@ def _decode_topics(found: Collected, moved: set[str]) -> None:
         if znode is None:
             found.topics.pop(name, None)
         elif path in moved or name not in found.topics:
-            _decode_topic(found, name, path, znode)
+            found.topics.pop(name, None)
+            try:
+                found.topics[name] = decode.topic(path, znode.data)
+            except MalformedZnode as error:
+                found.keep_malformed(error, ZnodePart.TOPIC)
     for name in [name for name in found.topics if child(layout.TOPICS, name) not in found.znodes]:
         del found.topics[name]
     for name in [name for name in found.states if name not in found.topics]:
         del found.states[name]
-
-
-def _decode_topic(found: Collected, name: str, path: str, znode: Znode) -> None:
-    found.topics.pop(name, None)
-    try:
-        found.topics[name] = decode.topic(path, znode.data)
-    except MalformedZnode as error:
-        found.keep_malformed(error, ZnodePart.TOPIC)
 
 
 def _read_states(reader: TreeReader, found: Collected, only: set[str] | None) -> set[str]:
@@ -199,10 +189,7 @@ def _read_states(reader: TreeReader, found: Collected, only: set[str] | None) ->
 
 
 def _read_batch(reader: TreeReader, found: Collected, batch: Sequence[Wanted]) -> set[str]:
-    return _take_states(found, batch, reader.data([path for _, _, path in batch]))
-
-
-def _take_states(found: Collected, batch: Sequence[Wanted], answers: Answers) -> set[str]:
+    answers = reader.data([path for _, _, path in batch])
     moved: set[str] = set()
     fresh: list[tuple[Wanted, Znode]] = []
     for wanted, answer in zip(batch, answers, strict=True):
@@ -215,24 +202,16 @@ def _take_states(found: Collected, batch: Sequence[Wanted], answers: Answers) ->
                 moved.add(path)
                 states[partition] = answer
         elif not isinstance(before, decode.PartitionState) or before.mzxid != answer.mzxid:
-            if isinstance(answer, Znode):
-                fresh.append((wanted, answer))
-            else:
-                moved.add(path)
-                states[partition] = answer
+            fresh.append((wanted, answer))
     for ((states, partition, path), znode), state in zip(
         fresh, decode.written_states([znode for _, znode in fresh]), strict=True
     ):
-        now = state or _decode_state(found, path, znode)
+        now: State = Absent.MALFORMED
+        try:
+            now = state or decode.partition_state(path, znode.data, znode.mzxid)
+        except MalformedZnode as error:
+            found.keep_malformed(error, ZnodePart.STATE)
         if now is not Absent.MALFORMED or states.get(partition) is not now:
             moved.add(path)
             states[partition] = now
     return moved
-
-
-def _decode_state(found: Collected, path: str, znode: Znode) -> State:
-    try:
-        return decode.partition_state(path, znode.data, znode.mzxid)
-    except MalformedZnode as error:
-        found.keep_malformed(error, ZnodePart.STATE)
-        return Absent.MALFORMED

@@ -16,8 +16,7 @@ from typing import Any, Final, NamedTuple
 from migrate.model.ids import KafkaUuid, NodeId
 from migrate.model.views import ControllerZnode, MigrationZnode, NullZnode, ZkBroker
 from migrate.zookeeper.fields import INT32, INT64, JsonZnode, refuse
-from migrate.zookeeper.layout import name_of
-from migrate.zookeeper.znode import Znode
+from migrate.zookeeper.layout import Znode, name_of
 
 ENDPOINT: Final = re.compile(r"([^:/]+)://(\[[0-9A-Fa-f:.%]+\]|[^/\[\]]*):(-?[0-9]{1,5})")
 LEADER_RECOVERING: Final = 1
@@ -76,27 +75,21 @@ def broker(path: str, znode: Znode) -> ZkBroker:
     for endpoint in endpoints:
         if not ENDPOINT.fullmatch(endpoint):
             refuse(path, "an endpoint is not NAME://host:port")
+    protocols: dict[str, str] = {}  # version 4 and later; the listeners of older ones are named for their protocols
+    if fields.has("listener_security_protocol_map"):
+        found = fields.object("listener_security_protocol_map")
+        protocols = {listener: found.text(listener) for listener, _ in found.items()}
     return ZkBroker(
         id=NodeId(name),
         epoch=znode.czxid,
         endpoints=tuple(sorted(endpoints)),
         rack=fields.text("rack") if fields.has("rack") else None,
         session=znode.ephemeral_owner,
-        protocols=_protocols(fields),
+        protocols=protocols,
     )
 
 
-def _protocols(fields: JsonZnode) -> dict[str, str]:
-    """listener_security_protocol_map (version 4 and later); older ones are named for their protocols."""
-    name = "listener_security_protocol_map"
-    if not fields.has(name):
-        return {}
-    found = fields.object(name)
-    return {listener: found.text(listener) for listener, _ in found.items()}
-
-
 def topic(path: str, data: bytes | None) -> TopicZnode:
-    """A topic, versions 1 to 3."""
     fields = JsonZnode.parse(path, data)
     fields.version((1, 2, 3))
     if not fields.has("partitions"):
@@ -148,7 +141,7 @@ def written_states(znodes: Sequence[Znode]) -> list[PartitionState | None]:
 
 @functools.lru_cache(maxsize=1 << 14)
 def _members(listed: bytes) -> tuple[int, ...] | None:
-    """An ISR as STATE found it; None: one stands twice."""
+    """An ISR as STATE found it; None: one appears twice."""
     ids = (*map(int, listed.split(b",")),) if listed else ()
     return ids if len(set(ids)) == len(ids) else None
 
@@ -163,7 +156,7 @@ def _plain_state(data: bytes) -> tuple[int, int, tuple[int, ...], int, int] | No
         values = json.loads(data)
     except (ValueError, RecursionError):
         return None
-    # as many keys as `":` stand in it: none stands twice
+    # as many keys as `":` stand in it: none appears twice
     if type(values) is not dict or data.count(b'":') != len(values) or b"\\" in data:
         return None
     numbers: tuple[Any, ...] = (
@@ -214,8 +207,9 @@ def controller(path: str, znode: Znode) -> ControllerZnode:
     )
 
 
-def controller_epoch(path: str, data: bytes | None) -> int:
+def controller_epoch(path: str, znode: Znode) -> int:
     """/controller_epoch: a number in text."""
+    data = znode.data
     if not data or not re.fullmatch(rb"[0-9]{1,10}", data) or int(data) >= INT32:
         refuse(path, "the data is no epoch")
     return int(data)

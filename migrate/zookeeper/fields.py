@@ -11,26 +11,23 @@ import base64
 import binascii
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import Any, Final, NoReturn, cast
 from urllib.parse import quote, unquote_plus
 
 from migrate.errors import MalformedZnode, PasswordUndecodable
 from migrate.model import strict_json
-from migrate.model.columns import EntityColumns
 from migrate.model.ids import NodeId
 from migrate.model.secrets import Digester, is_password_config
-from migrate.zookeeper import password_encoder
 from migrate.zookeeper.layout import DEFAULT_ENTITY
+from migrate.zookeeper.password_encoder import EncoderSecrets
 
 INT32: Final = 2**31
 INT64: Final = 2**63
 
 
 def refuse(path: str, what: str) -> NoReturn:
-    """Raise MalformedZnode for that path."""
     raise MalformedZnode(what, where=path, why="it is not what Kafka 3.9 writes there, and nothing is guessed")
 
 
@@ -58,12 +55,10 @@ class JsonZnode:
 
     @classmethod
     def parse(cls, path: str, data: bytes | None) -> JsonZnode:
-        """The znode's data as an object."""
         return cls.of(path, parse_json(path, data))
 
     @classmethod
     def of(cls, path: str, value: Any) -> JsonZnode:
-        """A JSON value that must be an object."""
         if not isinstance(value, dict):
             refuse(path, "a JSON object is expected")
         return cls(path, value)
@@ -78,14 +73,12 @@ class JsonZnode:
         return self._values.get(name) is not None
 
     def version(self, known: Sequence[int], name: str = "version") -> int:
-        """The schema's version, which must be one that we know."""
         found = self.integer(name, low=-INT32, high=INT32)
         if found not in known:
             refuse(self.path, f"version {found} is not known (known: {', '.join(map(str, known))})")
         return found
 
     def text(self, name: str) -> str:
-        """A string."""
         value = self._field(name)
         if not isinstance(value, str):
             refuse(self.path, f"the field {name!r} is no string")
@@ -110,25 +103,21 @@ class JsonZnode:
         return int(value)
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """A list of strings."""
         value = self._field(name)
         if not isinstance(value, list) or not all(isinstance(entry, str) for entry in value):
             refuse(self.path, f"the field {name!r} is no list of strings")
         return tuple(value)
 
     def node_ids(self, name: str) -> list[int]:
-        """A list of broker ids, each once."""
         return node_ids(self.path, name, self._field(name))
 
     def objects(self, name: str) -> tuple[JsonZnode, ...]:
-        """A list of objects."""
         value = self._field(name)
         if not isinstance(value, list):
             refuse(self.path, f"the field {name!r} is no list")
         return tuple(JsonZnode.of(self.path, entry) for entry in value)
 
     def object(self, name: str) -> JsonZnode:
-        """An object."""
         value = self._field(name)
         if not isinstance(value, dict):
             refuse(self.path, f"the field {name!r} is no object")
@@ -138,55 +127,25 @@ class JsonZnode:
         """Partition number -> broker ids; an absent field is an empty one (topics of versions 1 and 2)."""
         if not self.has(name):
             return {}
-        pairs = self.object(name).items()
-        plain = _plain_assignment(pairs)
-        return _strict_assignment(self.path, name, pairs) if plain is None else plain
+        found: dict[int, list[int]] = {}
+        for key, value in self.object(name).items():
+            number = int(key) if key.isascii() and key.isdigit() and len(key) < 11 else -1
+            if not 0 <= number < INT32 or str(number) != key:
+                refuse(self.path, f"{key!r} in {name!r} is no partition number")
+            found[number] = node_ids(self.path, name, value)
+        return found
 
     def items(self) -> list[tuple[str, Any]]:
-        """The raw fields."""
         return list(self._values.items())
 
 
-def _plain_assignment(pairs: Sequence[tuple[str, Any]]) -> dict[int, list[int]] | None:
-    """All of an assignment, looked at as one where it is beyond doubt; None: look at it entry by entry.
-
-    A cluster's partitions by the hundred thousand go through here.
-    """
-    keys, values = [key for key, _ in pairs], [value for _, value in pairs]
-    if {*map(type, values)} - {list}:
-        return None
-    ids = [*chain.from_iterable(values)]
-    if {*map(type, ids)} - {int} or (ids and (min(ids) < 0 or max(ids) >= INT32)):
-        return None
-    if sum(map(len, map(set, values))) != len(ids):  # a broker stands twice in one of them
-        return None
-    try:
-        numbers = [*map(int, keys)]
-    except ValueError:
-        return None
-    if [*map(str, numbers)] != keys or (numbers and (min(numbers) < 0 or max(numbers) >= INT32)):
-        return None
-    return dict(zip(numbers, values, strict=True))
-
-
-def _strict_assignment(path: str, name: str, pairs: Sequence[tuple[str, Any]]) -> dict[int, list[int]]:
-    found: dict[int, list[int]] = {}
-    for key, value in pairs:
-        if not (key.isascii() and key.isdigit()) or str(int(key[:11])) != key or int(key) >= INT32:
-            refuse(path, f"{key!r} in {name!r} is no partition number")
-        found[int(key)] = node_ids(path, name, value)
-    return found
-
-
 def whole_number(path: str, name: str, value: Any, *, low: int, high: int) -> int:
-    """A JSON number that is whole and with low <= number < high (true and false are no numbers)."""
     if type(value) is not int or not low <= value < high:
         refuse(path, f"the field {name!r} is no whole number in its range")
     return value
 
 
 def node_ids(path: str, name: str, value: Any) -> list[int]:
-    """A JSON list of broker ids, each once."""
     if type(value) is not list or (
         value and ({*map(type, value)} != {int} or min(value) < 0 or max(value) >= INT32)  # a hot path
     ):
@@ -201,40 +160,29 @@ SCRAM_FIELDS: Final = ("salt", "stored_key", "server_key")
 # Java's Double.parseDouble takes more (hexadecimal, NaN, Infinity); Kafka's own tools write none of it
 NUMBER: Final = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
 ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
-ONLY_OLD: Final = " (only password.encoder.old.secret opens it: a restart of that broker encodes it anew)"
-ACL_TYPES: Final[Mapping[str, str]] = {
-    "Topic": "TOPIC",
-    "Group": "GROUP",
-    "Cluster": "CLUSTER",
-    "TransactionalId": "TRANSACTIONAL_ID",
-    "DelegationToken": "DELEGATION_TOKEN",
-    "User": "USER",
-}
-ACL_OPERATIONS: Final[Mapping[str, str]] = {
-    "All": "ALL",
-    "Read": "READ",
-    "Write": "WRITE",
-    "Create": "CREATE",
-    "Delete": "DELETE",
-    "Alter": "ALTER",
-    "Describe": "DESCRIBE",
-    "ClusterAction": "CLUSTER_ACTION",
-    "DescribeConfigs": "DESCRIBE_CONFIGS",
-    "AlterConfigs": "ALTER_CONFIGS",
-    "IdempotentWrite": "IDEMPOTENT_WRITE",
-    "CreateTokens": "CREATE_TOKENS",
-    "DescribeTokens": "DESCRIBE_TOKENS",
-}
-ACL_PERMISSIONS: Final[Mapping[str, str]] = {"Allow": "ALLOW", "Deny": "DENY"}
+ONLY_OLD: Final = " (only password.encoder.old.secret opens it: a restart of that broker encodes it again)"
+ACL_TYPE: Final = re.compile("Topic|Group|Cluster|TransactionalId|DelegationToken|User")
+ACL_OPERATION: Final = re.compile(
+    "All|Read|Write|Create|Delete|Alter|Describe|ClusterAction|DescribeConfigs|AlterConfigs|IdempotentWrite|"
+    "CreateTokens|DescribeTokens"
+)
+ACL_PERMISSION: Final = re.compile("Allow|Deny")
+WORD_ENDS: Final = re.compile("(?<=[a-z])(?=[A-Z])")
+
+Row = tuple[str, str, str, str]  # kind, key, name and value of a row of EntityColumns
 
 
 @dataclass(frozen=True, slots=True)
 class Secrets:
-    """What is needed to compare secrets: the run's digester, and the brokers' password.encoder.secret (or None)."""
+    """What is needed to compare secrets: the run's digester, and the brokers' password.encoder.secret (or None).
+
+    Gathered while reading: `undecodable` is what the secret does not open, `blind` what cannot be compared.
+    """
 
     digester: Digester
-    encoder: password_encoder.PasswordDecoder | None
-    undecodable: list[str] = field(default_factory=list)  # what the secret does not open, gathered while reading
+    encoder: EncoderSecrets | None
+    undecodable: list[str] = field(default_factory=list)
+    blind: list[str] = field(default_factory=list)
 
 
 def desanitize(path: str, name: str) -> str:
@@ -257,25 +205,22 @@ def config(path: str, data: bytes | None) -> dict[str, str]:
     return {name: values.text(name) for name, _ in values.items()}
 
 
-def add_topic_config(rows: EntityColumns, path: str, topic: str, data: bytes | None) -> None:
-    """Rows of kind `topic-config`."""
+def topic_configs(path: str, topic: str, data: bytes | None) -> Iterator[Row]:
     for name, value in config(path, data).items():
-        rows.add("topic-config", topic, name, value, path)
+        yield "topic-config", topic, name, value
 
 
-def add_broker_config(rows: EntityColumns, path: str, broker: str, data: bytes | None, secrets: Secrets) -> list[str]:
-    """Rows of kind `broker-config`; answers blind spots: passwords that cannot be compared."""
+def broker_configs(path: str, broker: str, data: bytes | None, secrets: Secrets) -> Iterator[Row]:
     if broker != DEFAULT_ENTITY:
         try:
             NodeId(broker)
         except ValueError:
             refuse(path, "the znode's name is neither a broker id nor <default>")
-    blind: list[str] = []
     for name, value in config(path, data).items():
         if not is_password_config(name):
-            rows.add("broker-config", broker, name, value, path)
+            yield "broker-config", broker, name, value
         elif secrets.encoder is None:
-            blind.append(f"{path}: {name} is encoded, and no password.encoder.secret was given to compare it")
+            secrets.blind.append(f"{path}: {name} is encoded, and no password.encoder.secret was given to compare it")
         else:
             try:
                 clear = secrets.encoder.decode(value, f"{path} {name}")
@@ -283,11 +228,10 @@ def add_broker_config(rows: EntityColumns, path: str, broker: str, data: bytes |
                 older = secrets.encoder.decode_old(value)
                 secrets.undecodable.append(f"{path} {name}{ONLY_OLD if older is not None else ''}")
                 if older is None:
-                    blind.append(str(error))
+                    secrets.blind.append(str(error))
                     continue
                 clear = older
-            rows.add("broker-config", broker, name, secrets.digester.digest(clear), path)
-    return blind
+            yield "broker-config", broker, name, secrets.digester.digest(clear)
 
 
 def quota_entity(path: str, parts: Mapping[str, str]) -> str:
@@ -298,76 +242,65 @@ def quota_entity(path: str, parts: Mapping[str, str]) -> str:
     )
 
 
-def add_quotas(rows: EntityColumns, path: str, parts: Mapping[str, str], data: bytes | None) -> None:
-    """Rows of kind `client-quota` of a client id, an ip, or a user together with a client id."""
-    _add_quotas(rows, path, parts, config(path, data))
-
-
-def _add_quotas(rows: EntityColumns, path: str, parts: Mapping[str, str], values: Mapping[str, str]) -> None:
-    for name, value in values.items():
+def quotas(path: str, parts: Mapping[str, str], data: bytes | None) -> Iterator[Row]:
+    """Of a client id, an ip, or a user alone or with a client id: all of the configuration but credentials of users."""
+    others = SCRAM_MECHANISMS if [*parts] == ["user"] else ()
+    for name, value in config(path, data).items():
+        if name in others:
+            continue
         number = float(value) if NUMBER.fullmatch(value) else math.nan
         if not math.isfinite(number):
             refuse(path, f"the quota {name!r} is no number")
-        rows.add("client-quota", quota_entity(path, parts), name, repr(number), path)
+        yield "client-quota", quota_entity(path, parts), name, repr(number)
 
 
-def add_scram(rows: EntityColumns, path: str, user: str, data: bytes | None, secrets: Secrets) -> None:
-    """Rows of kind `scram` of a user."""
+def scrams(path: str, user: str, data: bytes | None, digester: Digester) -> Iterator[Row]:
+    """`ScramCredentialUtils.credentialFromString`; no part of the credential stands in a message."""
     values = config(path, data)
     for mechanism in SCRAM_MECHANISMS:
-        credential = values.get(mechanism)
-        if credential is not None:
-            _add_scram(rows, path, desanitize(path, user), mechanism, credential, digester=secrets.digester)
+        if mechanism not in values:
+            continue
+        name = desanitize(path, user)
+        parts = dict(part.partition("=")[::2] for part in values[mechanism].split(","))
+        iterations = parts.get("iterations", "")
+        if set(parts) != {*SCRAM_FIELDS, "iterations"} or not re.fullmatch("[0-9]{1,9}", iterations):
+            refuse(path, f"the {mechanism} credential is not salt, stored_key, server_key and iterations")
+        for part in SCRAM_FIELDS:
+            try:
+                raw = base64.b64decode(parts[part], validate=True)
+            except (binascii.Error, ValueError):
+                refuse(path, f"the {part} of the {mechanism} credential is no base64")
+            yield "scram", name, f"{mechanism}.{part}", digester.digest(raw)
+        yield "scram", name, f"{mechanism}.iterations", str(int(iterations))
 
 
-def add_user_quotas(rows: EntityColumns, path: str, user: str, data: bytes | None) -> None:
-    """Rows of kind `client-quota` of a user: all of its configuration but the credentials."""
-    values = {name: value for name, value in config(path, data).items() if name not in SCRAM_MECHANISMS}
-    _add_quotas(rows, path, {"user": user}, values)
+def _constant(word: str) -> str:
+    """The name of the enum's constant: TransactionalId is TRANSACTIONAL_ID."""
+    return WORD_ENDS.sub("_", word).upper()
 
 
-def _add_scram(
-    rows: EntityColumns, path: str, user: str, mechanism: str, credential: str, *, digester: Digester
-) -> None:
-    """`ScramCredentialUtils.credentialFromString`; no part of the credential stands in a message."""
-    parts = dict(part.partition("=")[::2] for part in credential.split(","))
-    iterations = parts.get("iterations", "")
-    if set(parts) != {*SCRAM_FIELDS, "iterations"} or not re.fullmatch("[0-9]{1,9}", iterations):
-        refuse(path, f"the {mechanism} credential is not salt, stored_key, server_key and iterations")
-    for name in SCRAM_FIELDS:
-        try:
-            raw = base64.b64decode(parts[name], validate=True)
-        except (binascii.Error, ValueError):
-            refuse(path, f"the {name} of the {mechanism} credential is no base64")
-        rows.add("scram", user, f"{mechanism}.{name}", digester.digest(raw), path)
-    rows.add("scram", user, f"{mechanism}.iterations", str(int(iterations)), path)
-
-
-def acl_rows(path: str, kind: str, pattern: str, name: str, data: bytes | None) -> list[str]:
-    """Keys of the ACLs of one resource, sorted, each once: an ACL is a set in Kafka (`AclEntry.fromBytes`)."""
-    if kind not in ACL_TYPES:
+def acls(path: str, kind: str, pattern: str, name: str, data: bytes | None) -> Iterator[Row]:
+    """Of one resource, sorted, each once: an ACL is a set in Kafka (`AclEntry.fromBytes`)."""
+    if not ACL_TYPE.fullmatch(kind):
         refuse(path, f"{kind!r} is no resource type")
     if not data:
-        return []
+        return
     fields = JsonZnode.parse(path, data)
     fields.version((1,))
     found: set[str] = set()
     for entry in fields.objects("acls"):
-        operation = ACL_OPERATIONS.get(entry.text("operation"))
-        permission = ACL_PERMISSIONS.get(entry.text("permissionType"))
-        if operation is None or permission is None:
+        operation, permission = entry.text("operation"), entry.text("permissionType")
+        if not ACL_OPERATION.fullmatch(operation) or not ACL_PERMISSION.fullmatch(permission):
             refuse(path, "an ACL has an operation or permission type that Kafka does not know")
         parts = (name, entry.text("principal"), entry.text("host"))
         quoted = "|".join(quote(part, safe="*:") for part in parts)
-        found.add(f"{ACL_TYPES[kind]}|{pattern}|{quoted}|{operation}|{permission}")
-    return sorted(found)
+        found.add(f"{_constant(kind)}|{pattern}|{quoted}|{_constant(operation)}|{_constant(permission)}")
+    for key in sorted(found):
+        yield "acl", key, "present", "true"
 
 
-def add_token(rows: EntityColumns, path: str, data: bytes | None, digester: Digester) -> None:
-    """Rows of kind `delegation-token` (`DelegationTokenManagerZk.fromBytes`), versions 1 to 3.
-
-    Versions 1 and 2 know no requester: it is the owner.
-    """
+def token(path: str, data: bytes | None, digester: Digester) -> Iterator[Row]:
+    """`DelegationTokenManagerZk.fromBytes`, versions 1 to 3; 1 and 2 know no requester: it is the owner."""
     fields = JsonZnode.parse(path, data)
     version = fields.version((1, 2, 3))
     owner = desanitize(path, fields.text("owner"))
@@ -383,4 +316,4 @@ def add_token(rows: EntityColumns, path: str, data: bytes | None, digester: Dige
         ("max_timestamp", str(fields.integer("maxTimestamp", high=2**63))),
         ("expiration_timestamp", str(expiry)),
     ):
-        rows.add("delegation-token", key, name, value, path)
+        yield "delegation-token", key, name, value

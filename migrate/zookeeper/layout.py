@@ -1,9 +1,10 @@
-"""Kafka's paths in ZooKeeper (`kafka/zk/ZkData.scala`, 3.9), relative to the chroot."""
+"""Kafka's paths in ZooKeeper (`kafka/zk/ZkData.scala`, 3.9), relative to the chroot; and what reading one answers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterable, Sequence
+from enum import Enum
+from typing import Final, NamedTuple, Protocol
 
 from migrate.model.secrets import Digester
 
@@ -70,17 +71,14 @@ DEFAULT_ENTITY: Final = "<default>"
 
 
 def child(directory: str, name: str) -> str:
-    """The path of a directory's child."""
     return f"{directory}/{name}"
 
 
 def name_of(path: str) -> str:
-    """The last part of a path."""
     return path.rpartition("/")[2]
 
 
 def partition_states(topic: str, partitions: Iterable[int]) -> list[str]:
-    """The state znodes of a topic's partitions, in their order."""
     base = f"{TOPICS}/{topic}/partitions"
     return [f"{base}/{partition}/state" for partition in partitions]
 
@@ -94,11 +92,46 @@ def shown(path: str, digester: Digester) -> str:
     return f"{directory}/{name[:4]}...{digester.digest(name)[5:13]}" if directory == TOKENS else path
 
 
-def topic_of(path: str) -> str:
-    """The topic of a path below /brokers/topics."""
-    return path[len(TOPICS) + 1 :].partition("/")[0]
-
-
 def user_clients(user: str) -> str:
-    """The directory of quotas for one user (as its znode is called) together with a client id."""
     return f"{USER_CONFIGS}/{user}/clients"
+
+
+class Znode(NamedTuple):
+    """One znode's data and the relevant parts of its stat.  `data` None is null data."""
+
+    data: bytes | None
+    version: int
+    czxid: int
+    mzxid: int
+    ephemeral_owner: int
+    children: int = 0
+
+
+class Absent(Enum):
+    """Why there is no value: MISSING (known not to exist) is never the same as the others (unknown).
+
+    DENIED: we may not see it; MALFORMED: it is there, and is not what Kafka writes (no reader of trees answers this).
+    """
+
+    MISSING = "missing"
+    DENIED = "denied"
+    MALFORMED = "malformed"
+
+
+class TreeReader(Protocol):
+    """Reads znodes by path relative to the chroot: a live session, or a backup file."""
+
+    def data(self, paths: Sequence[str]) -> Sequence[Znode | Absent]:
+        """Data and stat of each path, in order."""
+
+    def children(self, paths: Sequence[str]) -> Sequence[tuple[str, ...] | Absent]:
+        """Sorted names of each path's children, in order."""
+
+    def zxid(self) -> int: ...
+
+
+class AclReader(Protocol):
+    """Reads the ACLs of znodes by path relative to the chroot."""
+
+    def acls(self, paths: Sequence[str]) -> Sequence[Sequence[tuple[int, str, str]] | Absent]:
+        """(permissions, scheme, id) of each path, in order."""

@@ -31,11 +31,10 @@ from migrate.errors import (
     ZookeeperSessionLost,
 )
 from migrate.model.outcome import Unknown
-from migrate.model.znodes import ZookeeperSession
-from migrate.zookeeper.client import ZookeeperClient, parse_connect_string, translated
+from migrate.model.views import ZookeeperSession
+from migrate.zookeeper.client import ZookeeperClient, address_of, parse_connect_string, translated
 from migrate.zookeeper.fields import JsonZnode
-from migrate.zookeeper.layout import TOPICS
-from migrate.zookeeper.znode import Absent, Znode
+from migrate.zookeeper.layout import TOPICS, Absent, Znode
 
 LOCK_PATH: Final = "/kraft-migrate/lock"
 CHANGES: Final = 2 | 4 | 8  # WRITE, CREATE, DELETE
@@ -77,9 +76,8 @@ class ZookeeperLock:
     def still_ours(self) -> None:
         """Return only if ZooKeeper confirms that the lock is held; wait out a brief loss of the connection.
 
-        Raises:
-            LockLost: the session ended, the znode is another one or gone, or nobody could be asked for as long as a
-                session lives.
+        Raises LockLost: the session ended, the znode is another one or gone, or nobody could be asked for as long as a
+        session lives.
         """
         if self._lost.is_set():
             raise self._loss("the ZooKeeper session ended")
@@ -195,7 +193,6 @@ def _try(client: ZookeeperClient, paths: tuple[str, str], holder: LockHolder, ac
 
 
 def holder_of(path: str, znode: Znode) -> LockHolder:
-    """Decode the holder of a lock znode; MalformedZnode if no run wrote it."""
     fields = JsonZnode.parse(path, znode.data)
     fields.version((1,))
     return LockHolder(
@@ -209,7 +206,6 @@ def holder_of(path: str, znode: Znode) -> LockHolder:
 
 
 def describe(path: str, znode: Znode) -> str:
-    """One line about the holder."""
     try:
         holder = holder_of(path, znode)
     except MalformedZnode:
@@ -222,7 +218,6 @@ def describe(path: str, znode: Znode) -> str:
 
 SECONDS: Final = 3.0  # a server, to connect and to answer
 MOST_BYTES: Final = 4 << 20
-DEFAULT_PORT: Final = 2181
 NOT_ALLOWED: Final = "is not in the whitelist"
 LINE: Final = re.compile(r"^ ?/?(?P<address>.+):(?P<port>[0-9]+)\[[0-9]*\]\((?P<facts>.*)\)$")
 SESSION: Final = re.compile(r"\bsid=0x(?P<id>[0-9a-f]+)\b")
@@ -244,11 +239,8 @@ def sessions(connect: str, *, seconds: float = SECONDS) -> tuple[ZookeeperSessio
 
 
 def ask_server(server: str, seconds: float) -> str | Unknown:
-    """The server's answer to `cons`."""
-    host, colon, port = server.rpartition(":")
-    address = (host.strip("[]"), int(port)) if colon and port.isdecimal() else (server, DEFAULT_PORT)
     try:
-        with socket.create_connection(address, timeout=seconds) as connection:
+        with socket.create_connection(address_of(server), timeout=seconds) as connection:
             connection.sendall(b"cons")
             data = b""
             while len(data) <= MOST_BYTES and (part := connection.recv(1 << 16)):
@@ -290,7 +282,6 @@ class SeenLock:
 
 
 def look_at_lock(client: ZookeeperClient, path: str) -> SeenLock | Absent:
-    """Read the present lock; Absent where there is none."""
     lock, fence = client.data([path, f"{path}-fence"])
     if isinstance(lock, Absent):
         return lock
@@ -306,11 +297,11 @@ def remove_lock(client: ZookeeperClient, seen: SeenLock) -> None:
     """Delete that lock and no later one, and fence its owner's writes; LockNotDead where it is another by now.
 
     The fence counts acquisitions: with its version unchanged the lock is the one that was seen.  Its version is raised
-    in the same transaction, so that whatever the old owner still has under way is refused by ZooKeeper.
+    in the same transaction, so that whatever the old owner still has in progress is refused by ZooKeeper.
     """
     if seen.fence_version is None:
         raise LockNotDead(
-            "there is no fence beside the lock, so it cannot be told from a later one",
+            "there is no fence beside the lock, so it cannot be determined from a later one",
             where=seen.path,
             next_step="it is no lock of this tool: find out whose it is, and delete it with ZooKeeper's own shell",
         )

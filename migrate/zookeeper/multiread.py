@@ -15,7 +15,7 @@ from typing import Any, Final
 from kazoo.exceptions import EXCEPTIONS, NoAuthError, NoNodeError
 from kazoo.protocol.serialization import int_struct, multiheader_struct, read_buffer, read_string, stat_struct
 
-from migrate.zookeeper.znode import Absent, Znode
+from migrate.zookeeper.layout import Absent, Znode
 
 GET_DATA: Final = 4
 GET_CHILDREN: Final = 8
@@ -48,7 +48,6 @@ class MultiRead:
         return f"MultiRead({len(self.paths)} paths)"
 
     def serialize(self) -> bytes:
-        """The request's body."""
         heads = {length: RESULT.pack(self.kind, False, -1, length) for length in {*map(len, self.paths)}}
         parts = [heads[len(path)] + path for path in self.paths]
         return b"\x00".join((*parts, multiheader_struct.pack(-1, True, -1)))  # no watch, after each
@@ -82,8 +81,7 @@ class MultiRead:
                     raise EXCEPTIONS[code]
                 answers.append(ABSENT[code])
         if len(answers) != len(self.paths):
-            message = f"{len(answers)} answers to {len(self.paths)} reads"
-            raise ValueError(message)
+            raise ValueError(f"{len(answers)} answers to {len(self.paths)} reads")
         return answers
 
 

@@ -2,15 +2,13 @@
 
 An encoded value is `name:value,name:value,...`; the key is made of `password.encoder.secret`.  AES in the modes CBC
 (Kafka's default), CTR and GCM is decoded, with every key factory; any other cipher that
-`password.encoder.cipher.algorithm` can name is refused by its name.  What is written is Kafka's default.
+`password.encoder.cipher.algorithm` can name is refused by its name.
 """
 
 from __future__ import annotations
 
 import base64
-import binascii
 import re
-import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -53,49 +51,16 @@ GCM_TAG_BITS: Final = 128
 GCM_TAGS: Final = (96, 104, 112, 120, 128)
 
 
-def encode(password: str, secret: str, iterations: int = 4096, key_bits: int = 128) -> str:
-    """The password as Kafka's default encoder would write it (a new salt and initialization vector each time)."""
-    salt, vector = secrets.token_bytes(256), secrets.token_bytes(16)
-    padder = padding.PKCS7(BLOCK_BITS).padder()
-    padded = padder.update(password.encode()) + padder.finalize()
-    key = _key(secret, DEFAULT_FACTORY, salt, iterations, key_bits)
-    encryptor = Cipher(algorithms.AES(key), modes.CBC(vector)).encryptor()
-    fields = {
-        "keyFactoryAlgorithm": DEFAULT_FACTORY,
-        "cipherAlgorithm": CBC,
-        "keyLength": str(key_bits),
-        "salt": base64.b64encode(salt).decode(),
-        "iterations": str(iterations),
-        "encryptedPassword": base64.b64encode(encryptor.update(padded) + encryptor.finalize()).decode(),
-        "passwordLength": str(_java_length(password)),
-        "initializationVector": base64.b64encode(vector).decode(),
-    }
-    return ",".join(f"{name}:{value}" for name, value in fields.items())
-
-
 @dataclass(frozen=True, slots=True)
 class EncoderSecrets:
-    """`password.encoder.secret` and, while one is being replaced, `password.encoder.old.secret`."""
+    """`password.encoder.secret` and, while one is being replaced, `password.encoder.old.secret`; they never leave it.
+
+    A value that only the old one opens is refused by `decode` with that reason, since controllers do not try it when
+    they copy; `decode_old` answers it, so that it can be compared all the same.
+    """
 
     secret: str = field(repr=False)
     old: str | None = field(default=None, repr=False)
-
-
-class PasswordDecoder:
-    """Decodes values with `password.encoder.secret`; the secrets never leave it.
-
-    `old` is `password.encoder.old.secret`: a value that only it opens is refused by `decode` with that reason, since
-    controllers do not try it when they copy; `decode_old` answers it, so that it can be compared all the same.
-    """
-
-    __slots__ = ("_old", "_secret")
-
-    def __init__(self, secret: str, old: str | None = None) -> None:
-        self._secret = secret
-        self._old = old
-
-    def __repr__(self) -> str:
-        return "PasswordDecoder(***)"
 
     def decode(self, encoded: str, where: str) -> str:
         """The clear password; PasswordUndecodable names `where`, and says neither value nor secret."""
@@ -106,16 +71,16 @@ class PasswordDecoder:
             )
         if missing := [name for name in FIELDS if name not in fields]:
             raise PasswordUndecodable(f"the encoded value lacks {missing[0]!r}", where=where)
-        if not _supported(fields["cipherAlgorithm"]):
+        if fields["cipherAlgorithm"].upper() not in map(str.upper, CIPHERS):  # Java reads names in any case
             raise PasswordUndecodable(
                 f"the cipher of the value is not supported (supported: {', '.join(CIPHERS)}): set the configuration"
                 " anew with a default password.encoder.cipher.algorithm, or decode it with Kafka's own tool",
                 where=where,
             )
-        clear = self._opened(fields, self._secret)
+        clear = self._opened(fields, self.secret)
         if clear is not None:
             return clear
-        if self._old is not None and self._opened(fields, self._old) is not None:
+        if self.old is not None and self._opened(fields, self.old) is not None:
             raise PasswordUndecodable(
                 "the value is still encoded with password.encoder.old.secret: restart that broker, which encodes it"
                 " anew",
@@ -128,37 +93,29 @@ class PasswordDecoder:
         )
 
     def decode_old(self, encoded: str) -> str | None:
-        """The clear password where the old secret decodes it; else None."""
         fields = dict(part.partition(":")[::2] for part in encoded.split(","))
-        if self._old is None or any(name not in fields for name in FIELDS):
+        if self.old is None or any(name not in fields for name in FIELDS):
             return None
-        return self._opened(fields, self._old)
+        return self._opened(fields, self.old)
 
     def _opened(self, fields: Mapping[str, str], secret: str) -> str | None:
         """Decode with that secret; None where it does not fit."""
         try:
-            clear = self._decrypt(fields, secret).decode("utf-8")
+            key = derive_key(
+                secret,
+                fields.get("keyFactoryAlgorithm", DEFAULT_FACTORY),
+                base64.b64decode(fields["salt"], validate=True),
+                int(fields["iterations"]),
+                int(fields["keyLength"]),
+            )
+            vector = base64.b64decode(fields["initializationVector"], validate=True)
+            data = base64.b64decode(fields["encryptedPassword"], validate=True)
+            tag_bits = int(fields.get("authenticationTagLength", GCM_TAG_BITS))
+            clear = _decrypted(fields["cipherAlgorithm"].upper(), key, vector, data, tag_bits).decode("utf-8")
             # a wrong key may make text by chance where no padding or tag tells
-            return clear if _java_length(clear) == int(fields["passwordLength"]) else None
+            return clear if java_length(clear) == int(fields["passwordLength"]) else None
         except (ValueError, OverflowError):  # UnicodeDecodeError and binascii.Error are ValueErrors
             return None
-
-    def _decrypt(self, fields: Mapping[str, str], secret: str) -> bytes:
-        key = _key(
-            secret,
-            fields.get("keyFactoryAlgorithm", DEFAULT_FACTORY),
-            _base64(fields["salt"]),
-            int(fields["iterations"]),
-            int(fields["keyLength"]),
-        )
-        vector, data = _base64(fields["initializationVector"]), _base64(fields["encryptedPassword"])
-        tag_bits = int(fields.get("authenticationTagLength", GCM_TAG_BITS))
-        return _decrypted(fields["cipherAlgorithm"].upper(), key, vector, data, tag_bits)
-
-
-def _supported(cipher: str) -> bool:
-    """Java reads the names in any case."""
-    return cipher.upper() in map(str.upper, CIPHERS)
 
 
 def _decrypted(cipher: str, key: bytes, vector: bytes, data: bytes, tag_bits: int) -> bytes:
@@ -183,27 +140,15 @@ def _decrypted(cipher: str, key: bytes, vector: bytes, data: bytes, tag_bits: in
     return clear + unpadder.finalize()
 
 
-def _key(secret: str, factory: str, salt: bytes, iterations: int, bits: int) -> bytes:
+def derive_key(secret: str, factory: str, salt: bytes, iterations: int, bits: int) -> bytes:
     """`SecretKeyFactory.generateSecret(PBEKeySpec)`: PBKDF2, or the secret itself for the older PBE factories."""
     name = factory.upper()
-    if not 0 < iterations <= MAX_ITERATIONS or not 0 < bits <= MAX_KEY_BITS:
-        message = "key derivation not known"
-        raise ValueError(message)
-    if PLAIN_KEY.fullmatch(name) and secret.isascii():
-        return secret.encode()
-    if name not in HASHES:
-        message = "key derivation not known"
-        raise ValueError(message)
-    return PBKDF2HMAC(HASHES[name](), bits // 8, salt, iterations).derive(secret.encode())
+    plain = PLAIN_KEY.fullmatch(name) and secret.isascii()
+    if not 0 < iterations <= MAX_ITERATIONS or not 0 < bits <= MAX_KEY_BITS or not (plain or name in HASHES):
+        raise ValueError("key derivation not known")
+    return secret.encode() if plain else PBKDF2HMAC(HASHES[name](), bits // 8, salt, iterations).derive(secret.encode())
 
 
-def _base64(text: str) -> bytes:
-    try:
-        return base64.b64decode(text, validate=True)
-    except binascii.Error as error:
-        raise ValueError from error
-
-
-def _java_length(text: str) -> int:
+def java_length(text: str) -> int:
     """`String.length()`: UTF-16 code units."""
     return len(text.encode("utf-16-le")) // 2

@@ -17,7 +17,7 @@ AT_ONCE_SECONDS: Final = 0.1  # of the rate: what one request may carry, and wha
 SAID_EVERY: Final = 5.0  # seconds between two lines about a read that is held back
 
 
-def _sleep(seconds: float) -> None:
+def pause(seconds: float) -> None:
     threading.Event().wait(seconds)  # Ctrl-C ends it at once
 
 
@@ -33,11 +33,10 @@ class Pace:
         rate: int | None = None,
         *,
         monotonic: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], None] = _sleep,
+        sleep: Callable[[float], None] = pause,
     ) -> None:
         if rate is not None and rate < 1:
-            message = f"{rate} operations a second"
-            raise ValueError(message)
+            raise ValueError(f"{rate} operations a second")
         self.rate = rate
         self.operations = 0
         self._monotonic = monotonic
@@ -50,7 +49,6 @@ class Pace:
         return most if self.rate is None else max(1, min(most, int(self.rate * AT_ONCE_SECONDS)))
 
     def take(self, count: int) -> None:
-        """Wait until that many operations may be sent."""
         with self._lock:
             self.operations += count
             if self.rate is None:

@@ -1,8 +1,15 @@
-"""The ZooKeeper view: everything Kafka keeps there, decoded; and the light read of the takeover's znodes."""
+"""The ZooKeeper view: everything Kafka keeps there, decoded; and the light read of the takeover's znodes.
+
+Reading again: each answer names the newest transaction (zxid) that its server has made; after a sync that is the newest
+of the whole ensemble.  If it is the one of the last view, no znode, ACL or session has changed.  Any other zxid is a
+whole read, and whole reads keep a distance, because the ensemble serves a cluster.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import logging
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
@@ -11,12 +18,11 @@ from operator import attrgetter
 from typing import Final, NamedTuple, TypeVar
 
 from migrate.errors import MalformedZnode, NotKafkasTree, ZookeeperDenied
-from migrate.model.columns import EntityColumns, PartitionColumns
+from migrate.model.columns import EntityColumns, PartitionColumns, unswept
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.rights import SENSITIVE
 from migrate.model.secrets import Digester
-from migrate.model.unswept import unswept
 from migrate.model.views import (
     ControllerZnode,
     MigrationZnode,
@@ -24,15 +30,16 @@ from migrate.model.views import (
     NullZnode,
     PendingWork,
     ZkBroker,
+    ZnodeAcl,
+    ZnodePart,
     ZookeeperView,
 )
-from migrate.model.znodes import ZnodeAcl, ZnodePart
 from migrate.zookeeper import decode, fields, layout
 from migrate.zookeeper.client import ZookeeperClient
 from migrate.zookeeper.collect import Collected, collect
-from migrate.zookeeper.layout import child, name_of
-from migrate.zookeeper.password_encoder import EncoderSecrets, PasswordDecoder
-from migrate.zookeeper.znode import Absent, AclReader, TreeReader, Znode
+from migrate.zookeeper.layout import Absent, AclReader, TreeReader, Znode, child, name_of
+from migrate.zookeeper.password_encoder import EncoderSecrets
+from migrate.zookeeper.rate_limit import pause
 
 TAKEOVER: Final = (layout.MIGRATION, layout.CONTROLLER, layout.CONTROLLER_EPOCH)
 KNOWN_CONFIG_TYPES: Final = frozenset({"topics", "brokers", "clients", "users", "ips", "changes"})
@@ -40,6 +47,7 @@ T = TypeVar("T")
 U = TypeVar("U")
 BROKEN: Final = Unknown("the znode is malformed")
 NONE: Final[list[int]] = []  # shared by the many partitions without a reassignment; columns are never changed
+Rows = tuple[ZnodePart, str, Iterable[fields.Row]]  # of one znode, by its path as it may be shown
 NO_STATE: Final = decode.PartitionState(-1, -1, NONE, 0, -1)
 
 
@@ -59,27 +67,16 @@ def read_migration(client: TreeReader) -> Takeover:
             raise ZookeeperDenied("the znode may not be read", where=path)
         if not isinstance(answer, Absent):
             found[path] = answer
-    return takeover_of(found)
+    return Takeover(
+        _present(found, layout.MIGRATION, decode.migration),
+        _present(found, layout.CONTROLLER, decode.controller),
+        _present(found, layout.CONTROLLER_EPOCH, decode.controller_epoch),
+    )
 
 
-def takeover_of(znodes: dict[str, Znode]) -> Takeover:
-    """What these znodes, by path, say of it.  Raises MalformedZnode."""
-    return Takeover(_migration(znodes), _controller(znodes), _controller_epoch(znodes))
-
-
-def _migration(znodes: dict[str, Znode]) -> MigrationZnode | NoZnode | NullZnode:
-    znode = znodes.get(layout.MIGRATION)
-    return NoZnode() if znode is None else decode.migration(layout.MIGRATION, znode)
-
-
-def _controller(znodes: dict[str, Znode]) -> ControllerZnode | NoZnode:
-    znode = znodes.get(layout.CONTROLLER)
-    return NoZnode() if znode is None else decode.controller(layout.CONTROLLER, znode)
-
-
-def _controller_epoch(znodes: dict[str, Znode]) -> int | NoZnode:
-    znode = znodes.get(layout.CONTROLLER_EPOCH)
-    return NoZnode() if znode is None else decode.controller_epoch(layout.CONTROLLER_EPOCH, znode.data)
+def _present(znodes: Mapping[str, Znode], path: str, decoded: Callable[[str, Znode], T]) -> T | NoZnode:
+    znode = znodes.get(path)
+    return NoZnode() if znode is None else decoded(path, znode)
 
 
 def read_view(client: ZookeeperClient, digester: Digester, secrets: EncoderSecrets | None = None) -> ZookeeperView:
@@ -90,8 +87,23 @@ def read_view(client: ZookeeperClient, digester: Digester, secrets: EncoderSecre
     """
     with nullcontext() if client.pace.rate else unswept():  # held back, it may last for an hour
         client.sync()
-        view = view_from(collect(client), client.connect_string, digester, secrets)
+        try:
+            view = view_of(client, client.connect_string, digester, secrets)
+        except NotKafkasTree as error:
+            near = _clusters_below(client)
+            if not near:
+                raise
+            meant = " or ".join(f"{client.connect_string.rstrip('/')}{path}" for path in near)
+            raise NotKafkasTree(f"{error.what}; did you mean {meant}?", where=error.where) from error
         return replace(view, acls=read_acls(client))
+
+
+def _clusters_below(client: TreeReader) -> list[str]:
+    """Children of the root that hold a Kafka cluster: chroots that the connect string may have lacked."""
+    (names,) = client.children(["/"])
+    paths = [] if isinstance(names, Absent) else [f"/{name}" for name in names]
+    found = client.children([path + layout.BROKER_IDS for path in paths])
+    return [path for path, ids in zip(paths, found, strict=True) if ids is not Absent.MISSING]
 
 
 def read_acls(client: AclReader) -> dict[str, tuple[ZnodeAcl, ...]] | Unknown:
@@ -106,38 +118,27 @@ def read_acls(client: AclReader) -> dict[str, tuple[ZnodeAcl, ...]] | Unknown:
 
 
 def view_of(
-    reader: TreeReader,
-    connect: str,
-    digester: Digester,
-    secrets: EncoderSecrets | None = None,
+    reader: TreeReader, connect: str, digester: Digester, secrets: EncoderSecrets | None = None
 ) -> ZookeeperView:
-    """The whole view from any reader of trees."""
-    return view_from(collect(reader), connect, digester, secrets)
-
-
-def view_from(
-    found: Collected,
-    connect: str,
-    digester: Digester,
-    secrets: EncoderSecrets | None = None,
-) -> ZookeeperView:
-    """The view of what was read."""
+    found = collect(reader)
     for path in layout.CORE:
         if path not in found.denied and path not in found.znodes and path not in found.names:
             raise NotKafkasTree(f"{path} does not exist", where=connect)
     _require_read(found)
-    decoder = None if secrets is None else PasswordDecoder(secrets.secret, secrets.old)
-    known = fields.Secrets(digester, decoder)
+    known = fields.Secrets(digester, secrets)
     brokers = _brokers(found)
-    rows, blind = _entities(found, known)
-    _broker_rows(rows, brokers)
+    rows = _entities(found, brokers, known)
     partitions, stateless = _partitions(found)
     pending = _pending(found)
-    znodes, takeover = found.znodes, ZnodePart.TAKEOVER
-    cluster_id = _attempt(found, ZnodePart.CLUSTER_ID, lambda: _cluster_id(found), "")
-    migration = _attempt(found, takeover, lambda: _migration(znodes), BROKEN)
-    controller = _attempt(found, takeover, lambda: _controller(znodes), BROKEN)
-    controller_epoch = _attempt(found, takeover, lambda: _controller_epoch(znodes), BROKEN)
+    znodes, of_cluster = found.znodes, layout.CLUSTER_ID
+    cluster_id = _attempt(
+        found, ZnodePart.CLUSTER_ID, lambda: decode.cluster_id(of_cluster, znodes[of_cluster].data), ""
+    )
+    migration = _takeover(found, layout.MIGRATION, decode.migration)
+    controller = _takeover(found, layout.CONTROLLER, decode.controller)
+    controller_epoch = _takeover(found, layout.CONTROLLER_EPOCH, decode.controller_epoch)
+    shown = ((layout.shown(path, digester), znode.mzxid) for path, znode in znodes.items())
+    wanted = set(rows.where)
     return ZookeeperView(
         connect=connect,
         cluster_id=cluster_id,
@@ -150,13 +151,13 @@ def view_from(
         topics_without_id=tuple(name for name, topic in sorted(found.topics.items()) if not topic.id),
         partitions_without_state=stateless,
         pending=pending,
-        blind_spots=(*_blind_spots(found, digester), *blind),
+        blind_spots=(*_blind_spots(found, digester), *known.blind),
         znodes=found.count,
         zxid_first=found.zxid_first,
         zxid_last=found.zxid_last,
         malformed=tuple(entry for _, entry in sorted(found.malformed.items())),
         undecodable=tuple(known.undecodable),
-        mzxids=_mzxids(found, set(rows.where), digester),
+        mzxids={path: mzxid for path, mzxid in shown if path in wanted},
         controller_epoch_version=znodes[layout.CONTROLLER_EPOCH].version if layout.CONTROLLER_EPOCH in znodes else -1,
         state_epoch=_state_epoch(found),
     )
@@ -165,10 +166,8 @@ def view_from(
 def _require_read(found: Collected) -> None:
     """A path that may not be read is not empty: only users, brokers' configurations and tokens are blind spots.
 
-    A single object (one topic) is a blind spot, too: the others can be told without it.
-
-    Raises:
-        ZookeeperDenied: READ is missing on any other place.
+    A single object (one topic) is a blind spot, too: the others can be told without it.  Raises ZookeeperDenied: READ
+    is missing on any other place.
     """
     closed = sorted(found.denied.intersection(layout.PLACES).difference(SENSITIVE))
     if closed:
@@ -197,24 +196,8 @@ def _attempt(found: Collected, part: ZnodePart, decoded: Callable[[], T], otherw
         return otherwise
 
 
-def _add(found: Collected, part: ZnodePart, rows: EntityColumns, add: Callable[[], None]) -> None:
-    """Add a znode's rows: all of them, or none with the znode added to the malformed ones."""
-    before = len(rows)
-    try:
-        add()
-    except MalformedZnode as error:
-        rows.cut(before)
-        found.keep_malformed(error, part)
-
-
-def _cluster_id(found: Collected) -> str:
-    return decode.cluster_id(layout.CLUSTER_ID, found.znodes[layout.CLUSTER_ID].data)
-
-
-def _mzxids(found: Collected, wanted: set[str], digester: Digester) -> dict[str, int]:
-    """By the paths that rows show."""
-    shown = ((layout.shown(path, digester), znode.mzxid) for path, znode in found.znodes.items())
-    return {path: mzxid for path, mzxid in shown if path in wanted}
+def _takeover(found: Collected, path: str, decoded: Callable[[str, Znode], T]) -> T | NoZnode | Unknown:
+    return _attempt(found, ZnodePart.TAKEOVER, lambda: _present(found.znodes, path, decoded), BROKEN)
 
 
 def _blind_spots(found: Collected, digester: Digester) -> list[str]:
@@ -239,16 +222,7 @@ def _brokers(found: Collected) -> dict[NodeId, ZkBroker]:
     return {entry.id: entry for entry in sorted(brokers, key=lambda entry: entry.id)}
 
 
-def _broker_rows(rows: EntityColumns, brokers: dict[NodeId, ZkBroker]) -> None:
-    for entry in brokers.values():
-        path = child(layout.BROKER_IDS, str(int(entry.id)))
-        if entry.rack is not None:
-            rows.add("broker", str(int(entry.id)), "rack", entry.rack, path)
-        rows.add("broker", str(int(entry.id)), "endpoints", ",".join(entry.endpoints), path)
-
-
 def _in_directory(found: Collected, directory: str) -> list[tuple[str, Znode]]:
-    """(path, znode) of a directory's children that were readable."""
     paths = [child(directory, name) for name in found.names.get(directory, ())]
     return [(path, found.znodes[path]) for path in paths if path in found.znodes]
 
@@ -285,93 +259,133 @@ def _partitions(found: Collected) -> tuple[PartitionColumns, tuple[str, ...]]:
     return columns, tuple(stateless)
 
 
-def _entities(found: Collected, secrets: fields.Secrets) -> tuple[EntityColumns, list[str]]:
-    """Rows of every kind but `broker`, and blind spots."""
+def _entities(found: Collected, brokers: Mapping[NodeId, ZkBroker], secrets: fields.Secrets) -> EntityColumns:
+    """All rows: those of a znode, or none of it with the znode added to the malformed ones."""
     rows = EntityColumns()
-    blind: list[str] = []
-    ids = {name: topic.id for name, topic in found.topics.items()}
-    for name, topic_id in sorted(ids.items()):
-        if topic_id:
-            rows.add("topic", name, "topic_id", topic_id, child(layout.TOPICS, name))
+    for name, topic in sorted(found.topics.items()):
+        if topic.id:
+            rows.add("topic", name, "topic_id", topic.id, child(layout.TOPICS, name))
+    for part, path, new in chain(_configurations(found, secrets), _other_entities(found, secrets.digester)):
+        before = len(rows)
+        try:
+            for row in new:
+                rows.add(*row, path)
+        except MalformedZnode as error:
+            rows.cut(before)
+            found.keep_malformed(error, part)
+    for entry in brokers.values():
+        path = child(layout.BROKER_IDS, str(int(entry.id)))
+        if entry.rack is not None:
+            rows.add("broker", str(int(entry.id)), "rack", entry.rack, path)
+        rows.add("broker", str(int(entry.id)), "endpoints", ",".join(entry.endpoints), path)
+    return rows
+
+
+def _configurations(found: Collected, secrets: fields.Secrets) -> Iterator[Rows]:
     for path, znode in _in_directory(found, layout.TOPIC_CONFIGS):
-        _add(found, ZnodePart.CONFIG, rows, partial(fields.add_topic_config, rows, path, name_of(path), znode.data))
+        yield ZnodePart.CONFIG, path, fields.topic_configs(path, name_of(path), znode.data)
     for path, znode in _in_directory(found, layout.BROKER_CONFIGS):
-        add = partial(_broker_config, rows, path, znode.data, secrets, blind)
-        _add(found, ZnodePart.BROKER_CONFIG, rows, add)
-    _quotas(rows, found, secrets)
-    _acls(rows, found)
-    for path, znode in _in_directory(found, layout.TOKENS):
-        shown = layout.shown(path, secrets.digester)
-        _add(found, ZnodePart.TOKEN, rows, partial(fields.add_token, rows, shown, znode.data, secrets.digester))
-    _add(found, ZnodePart.PRODUCER_IDS, rows, partial(_producer_ids, rows, found))
-    _add(found, ZnodePart.FEATURE, rows, partial(_features, rows, found))
-    return rows, blind
-
-
-def _broker_config(
-    rows: EntityColumns, path: str, data: bytes | None, secrets: fields.Secrets, blind: list[str]
-) -> None:
-    blind += fields.add_broker_config(rows, path, name_of(path), data, secrets)
-
-
-def _producer_ids(rows: EntityColumns, found: Collected) -> None:
-    block = found.znodes.get(layout.PRODUCER_IDS)
-    following = None if block is None else decode.next_producer_id(layout.PRODUCER_IDS, block.data)
-    if following is not None:
-        rows.add("producer-ids", "", "next_producer_id", str(following), layout.PRODUCER_IDS)
-
-
-def _features(rows: EntityColumns, found: Collected) -> None:
-    feature = found.znodes.get(layout.FEATURE)
-    if feature is not None:
-        for name, level in sorted(decode.feature_levels(layout.FEATURE, feature.data).items()):
-            rows.add("feature", name, "level", str(level), layout.FEATURE)
-
-
-def _quotas(rows: EntityColumns, found: Collected, secrets: fields.Secrets) -> None:
-    quota = ZnodePart.QUOTA
+        yield ZnodePart.BROKER_CONFIG, path, fields.broker_configs(path, name_of(path), znode.data, secrets)
     for directory, kind in ((layout.CLIENT_CONFIGS, "client-id"), (layout.IP_CONFIGS, "ip")):
         for path, znode in _in_directory(found, directory):
-            _add(found, quota, rows, partial(fields.add_quotas, rows, path, {kind: name_of(path)}, znode.data))
+            yield ZnodePart.QUOTA, path, fields.quotas(path, {kind: name_of(path)}, znode.data)
     for path, znode in _in_directory(found, layout.USER_CONFIGS):
-        name, data = name_of(path), znode.data
-        _add(found, ZnodePart.SCRAM, rows, partial(fields.add_scram, rows, path, name, data, secrets))
-        _add(found, quota, rows, partial(fields.add_user_quotas, rows, path, name, data))
+        yield ZnodePart.SCRAM, path, fields.scrams(path, name_of(path), znode.data, secrets.digester)
+        yield ZnodePart.QUOTA, path, fields.quotas(path, {"user": name_of(path)}, znode.data)
     for user in found.names.get(layout.USER_CONFIGS, ()):
         for path, znode in _in_directory(found, layout.user_clients(user)):
             parts = {"user": user, "client-id": name_of(path)}
-            _add(found, quota, rows, partial(fields.add_quotas, rows, path, parts, znode.data))
+            yield ZnodePart.QUOTA, path, fields.quotas(path, parts, znode.data)
 
 
-def _acls(rows: EntityColumns, found: Collected) -> None:
+def _other_entities(found: Collected, digester: Digester) -> Iterator[Rows]:
     for root, pattern in ((layout.LITERAL_ACLS, "LITERAL"), (layout.PREFIXED_ACLS, "PREFIXED")):
         for kind in found.names.get(root, ()):
             for path, znode in _in_directory(found, child(root, kind)):
-                _add(found, ZnodePart.ACL, rows, partial(_resource_acls, rows, path, kind, pattern, znode.data))
+                yield ZnodePart.ACL, path, fields.acls(path, kind, pattern, name_of(path), znode.data)
+    for path, znode in _in_directory(found, layout.TOKENS):
+        shown = layout.shown(path, digester)
+        yield ZnodePart.TOKEN, shown, fields.token(shown, znode.data, digester)
+    yield ZnodePart.PRODUCER_IDS, layout.PRODUCER_IDS, _producer_ids(found)
+    yield ZnodePart.FEATURE, layout.FEATURE, _features(found)
 
 
-def _resource_acls(rows: EntityColumns, path: str, kind: str, pattern: str, data: bytes | None) -> None:
-    for key in fields.acl_rows(path, kind, pattern, name_of(path), data):
-        rows.add("acl", key, "present", "true", path)
+def _producer_ids(found: Collected) -> Iterator[fields.Row]:
+    block = found.znodes.get(layout.PRODUCER_IDS)
+    following = None if block is None else decode.next_producer_id(layout.PRODUCER_IDS, block.data)
+    if following is not None:
+        yield "producer-ids", "", "next_producer_id", str(following)
+
+
+def _features(found: Collected) -> Iterator[fields.Row]:
+    feature = found.znodes.get(layout.FEATURE)
+    if feature is not None:
+        for name, level in sorted(decode.feature_levels(layout.FEATURE, feature.data).items()):
+            yield "feature", name, "level", str(level)
 
 
 def _pending(found: Collected) -> PendingWork:
-    """Work under way: reassignments are those of the legacy znode and those that topics carry (KIP-455)."""
-    reassigned: set[str] = set()
-    elected: tuple[str, ...] = ()
-    legacy, elections = found.znodes.get(layout.REASSIGNMENTS), found.znodes.get(layout.ELECTIONS)
-    if legacy is not None:
-        named = partial(decode.partitions_named, layout.REASSIGNMENTS, legacy.data)
-        reassigned.update(_attempt(found, ZnodePart.PENDING, named, ()))
-    if elections is not None:
-        named = partial(decode.partitions_named, layout.ELECTIONS, elections.data)
-        elected = _attempt(found, ZnodePart.PENDING, named, ())
+    """Work in progress: reassignments are those of the legacy znode and those that topics carry (KIP-455)."""
+    named: dict[str, tuple[str, ...]] = {}
+    for path in (layout.REASSIGNMENTS, layout.ELECTIONS):
+        if path in found.znodes:
+            partitions = partial(decode.partitions_named, path, found.znodes[path].data)
+            named[path] = _attempt(found, ZnodePart.PENDING, partitions, ())
+    reassigned = set(named.get(layout.REASSIGNMENTS, ()))
     for name, topic in found.topics.items():
         moving = {number for part in (topic.adding, topic.removing) for number, ids in part.items() if ids}
         reassigned.update(f"{name}-{number}" for number in moving)
     return PendingWork(
         deletions=found.names.get(layout.DELETIONS, ()),
         reassignments=tuple(sorted(reassigned)),
-        elections=tuple(sorted(elected)),
+        elections=tuple(sorted(named.get(layout.ELECTIONS, ()))),
         log_dir_events=found.names.get(layout.LOG_DIR_EVENTS, ()),
     )
+
+
+LOG: Final = logging.getLogger("migrate.zookeeper")
+REST: Final = 3.0  # times as long as the last whole read took
+MOST_REST: Final = 5.0  # seconds
+
+
+class Rereader:
+    """Reads the whole view through one client after the other, and remembers the last one.
+
+    `whole` counts the whole reads.  `monotonic` and `sleep` are the clock's.
+    """
+
+    def __init__(
+        self,
+        digester: Digester,
+        *,
+        monotonic: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = pause,
+    ) -> None:
+        self.whole = 0
+        self._digester = digester
+        self._monotonic = monotonic
+        self._sleep = sleep
+        self._free = monotonic()
+        self._last: tuple[int, int, EncoderSecrets | None, ZookeeperView] | None = None
+
+    def read(self, client: ZookeeperClient, secrets: EncoderSecrets | None = None) -> ZookeeperView:
+        """The view as the tree is after this call began.  Raises what `read_view` raises."""
+        if self._last is not None:
+            client.sync()
+            *known, view = self._last
+            if known == [client.session, client.zxid(), secrets]:
+                LOG.debug("nothing has happened in ZooKeeper since the last look")
+                return view
+            self._last = None
+        left = self._free - self._monotonic()
+        if client.pace.rate is None and left > 0:  # where the operator says how fast it may be read, that is enough
+            self._sleep(left)
+        begun = self._monotonic()
+        view = read_view(client, self._digester, secrets)
+        self.whole += 1
+        now = self._monotonic()
+        self._free = now + min(REST * (now - begun), MOST_REST)
+        # one zxid from the first answer to the last: nothing happened meanwhile, so all of it is of that moment
+        if view.zxid_first == view.zxid_last == client.zxid():
+            self._last = (client.session, view.zxid_last, secrets, view)
+        return view

@@ -20,7 +20,7 @@ from migrate.errors import WorldError, ZookeeperDenied
 from migrate.model.rights import SENSITIVE
 from migrate.zookeeper import layout
 from migrate.zookeeper.client import ZookeeperClient, translated
-from migrate.zookeeper.znode import Absent
+from migrate.zookeeper.layout import Absent
 
 READ, WRITE, CREATE, DELETE, ADMIN = 1, 2, 4, 8, 16
 NAMES: Final = {READ: "READ", WRITE: "WRITE", CREATE: "CREATE", DELETE: "DELETE", ADMIN: "ADMIN"}
@@ -31,8 +31,6 @@ Acls = Sequence[tuple[int, str, str]]
 
 
 class For(StrEnum):
-    """What a missing permission prevents."""
-
     LOOKING = "every command that looks"
     ACTING = "the run's lock: apply, rollback apply, directories assign and rescue"
     ROLLBACK = "rollback apply"
@@ -40,8 +38,6 @@ class For(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Lack:
-    """A permission that this identity lacks."""
-
     operation: str
     path: str
     stops: For
@@ -129,7 +125,7 @@ def _told(bits: int) -> str:
     return ", ".join(name for bit, name in NAMES.items() if bits & bit)
 
 
-def require_way_back(client: ZookeeperClient) -> None:
+def require_rollback_rights(client: ZookeeperClient) -> None:
     """Return only if ZooKeeper would let this identity roll back: checked before anything is stopped for it.
 
     A znode that is not there is to be deleted, and /controller_epoch to be set under a version that it cannot have:

@@ -16,10 +16,11 @@ from kazoo.security import ACL, Id
 from migrate.errors import LockLost, WorldError, ZnodeChanged, ZookeeperDenied
 from migrate.zookeeper.backup import Acl, write_backup
 from migrate.zookeeper.client import ZookeeperClient
-from migrate.zookeeper.layout import CONTROLLER
+from migrate.zookeeper.layout import CONTROLLER, Absent, Znode
 from migrate.zookeeper.lock import Fence
-from migrate.zookeeper.znode import Absent, Znode
 
+# what one operation of a transaction asks for (PrepRequestProcessor): of the znode, or of its parent
+RIGHTS: Final = {"Create": "CREATE on its parent", "Delete": "DELETE on its parent", "SetData": "WRITE on it"}
 WRITES_AT_ONCE: Final = 1000  # in a transaction: far below the megabyte that ZooKeeper takes
 
 
@@ -43,7 +44,6 @@ class ZookeeperWriter:
             raise ZnodeChanged("what was created is not there any more", where=path)
 
     def set(self, path: str, data: bytes, version: int) -> None:
-        """Set data; ZnodeChanged unless the znode has that version."""
         transaction = self._transaction()
         transaction.set_data(path, data, _checked(version))
         self._commit(transaction, path)
@@ -72,7 +72,11 @@ class ZookeeperWriter:
         """
         self.client.sync()
         found = zip(least.items(), self.client.data([*least]), strict=True)
-        writes = [write for (path, version), now in found for write in _writes(path, now, version)]
+        writes: list[tuple[str, bytes, int]] = []  # path, data, version
+        for (path, version), now in found:
+            if isinstance(now, Absent) or now.data is None:
+                raise ZnodeChanged("the znode whose version is to be raised is not there any more", where=path)
+            writes += [(path, now.data, expected) for expected in range(now.version, version)]
         for start in range(0, len(writes), WRITES_AT_ONCE):
             some = writes[start : start + WRITES_AT_ONCE]
             transaction = self._transaction()
@@ -83,7 +87,6 @@ class ZookeeperWriter:
             self._commit(transaction, some[0][0])
 
     def backup(self, destination: str) -> Mapping[str, str]:
-        """Write the whole tree to a file; facts: path, znodes, denied, zxid, sha256."""
         return write_backup(self.client, destination)
 
     def _transaction(self) -> TransactionRequest:
@@ -102,28 +105,13 @@ class ZookeeperWriter:
         return self.client.data([path])[0]
 
 
-def _writes(path: str, now: Znode | Absent, least: int) -> list[tuple[str, bytes, int]]:
-    """(path, data, version) of each write that raises a znode's version."""
-    if isinstance(now, Absent) or now.data is None:
-        raise ZnodeChanged("the znode whose version is to be raised is not there any more", where=path)
-    return [(path, now.data, version) for version in range(now.version, least)]
-
-
 def _checked(version: int) -> int:
     if version < 0:
-        message = "a write needs the version that it expects; -1 would be unconditional"
-        raise ValueError(message)
+        raise ValueError("a write needs the version that it expects; -1 would be unconditional")
     return version
 
 
-def right_for(operation: object) -> str:
-    """The right that one operation of a transaction asks for (PrepRequestProcessor): of the znode, or of its parent."""
-    kinds = {"Create": "CREATE on its parent", "Delete": "DELETE on its parent", "SetData": "WRITE on it"}
-    return kinds.get(type(operation).__name__, "a right on it")
-
-
 def check_results(results: Sequence[Any], expected: int, path: str, operation: object = None) -> None:
-    """Check each result of a transaction: all must be successes; `operation` is the one that changes."""
     reasons = {
         kazoo_errors.BadVersionError: "it has another version",
         kazoo_errors.NodeExistsError: "it exists already",
@@ -135,9 +123,8 @@ def check_results(results: Sequence[Any], expected: int, path: str, operation: o
         if type(failure) in reasons:
             raise ZnodeChanged(f"the change was refused: {reasons[type(failure)]}", where=path)
         if isinstance(failure, kazoo_errors.NoAuthError):
-            raise ZookeeperDenied(
-                f"this identity may not change the znode: it needs {right_for(operation)}", where=path
-            )
+            right = RIGHTS.get(type(operation).__name__, "a right on it")
+            raise ZookeeperDenied(f"this identity may not change the znode: it needs {right}", where=path)
     if failures or len(results) != expected:
         names = ", ".join(type(failure).__name__ for failure in failures) or f"{len(results)} results of {expected}"
         raise WorldError(f"the transaction failed ({names})", where=path)

@@ -20,8 +20,7 @@ from migrate.errors import MigrateError, TreeDigestDiffers
 from migrate.model.fingerprints import topic_fingerprints
 from migrate.model.secrets import Digester
 from migrate.model.views import ZookeeperView
-from migrate.zookeeper.offline.files import Loaded
-from migrate.zookeeper.offline.reader import OfflineTree, ZookeeperFiles
+from migrate.zookeeper.offline.files import Loaded, OfflineTree, ZookeeperFiles
 from tests.bench.files import topic_znodes as topic_znodes_of
 from tests.bench.files import zookeeper_snapshot
 from tests.bench.live import fill
@@ -147,7 +146,7 @@ def test_kept_fingerprints_are_those_of_the_views_rows(znodes: dict[str, Kept], 
 @pytest.mark.slow
 @given(trees(), st.data())
 def test_damage_is_told_as_the_reference_tells_it(znodes: dict[str, Kept], data: st.DataObject) -> None:
-    """Bytes that were changed or cut, with seals that are made anew or not."""
+    """Bytes that were changed or cut, with seals that are created again or not."""
     whole = bytearray(snapshot(znodes, acls=ACLS, last=FIRST - 1))
     raw = whole[: data.draw(st.integers(0, len(whole)))] if data.draw(st.booleans()) else whole
     for at in data.draw(st.lists(st.integers(0, len(raw) - 1), max_size=4)) if raw else ():

@@ -15,7 +15,7 @@ from migrate.errors import MigrateError, ReplayError
 from migrate.kraft.files import ONE_DIRECTORY, Segment, Snapshot, load, read_batches_at
 from migrate.kraft.files import find as find_files
 from migrate.kraft.image import Image, entity_columns
-from migrate.kraft.state import State, partition_columns
+from migrate.kraft.rules import State, partition_columns
 from migrate.model.fingerprints import topic_fingerprints
 from migrate.protocol import records
 from migrate.protocol.batches import Batch, split

@@ -11,7 +11,7 @@ import subprocess
 from pathlib import Path
 from typing import Final
 
-from migrate.java.cache import locked
+from migrate.java.jars import locked
 from migrate.model.trusted import cache_directory
 
 INSTALL: Final = Path(__file__).with_name("install")

@@ -22,7 +22,7 @@ from migrate.kraft.files import find
 from migrate.model.secrets import Digester
 from migrate.observe.offline import open_files, read_sides
 from migrate.protocol.records import PARTITION_CHANGE
-from migrate.zookeeper.offline.reader import ZookeeperFiles
+from migrate.zookeeper.offline.files import ZookeeperFiles
 from tests.bench import files
 from tests.bench.races import ROOT, Race, Work
 from tests.bench.snapshots import a_data_dir, parsed, znodes

@@ -48,7 +48,7 @@ RACES: Final = (
     Race(
         "demo without load",
         PARTITIONS,
-        promise=1.5,
+        promise=1.4,
         at_most=True,
         around=nothing,
         sides={

@@ -1,4 +1,4 @@
-"""The races of a fleet: sixteen clusters' files, compared in one warm pool and one warm session.
+"""The races of a fleet: sixteen clusters' files, compared in one warm session.
 
 Against the text of ZooKeeper's and Kafka's tools, cluster by cluster, and against a bare pool of two processes that
 runs the same decoder and sets the rows that differ against each other in Python.
@@ -24,8 +24,8 @@ from typing import Final
 from migrate.diff.session import SparkHandle
 from migrate.model.columns import PartitionColumns
 from migrate.model.difference import DiffReport
-from migrate.model.fleet import FilePair, NotRead
-from migrate.observe.many_files import FilesPool, Read, read_pair
+from migrate.model.inventory import FilePair, Member, NotRead, Target
+from migrate.observe.fleet import compare_members, read_pair
 from tests.bench import agreeing
 from tests.bench.races import ROOT, Race, Side, Work
 from tests.bench.resident import cpu_of_all
@@ -72,6 +72,12 @@ def topics_of(pairs: Sequence[FilePair], reports: Sequence[DiffReport | NotRead]
     return found
 
 
+def compared(handle: SparkHandle, pairs: Sequence[FilePair]) -> list[DiffReport | NotRead]:
+    """As `fleet diff` does it."""
+    members = [Member(str(number), Target.FILES, pair.metadata, pair) for number, pair in enumerate(pairs)]
+    return compare_members(handle, members, TODAY)
+
+
 @contextmanager
 def our_fleet(folder: Path, _size: int) -> Iterator[Work]:
     """As `fleet diff` does it, warm."""
@@ -80,10 +86,9 @@ def our_fleet(folder: Path, _size: int) -> Iterator[Work]:
         handle = SparkHandle.start(Path(scratch))
         try:
             handle.get(600)
-            with FilesPool(handle, PROCESSES) as pool:
-                for _ in range(WARM):
-                    pool.compare(pairs, TODAY)
-                yield Work(lambda: topics_of(pairs, pool.compare(pairs, TODAY)), str, tree=True, clock=cpu_of_all)
+            for _ in range(WARM):
+                compared(handle, pairs)
+            yield Work(lambda: topics_of(pairs, compared(handle, pairs)), str, tree=True, clock=cpu_of_all)
         finally:
             handle.stop()
 
@@ -104,8 +109,7 @@ def bare_pool(folder: Path, _size: int) -> Iterator[Work]:
 
 def differing(pair: FilePair) -> tuple[str, list[str]]:
     """The topics of which some row differs."""
-    found = read_pair(pair)
-    assert isinstance(found, Read), found
+    found = read_pair(pair).question
     left, right = (rows(columns) for columns in (found.zookeeper.partitions, found.kraft.partitions))
     keys = left.keys() | right.keys()
     return Path(pair.metadata).name, sorted({key[0] for key in keys if left.get(key) != right.get(key)})
@@ -130,7 +134,7 @@ def by_text(folder: Path, _size: int) -> Iterator[Work]:
 
 @contextmanager
 def our_fleet_cold(folder: Path, _size: int) -> Iterator[Work]:
-    """A new process, its pool and its session included."""
+    """A new process, its session included."""
     command = [sys.executable, "-m", "tests.bench.fleets", str(folder)]
 
     def timed() -> str:
@@ -145,8 +149,7 @@ def whole(folder: Path) -> Topics:
     with tempfile.TemporaryDirectory() as scratch:
         handle = SparkHandle.start(Path(scratch))
         try:
-            with FilesPool(handle, PROCESSES) as pool:
-                return topics_of(pairs, pool.compare(pairs, TODAY))
+            return topics_of(pairs, compared(handle, pairs))
         finally:
             handle.stop()
 

@@ -1,7 +1,8 @@
 """The floor: the lab's cluster through the same stages by the barest script, for the demo's time to be compared with.
 
-Same topology, seed, heaps, class archive, heartbeats and configuration files as the demo; no plan, no proof, no
-journal, no comparison: it changes a file, restarts, and waits only for what the next change cannot do without.
+Same topology, seed, heaps, class archive, heartbeats, configuration files and restarts as the demo, those after the
+migration among them; no plan, no proof, no journal, no comparison: it changes a file, restarts, and waits only for what
+the next change cannot do without.
 
     python -m tests.bench.floor DIR      (DIR must not exist; the cluster is stopped at the end)
 """
@@ -53,7 +54,8 @@ class Floor:
             ("copy", lambda: self.await_log(DUAL_WRITE)),
             ("kraft-mode", lambda: self.roll(self.kraft)),
             ("finalize", self.finalize),
-            ("zookeeper", self.lab.stop_zookeeper),
+            ("without-zookeeper", self.without_zookeeper),
+            ("again", self.start_again),
             ("down", self.lab.down),
         ]
         for name, act in stages:
@@ -103,6 +105,18 @@ class Floor:
             self.await_quorum()
         self.await_log(FINALIZED)
         self.wait("whole partitions", lambda: brokers_agree(self.lab.topology))
+
+    def without_zookeeper(self) -> None:
+        """Stop ZooKeeper, and restart a broker without it."""
+        self.lab.stop_zookeeper()
+        broker = self.inventory.brokers[0]
+        self.restart(broker.id, broker.config, bytes)
+        self.wait("whole partitions", lambda: brokers_agree(self.lab.topology))
+
+    def start_again(self) -> None:
+        """Stop every broker and controller, and start them from their files."""
+        self.lab.stop_nodes()
+        self.lab.up()
 
     # -- parts ---------------------------------------------------------------------------------------------------
     def restart(self, node: NodeId, config: str, change: Callable[[bytes], bytes]) -> None:

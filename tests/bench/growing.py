@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
-from tests.bench.lasting import Lasting
 from tests.bench.races import GROWN, MEGABYTE, Race, Result, Run, Runner, further, in_its_own_process, kept
 
 
@@ -30,9 +28,8 @@ def agreed(entry: Race, found: Sequence[Run]) -> None:
 
 def behind(entry: Race, found: Result) -> Result:
     """The figures of its rounds with those of 5N, which is tried now."""
-    with tempfile.TemporaryDirectory(prefix="race-") as scratch, closing(Lasting()) as lasting:
-        run = lasting if entry.lasting else in_its_own_process
-        return with_growth(entry, found, five_times(entry, Path(scratch), found.size, run))
+    with tempfile.TemporaryDirectory(prefix="race-") as scratch:
+        return with_growth(entry, found, five_times(entry, Path(scratch), found.size, in_its_own_process))
 
 
 def with_growth(entry: Race, found: Result, grown: Mapping[str, Run]) -> Result:

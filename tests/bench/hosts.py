@@ -3,7 +3,7 @@
 Here `size` counts replica folders of a host.  All hosts are names of one machine.  Real ones have processors of their
 own, so in the first race the collector's answer of each host was made before and comes after LOOK seconds; in the
 second this machine runs all twenty collectors itself.  The server's side of each connection is this machine's in both.
-Between it and us is a wire on which each part is DELAY seconds under way, as to another site.
+Between it and us is a wire on which each part takes DELAY seconds, as to another site.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ def by_kazoo(read: Callable[[KazooClient], Iterable[Row]]) -> Side:
 
 
 def many_at_once(client: KazooClient, most: int = 1_000) -> Iterator[Row]:
-    """Kazoo's `get_async`, that many under way."""
+    """Kazoo's `get_async`, that many in flight."""
     names = client.get_children(TOPICS)
     assigned = [json.loads(raw)["partitions"] for raw in windowed(client, [f"{TOPICS}/{name}" for name in names], most)]
     paths = [
@@ -176,12 +176,16 @@ def a_race(
 RACES: Final = (
     # a million, one by one, would take kazoo six minutes
     a_race("one by one", 20, by_kazoo(states), "kazoo, one get after the other", growing=("ours",)),
-    a_race("a thousand at once", 8, by_kazoo(many_at_once), "kazoo, get_async, 1,000 under way"),
+    a_race("a thousand at once", 8, by_kazoo(many_at_once), "kazoo, get_async, 1,000 in flight"),
     a_race(
-        "Java, a thousand at once", 3, by_java("async", 1_000), "ZooKeeper's client, 1,000 under way", lacks=no_compiler
+        "Java, a thousand at once",
+        3,
+        by_java("async", 1_000),
+        "ZooKeeper's client, 1,000 in flight",
+        lacks=no_compiler,
     ),
     a_race(
-        "Java, ten at once", 4, by_java("async", 10), "ZooKeeper's client, 10 under way, as Kafka", lacks=no_compiler
+        "Java, ten at once", 4, by_java("async", 10), "ZooKeeper's client, 10 in flight, as Kafka", lacks=no_compiler
     ),
     a_race("Java, 500 in a request", 0.3, by_java("multi", 500), "ZooKeeper's client, multi of 500", lacks=no_compiler),
 )

@@ -21,7 +21,7 @@ from tests.bench.races import Race, Work
 from tests.testing.zookeeper_server import running_server
 
 ADDRESS: Final = "address"
-AT_ONCE: Final = 2_000  # creates under way
+AT_ONCE: Final = 2_000  # creates in flight
 CLUSTER: Final = b'{"version":"1","id":"REh233dFSJKhrlnVHSnalQ"}'
 
 Row = tuple[str, int, list[int], list[int], int, int]  # topic, partition, replicas, ISR, leader, its epoch

@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -81,7 +81,6 @@ class Race:
     growth: float = 0.0
     growing: Sequence[str] = SIDES  # the sides that 5N is tried with: a peer that keeps all may not fit
     lacks: Callable[[], str] = str
-    lasting: bool = False  # a side's process lasts through all rounds: it is warm, and its start is not timed
     least: int = 100  # the size at which it is only seen whether it runs is a hundredth, or this
 
 
@@ -180,10 +179,8 @@ def known() -> dict[str, Race]:
         copying,
         decoding,
         demonstrating,
-        entering,
         fleets,
         hosts,
-        joining,
         large_live,
         listing,
         live,
@@ -204,10 +201,8 @@ def known() -> dict[str, Race]:
         *starting.RACES,
         *fleets.RACES,
         *demonstrating.RACES,
-        *joining.RACES,
         *large_live.RACES,
         *copying.RACES,
-        *entering.RACES,
         *stopping.RACES,
     )
     return {race.name: race for race in every}
@@ -218,11 +213,6 @@ Runner = Callable[[str, str, Path, int], Run]
 
 def race(entry: Race, rounds: int, size: int, run: Runner | None = None) -> Result:
     """All rounds of one race, the sides in turn; RuntimeError where they did not find the same."""
-    if run is None and entry.lasting:
-        from tests.bench.lasting import Lasting
-
-        with closing(Lasting()) as lasting:
-            return race(entry, rounds, size, lasting)
     from tests.bench.growing import agreed, five_times
 
     run = run or in_its_own_process
@@ -357,15 +347,9 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="one round on a hundredth of the size: does it run?")
     parser.add_argument("--json", type=Path, help="write the figures here too")
     parser.add_argument("--one", nargs=4, metavar=("RACE", "SIDE", "FOLDER", "SIZE"), help=argparse.SUPPRESS)
-    parser.add_argument("--again", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
         name, side, folder, size = options.one
-        if options.again:
-            from tests.bench.lasting import again
-
-            again(name, side, Path(folder), int(size))
-            return
         sys.stdout.write(json.dumps(asdict(here(name, side, Path(folder), int(size)))) + "\n")
         return
     results = []

@@ -23,8 +23,7 @@ from migrate.model.inventory import Playbook
 from migrate.model.plan import Plan
 from migrate.model.stage import Stage
 from migrate.plan.build import build
-from migrate.report.run_html import run_html
-from migrate.report.run_markdown import run_markdown
+from migrate.report.run_pages import run_html, run_markdown
 from migrate.report.run_report import build as report_of
 from migrate.report.run_values import RunReport, run_json
 from tests.bench.scale import Measured, big_cluster

@@ -20,13 +20,13 @@ from typing import Any, Final, TypeVar
 from unittest.mock import patch
 
 from migrate import checks
+from migrate.model.facts import pure_ledger
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Playbook
 from migrate.model.outcome import Unknown
 from migrate.model.plan import Plan
 from migrate.model.stage import Stage
 from migrate.model.world import World
-from migrate.observe.ledgers import pure_ledger
 from migrate.plan.build import build
 from migrate.report.plan_json import plan_to_json
 from migrate.report.plan_text import plan_html, plan_text

@@ -20,7 +20,7 @@ from typing import Final
 
 from migrate.accelerated.packed_snapshot import PackedFiles, open_files
 from migrate.java.find import find_java
-from migrate.zookeeper.offline.reader import ZookeeperFiles
+from migrate.zookeeper.offline.files import ZookeeperFiles
 from tests.bench import files
 from tests.bench.decoding import digest
 from tests.bench.races import ROOT, Race, Work

@@ -22,7 +22,7 @@ PATIENCE: Final = 600.0
 
 @contextmanager
 def archived(_folder: Path, _size: int) -> Iterator[None]:
-    """The archive is made once a user: before anything is timed."""
+    """The archive is made once per user: before anything is timed."""
     train(_folder)
     yield
 

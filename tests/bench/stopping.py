@@ -14,7 +14,7 @@ from migrate.kraft.files import PARTITION_DIRECTORY, find, read_batches
 from migrate.kraft.image import Image
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
-from migrate.model.rollback_evidence import MetadataLogs
+from migrate.model.rollback_readiness import MetadataLogs
 from migrate.model.secrets import Digester
 from migrate.observe.metadata_logs import metadata_logs
 from migrate.protocol import records

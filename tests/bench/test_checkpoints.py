@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from migrate.kraft.replay import replay_snapshot
+from migrate.kraft.image import snapshot_state
 from migrate.model.secrets import Digester
 from migrate.protocol.batches import split
 from tests.bench import checkpoints
@@ -42,7 +42,7 @@ def test_the_made_up_checkpoint_is_what_its_size_says(tmp_path: Path) -> None:
     path = tmp_path / checkpoints.CHECKPOINT
     checkpoints.write(path, 70_000)
     batches = split(path.read_bytes(), where="c")
-    state = replay_snapshot(batches, checkpoints.END, checkpoints.EPOCH, Digester(b"k" * 32), "c").state
+    state = snapshot_state(batches, checkpoints.END, checkpoints.EPOCH, Digester(b"k" * 32), "c")
     rows = [row for topic in state.topics.values() for row in topic.partitions.values()]
     assert len(rows) == 70_000
     assert 0.01 < sum(len(row.isr) == 2 for row in rows) / len(rows) < 0.03

@@ -37,7 +37,7 @@ def test_ours_finds_the_planted_topics_warm_and_cold(tmp_path: Path, monkeypatch
 @pytest.mark.spark
 @pytest.mark.kafka
 def test_every_difference_of_one_cluster_is_found_by_spark_and_by_text(tmp_path: Path) -> None:
-    """A new process with its pool and its session, and the tools' text."""
+    """A new process with its session, and the tools' text."""
     with fleets.one_cluster(tmp_path, 10_000):
         for side in known()["every difference, offline, cold"].sides.values():
             with side(tmp_path, 10_000) as work:

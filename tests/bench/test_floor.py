@@ -13,7 +13,19 @@ from migrate.lab.cluster import Lab
 from migrate.model.views import Running
 from tests.bench.races import ROOT
 
-STAGES = ("up", "seed", "controllers", "migration-mode", "copy", "kraft-mode", "finalize", "zookeeper", "down", "total")
+STAGES = (
+    "up",
+    "seed",
+    "controllers",
+    "migration-mode",
+    "copy",
+    "kraft-mode",
+    "finalize",
+    "without-zookeeper",
+    "again",
+    "down",
+    "total",
+)
 
 
 @pytest.mark.kafka

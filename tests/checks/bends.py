@@ -9,23 +9,24 @@ from migrate.model.columns import EntityColumns, ReplicaColumns
 from migrate.model.difference import Difference, DifferenceClass, DiffReport, IdleAcceptance, IdleReason
 from migrate.model.ids import DirectoryId, NodeId
 from migrate.model.inventory import AcceptedDifference
-from migrate.model.launch import Launch, Listening
+from migrate.model.launch import STOP_SECONDS, Launch, Listening, Unit
 from migrate.model.ledger import Ledger, LedgerRow, ReplicaState
 from migrate.model.new_directories import NewDirectory
 from migrate.model.outcome import Unknown
 from migrate.model.rights import HostRights, Refused
-from migrate.model.units import STOP_SECONDS, Unit
 from migrate.model.views import (
     ConfigFile,
     Directory,
+    Malformed,
     MetadataAnswer,
     MetaMissing,
     PendingWork,
     Stopped,
+    ZnodeAcl,
+    ZnodePart,
     whole_or_unknown,
 )
 from migrate.model.world import World
-from migrate.model.znodes import Malformed, ZnodeAcl, ZnodePart
 from tests.testing import worlds
 from tests.testing.clusters import topic_id, uuid
 from tests.testing.worlds import (
@@ -59,7 +60,7 @@ def many_entities(count: int, kind: str, key: str, name: str = "present", value:
 
 
 def pending(**work: tuple[str, ...]) -> Bend:
-    """Administrative work under way."""
+    """Administrative work in progress."""
     return lambda world: with_zk(world, pending=PendingWork(**work))
 
 

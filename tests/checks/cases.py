@@ -26,8 +26,10 @@ from migrate.model.views import (
     PartitionHealth,
     Quorum,
     Voter,
+    ZnodeAcl,
+    ZnodePart,
+    ZookeeperSession,
 )
-from migrate.model.znodes import ZnodeAcl, ZnodePart, ZookeeperSession
 from tests.checks.bends import (
     CALLED_BACK,
     DIFF,

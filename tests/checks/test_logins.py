@@ -11,8 +11,8 @@ from migrate.model.findings import Finding, Severity
 from migrate.model.inventory import Access, AddedProperties, SecretFile, ZookeeperLogin
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
+from migrate.model.views import ZnodeAcl
 from migrate.model.world import World
-from migrate.model.znodes import ZnodeAcl
 from tests.checks.bends import CALLED_BACK, OPEN_READ, SECURED, acls, called_back, login, then, values
 from tests.testing.worlds import world_at
 

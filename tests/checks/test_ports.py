@@ -8,7 +8,7 @@ import pytest
 
 from migrate import checks
 from migrate.checks import NEVER
-from migrate.checks.ports import port_of
+from migrate.checks.quorum import port_of
 from migrate.model.findings import Finding, Severity
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown

@@ -10,8 +10,7 @@ from migrate.checks import availability, config, phase, principals, quorum, regi
 from migrate.checks.phase import Phase
 from migrate.checks.registry import Blind
 from migrate.checks.sight import Sight
-from migrate.model.broker_modes import Mode, mode_of
-from migrate.model.flag import FLAG
+from migrate.model.broker_modes import FLAG, Mode, mode_of
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage

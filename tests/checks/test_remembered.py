@@ -9,7 +9,7 @@ import pytest
 from migrate import checks
 from migrate.checks import replicas
 from migrate.checks.registry import run_all
-from migrate.checks.remembered import remembered, remembering
+from migrate.checks.sight import remembered, remembering
 from migrate.model import loader
 from migrate.model.columns import PartitionColumns
 from migrate.model.stage import Stage

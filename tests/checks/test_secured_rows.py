@@ -21,9 +21,8 @@ from migrate.model.findings import Severity
 from migrate.model.ids import NodeId
 from migrate.model.inventory import AddedProperties, Inventory
 from migrate.model.stage import Stage
-from migrate.model.views import ConfigFile
+from migrate.model.views import ConfigFile, ZnodeAcl
 from migrate.model.world import World
-from migrate.model.znodes import ZnodeAcl
 from migrate.steps import configuration
 from tests.checks.bends import OPEN_READ, acls, entity, launched
 from tests.checks.cases import CLOSED, NO_LOGIN, REFUSED_LOGIN, STRANGE_LOGIN

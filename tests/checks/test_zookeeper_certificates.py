@@ -13,9 +13,8 @@ from migrate.model.findings import Finding, Severity
 from migrate.model.launch import NoZookeeperClient, ZookeeperClient
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
-from migrate.model.views import ConfigFile
+from migrate.model.views import ConfigFile, ZnodeAcl
 from migrate.model.world import World
-from migrate.model.znodes import ZnodeAcl
 from tests.checks.bends import OPEN_READ, acls, launched, then, values
 from tests.testing.blocking import blocking
 from tests.testing.worlds import world_at

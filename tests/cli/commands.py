@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import os
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TextIO
 from unittest.mock import patch
 
+import jsonschema
+
+from migrate.cli.answers import answer_schema, schema_names
 from migrate.cli.main import main
 from migrate.model.inventory import Inventory
 from migrate.playbook.load import dump_inventory
 from tests.testing import worlds
 
+COMMANDS_WITH_JSON = {name.replace("-", " ") for name in schema_names()}
 STAGES = (
     "assess",
     "prepare",
@@ -54,6 +60,24 @@ class Ended:
 def kraft_migrate(*words: object) -> Ended:
     """Run the command's entry point here; a defect of ours fails the test, with its traceback."""
     out, err = io.StringIO(), io.StringIO()
+    code = run_main(words, out, err)
+    assert "E-DEFECT" not in err.getvalue(), err.getvalue()
+    require_its_schema(out.getvalue())
+    return Ended(code, out.getvalue(), err.getvalue())
+
+
+def require_its_schema(text: str) -> None:
+    """Fail the test where the text is an answer in JSON that the command's schema does not allow."""
+    if (
+        text.startswith("{")
+        and '"exit_code"' in text
+        and (found := json.loads(text)).get("command") in COMMANDS_WITH_JSON
+    ):
+        jsonschema.validate(found, answer_schema(found["command"].replace(" ", "-")))
+
+
+def run_main(words: Iterable[object], out: TextIO, err: TextIO) -> int:
+    """Run the command's entry point in this process, which stays as it was; its exit code."""
     with (
         kept_umask(),
         patch.object(sys, "argv", ["kraft-migrate", *map(str, words)]),
@@ -63,11 +87,8 @@ def kraft_migrate(*words: object) -> Ended:
         try:
             main()
         except SystemExit as ended:
-            code = ended.code if isinstance(ended.code, int) else 0
-        else:
-            code = 0
-    assert "E-DEFECT" not in err.getvalue(), err.getvalue()
-    return Ended(code, out.getvalue(), err.getvalue())
+            return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+    return 0
 
 
 @contextlib.contextmanager

@@ -14,11 +14,9 @@ import termios
 import threading
 import tty
 from pathlib import Path
-from typing import NamedTuple, TextIO
-from unittest.mock import patch
+from typing import NamedTuple
 
-from migrate.cli.main import main
-from tests.cli.commands import kept_umask
+from tests.cli.commands import run_main
 
 ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
@@ -70,12 +68,12 @@ class Shown(NamedTuple):
     text: str
 
 
-def shown(kind: str, *words: object) -> Shown:
+def shown(kind: str, *words: object, columns: int = 400) -> Shown:
     """Run the command here with both streams a real `file`, or a real `terminal` without line discipline."""
     ours, theirs = pty.openpty() if kind == "terminal" else os.pipe()
     if kind == "terminal":
         tty.setraw(theirs)
-        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 400, 0, 0))
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
     said = bytearray()
 
     def collect() -> None:
@@ -87,22 +85,8 @@ def shown(kind: str, *words: object) -> Shown:
     reader.start()
     try:
         with os.fdopen(theirs, "w", encoding="utf-8", errors="strict", buffering=1) as stream:
-            code = _ended(stream, [str(word) for word in words])
+            code = run_main(words, stream, stream)
     finally:
         reader.join()
         os.close(ours)
     return Shown(code, said.decode("utf-8"))
-
-
-def _ended(stream: TextIO, words: list[str]) -> int:
-    with (
-        kept_umask(),
-        patch.object(sys, "argv", ["kraft-migrate", *words]),
-        contextlib.redirect_stdout(stream),
-        contextlib.redirect_stderr(stream),
-    ):
-        try:
-            main()
-        except SystemExit as ended:
-            return ended.code if isinstance(ended.code, int) else 0
-    return 0

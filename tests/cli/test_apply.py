@@ -170,7 +170,7 @@ def test_files_that_others_may_write_decide_nothing(tmp_path: Path) -> None:
 
 
 def test_a_playbook_that_changed_since_is_6(tmp_path: Path) -> None:
-    """Any byte of it; the plan must be made anew."""
+    """Any byte of it; the plan must be created again."""
     _, path = make(tmp_path)
     playbook = tmp_path / "playbook.yaml"
     playbook.write_text(playbook.read_text() + "# a word\n")
@@ -233,7 +233,7 @@ def test_a_plan_of_another_version_is_stale(tmp_path: Path) -> None:
     answer = kraft_migrate("apply", path)
     assert answer.code == 6
     assert "0.0.1" in answer.err
-    assert "plan anew" in answer.err
+    assert "make a new plan" in answer.err
     assert not (tmp_path / "runs").exists()
 
 

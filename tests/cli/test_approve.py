@@ -16,7 +16,7 @@ from migrate.model.stage import Stage
 from migrate.plan.build import build
 from migrate.playbook.load import load_inventory, load_playbook
 from migrate.run import approvals
-from migrate.run.control import Control, Wish, read
+from migrate.run.control import Control, Request, read
 from tests.cli.commands import kraft_migrate, playbook_in
 from tests.steps.looks import whole
 from tests.testing.no_room import no_room
@@ -81,7 +81,7 @@ def test_a_plan_whose_findings_were_exchanged_is_another_content(plan: Path) -> 
     found = approvals.refuse_strange(playbook.approvals, edited.fingerprint, plan.parent)
     answer = decide(playbook.approvals, "prepare", edited, found, found[0].approval.time)
     assert isinstance(answer, NotApproved)
-    assert "made anew or edited since" in answer.because[0]
+    assert "made again or edited since" in answer.because[0]
 
 
 def test_a_signed_approval_is_proven(plan: Path, tmp_path: Path) -> None:
@@ -144,21 +144,21 @@ def test_apply_refuses_a_strange_approval_before_it_locks_or_looks(plan: Path) -
 
 
 # -- control -----------------------------------------------------------------------------------------------------------
-def test_wishes_are_one_file_that_each_command_replaces(plan: Path) -> None:
+def test_requests_are_one_file_that_each_command_replaces(plan: Path) -> None:
     """By the plan or its folder; resume takes all of them back."""
     folder = plan.parent
     assert kraft_migrate("control", "show", plan).out == "no request: it runs\n"
     assert kraft_migrate("control", "pause", plan, "--reason", "pager").code == 0
-    assert read(folder).wish is Wish.PAUSE
+    assert read(folder).request is Request.PAUSE
     assert kraft_migrate("control", "hold-after", folder, "hybrid").code == 0
     found = read(folder)
-    assert (found.wish, found.hold_after, found.reason) == (Wish.PAUSE, "hybrid", "")
+    assert (found.request, found.hold_after, found.reason) == (Request.PAUSE, "hybrid", "")
     assert "pause, hold after hybrid, by " in kraft_migrate("control", "show", folder).out
     assert kraft_migrate("control", "abort", folder).code == 0
-    assert read(folder).wish is Wish.ABORT
+    assert read(folder).request is Request.ABORT
     assert kraft_migrate("control", "resume", folder).code == 0
     assert replace(read(folder), by="", host="", time=0.0) == Control()
-    assert json.loads(kraft_migrate("control", "show", folder, "-o", "json").out)["wish"] == "run"
+    assert json.loads(kraft_migrate("control", "show", folder, "-o", "json").out)["request"] == "run"
 
 
 def test_a_stage_that_is_none_and_a_folder_without_plan_are_wrong_usage(plan: Path, tmp_path: Path) -> None:
@@ -169,7 +169,7 @@ def test_a_stage_that_is_none_and_a_folder_without_plan_are_wrong_usage(plan: Pa
 
 
 def test_a_damaged_control_file_is_told_and_resume_does_not_guess_it(plan: Path) -> None:
-    """It is deleted by a person, who knows what was wished."""
+    """It is deleted by a person, who knows what was requested."""
     (plan.parent / "control.json").write_text("{")
     for words in (("show",), ("resume",)):
         answer = kraft_migrate("control", *words, plan)
@@ -195,5 +195,5 @@ def test_a_pause_that_cannot_be_written_ends_with_a_named_error(plan: Path) -> N
     with no_room():
         answer = kraft_migrate("control", "pause", plan.parent)
     assert (answer.code, answer.out) == (1, "")
-    assert answer.err.startswith("E-CTL-02: the wish was not written: ")
+    assert answer.err.startswith("E-CTL-02: the request was not written: ")
     assert not [path for path in plan.parent.iterdir() if "control" in path.name]

@@ -14,9 +14,8 @@ import pytest
 from migrate.errors import ChrootMissing
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
-from migrate.model.views import whole_or_unknown
+from migrate.model.views import Malformed, ZnodePart, whole_or_unknown
 from migrate.model.world import World
-from migrate.model.znodes import Malformed, ZnodePart
 from migrate.observe.bundle import write_bundle
 from migrate.zookeeper.client import connect
 from tests.cli.commands import Ended, dead_port, inventory_in, kraft_migrate, tree
@@ -154,7 +153,9 @@ def test_a_port_where_nothing_listens_is_told_with_its_address(monkeypatch: pyte
     with dead_port() as port:
         answer = kraft_migrate("assess", "--zookeeper", f"127.0.0.1:{port}/kafka")
     assert (answer.code, answer.out) == (1, "")
-    assert answer.err.startswith(f"E-ZK-02: no session within 0.3 s\n  where  127.0.0.1:{port}\n  next   check that")
+    assert answer.err.startswith(
+        f"E-ZK-02: no session within 0.3 s\n  where  127.0.0.1:{port}\n  why    127.0.0.1:{port} refuses"
+    )
 
 
 @pytest.mark.parametrize("text", ["", "nonsense:x", "host:99999", "/kafka", "a:1,,b:2"])

@@ -14,7 +14,9 @@ from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
 from migrate.model.world import World
 from migrate.observe import bundled
-from migrate.observe.bundle import write_bundle
+from migrate.observe.bundle import read_bundle, write_bundle
+from migrate.report.wording import moment
+from migrate.run.clock import SystemClock
 from tests.cli.commands import Ended, inventory_in, kraft_migrate, playbook_in
 from tests.hosts.test_disks import log_dir, replica
 from tests.lab.commands import kraft_migrate as as_process
@@ -51,12 +53,19 @@ def test_commands_answer_from_a_bundle_as_they_do_live(
     monkeypatch.setattr(bundled, "look_for_bundle", lambda observer: whole_world(world, observer))
     made = on(world, "bundle", "create", tmp_path / "b", playbook)
     assert (made.code, made.err) == (0, "")
+    created = read_bundle(str(tmp_path / "b")).created
+    monkeypatch.setattr(SystemClock, "now", lambda _: created)
+    assert f"last look {moment(created)}" in kraft_migrate("assess", "--from-bundle", tmp_path / "b").out
     for words in (("assess",), ("directories", "show"), ("directories", "verify")):
         for output in ("text", "json"):
             live = on(world, *words, playbook, "-o", output)
             kept = kraft_migrate(*words, "--from-bundle", tmp_path / "b", "-o", output)
-            answer, _, _ = live.out.partition("ZooKeeper was read by")  # what a look cost: a bundle costs nothing
-            assert (kept.code, kept.out, kept.err) == (live.code, answer, live.err)
+            assert (kept.code, answer_in(kept, output), kept.err) == (live.code, answer_in(live, output), live.err)
+
+
+def answer_in(ended: Ended, output: str) -> object:
+    """What was answered, without what a look cost: a bundle costs nothing."""
+    return json.loads(ended.out)["result"] if output == "json" else ended.out.partition("ZooKeeper was read by")[0]
 
 
 def whole_world(world: World, observer: object) -> World:

@@ -40,10 +40,18 @@ def test_another_shell_is_refused() -> None:
         ("kraft-migrate rollback ", {"plan", "apply"}, {"status"}),
         ("kraft-migrate apply --conf", {"--confirm", "--confirm-cluster"}, {"--json-lines"}),
         ("kraft-migrate status --output ", {"text", "json"}, set()),
+        ("kraft-migrate explain B-ZK", {"B-ZKN-01"}, {"W-ZKN-20"}),
+        ("kraft-migrate plan p.yaml --stage mig", {"migration-mode"}, {"soak"}),
+        ("kraft-migrate lab demo --until h", {"hybrid"}, {"copy"}),
+        ("kraft-migrate playbook schema I", {"Inventory"}, {"Fleet"}),
+        ("kraft-migrate control hold-after ", {"runs/0123abcd"}, set()),
+        ("kraft-migrate control hold-after runs/0123abcd k", {"kraft-mode"}, {"soak"}),
     ],
 )
 def test_bash_completes_with_it(line: str, wanted: set[str], unwanted: set[str], tmp_path: Path) -> None:
     """The script is sourced by a real bash, which asks the real program."""
+    (tmp_path / "runs" / "0123abcd").mkdir(parents=True)
+    (tmp_path / "runs" / "0123abcd" / "journal.jsonl").touch()
     script = tmp_path / "completion"
     script.write_text(kraft_migrate("completion", "bash").out)
     program = tmp_path / "kraft-migrate"
@@ -64,6 +72,7 @@ def test_bash_completes_with_it(line: str, wanted: set[str], unwanted: set[str],
         capture_output=True,
         text=True,
         check=True,
+        cwd=tmp_path,
         env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)},
     )
     found = set(ended.stdout.split())

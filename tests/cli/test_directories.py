@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from migrate.model.ids import NodeId
+from migrate.model.ids import LOST, DirectoryId, NodeId
 from migrate.model.ledger import ReplicaState
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
@@ -113,17 +114,42 @@ def test_verify_ends_with_2_where_one_is_not(stage: Stage, directories: Director
     assert json.loads(answer.out)["counts"] == {"MIGRATING": 18}
     text = directories(whole(stage), "verify")
     assert text.code == 2
-    first = text.out.splitlines()[0]
-    assert first.startswith("MIGRATING  t0-0 on broker 0: on disk ")
-    assert re.search(r"in the metadata (MIGRATING|nothing)$", first), "a person does not read AAAAAAAAAAAAAAAAAAAAAA"
+    lines = text.out.splitlines()
+    assert lines[0].startswith("t0-0 @ broker 0: MIGRATING (on /data/b0/d0")
+    late = "; will be reported after the broker's KRaft restart)"
+    assert lines[0].endswith(late if stage is Stage.COPY else "; not in the metadata yet)")
+    assert ("metadata offset" in lines[-1]) is (stage is Stage.COPY), "no offset -1 before there is one"
+    assert "AAAA" not in text.out, "a person reads paths, not ids"
+
+
+@pytest.mark.parametrize(
+    ("named", "said"),
+    [
+        (directory_id(0, 2), f"; the metadata names /data/b0/d2, id {directory_id(0, 2)})"),
+        (directory_id(1, 1), f"; the metadata names id {directory_id(1, 1)}, which no disk that was seen has)"),
+        (LOST, ")"),
+    ],
+)
+def test_a_row_shows_paths_and_an_id_only_where_no_path_has_it(
+    named: DirectoryId, said: str, directories: Directories
+) -> None:
+    """What is on the disk, and what the metadata names if that is another directory."""
+    world = whole(Stage.KRAFT_MODE)
+    columns = deepcopy(worlds.kraft(world).partitions)
+    at = next(n for n, nodes in enumerate(columns.replicas) if nodes[0] == 0)
+    columns.directories[at] = [named, *columns.directories[at][1:]]
+    first = directories(worlds.with_kraft(world, partitions=columns), "verify").out.splitlines()[0]
+    assert re.match(rf"{columns.topic[at]}-{columns.partition[at]} @ broker 0: \w+ \(on /data/b0/d\d", first)
+    assert first.endswith(said)
 
 
 def test_a_long_list_is_cut_and_says_so(directories: Directories, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is not shown is counted, and where it stands is named."""
     monkeypatch.setattr("migrate.cli.directories.SHOWN", 5)
     lines = directories(whole(Stage.COPY), "verify").out.splitlines()
-    assert sum(line.startswith("MIGRATING  ") for line in lines) == 5
+    assert sum(" @ broker " in line and ": MIGRATING (on /" in line for line in lines) == 5
     assert "... and 13 more (--output json has them all)" in lines
+    assert lines[0].startswith("broker 0: 6 MIGRATING: as it must be before the broker's restart into KRaft mode; ")
 
 
 def test_unseen_disks_are_2_and_say_why(directories: Directories) -> None:
@@ -142,7 +168,7 @@ def test_no_replica_at_all_is_no_proof(directories: Directories) -> None:
     view = worlds.zk(whole(Stage.ASSESS))
     empty = worlds.with_zk(whole(Stage.ASSESS), partitions=type(view.partitions)())
     answer = directories(empty, "verify")
-    assert (answer.code, answer.out) == (2, "0 replicas at metadata offset -1: none\n")
+    assert (answer.code, answer.out) == (2, "0 replicas before the copy into the metadata: none\n")
 
 
 @pytest.mark.parametrize("words", [("verify",), ("assign", "1")])

@@ -24,7 +24,7 @@ def test_healthy_directories_start_in_every_mode(mode: str, tmp_path: Path) -> N
         file(v0(index))(path)
     answer = inspect(mode, *dirs, "--output", "json")
     assert (answer.code, answer.err) == (0, "")
-    assert json.loads(answer.out) == {
+    assert json.loads(answer.out)["result"] == {
         "starts": True,
         "reason": "Kafka would start with 2 directories",
         "failed": [],
@@ -50,7 +50,7 @@ def test_failed_directories_are_told_although_it_starts(tmp_path: Path) -> None:
     answer = inspect("kraft", tmp_path / "d0", tmp_path / "d1", "-o", "json")
     assert answer.code == 0
     found = json.loads(answer.out)
-    assert set(found) == {"starts", "reason", "failed", "warnings"}
+    assert set(found["result"]) == {"starts", "reason", "failed", "warnings"}
     assert found["failed"] == [f"{tmp_path}/d1"]
     assert "version 7 is neither 0 nor 1" in found["warnings"][0]
     text = inspect("kraft", tmp_path / "d0", tmp_path / "d1").out.splitlines()

@@ -66,7 +66,7 @@ def test_json_has_every_replica_with_what_is_to_be_sent(rescue: Rescue) -> None:
     answer = rescue(hanging(), "-o", "json")
     assert answer.code == 2
     found = json.loads(answer.out)
-    assert (found["schema"], found["sent"]) == (1, False)
+    assert (found["command"], found["sent"]) == ("directories rescue", False)
     assert [entry["path"] for entry in found["dead"]] == [DEAD]
     assert found["stranded"]
     assert {row["send"]["id"] for row in found["stranded"]} == {directory_id(0, 1)}

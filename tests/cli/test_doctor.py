@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from migrate.cli.doctor import LAB_MEMORY_MB, Health, doctor, memory
 from migrate.errors import UsageWrong
-from tests.cli.commands import inventory_in
+from tests.cli.commands import inventory_in, kraft_migrate
 
 
 @pytest.fixture(autouse=True)
@@ -22,9 +22,9 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def ask(*arguments: str) -> tuple[int, dict[str, Any]]:
     """Exit code and items by name."""
-    result = CliRunner().invoke(doctor, ["--output", "json", *arguments], standalone_mode=False)
-    answer = json.loads(result.output)
-    return result.return_value, {"ready": answer["ready"], **{item["name"]: item for item in answer["items"]}}
+    ended = kraft_migrate("doctor", "--output", "json", *arguments)
+    answer = json.loads(ended.out)
+    return ended.code, {"ready": answer["ready"], **{item["name"]: item for item in answer["items"]}}
 
 
 def test_a_whole_host_is_called_ready() -> None:

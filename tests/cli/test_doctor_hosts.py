@@ -16,10 +16,10 @@ from migrate.hosts.host_needs import HostNeed, Tried, folded
 from migrate.hosts.supervisor import ProcessSpec, write_spec
 from migrate.model.findings import Finding, Severity
 from migrate.model.ids import NodeId
+from migrate.model.launch import OF_UNITS
 from migrate.model.outcome import Unknown
 from migrate.model.rights import Refused
 from migrate.model.stage import Stage
-from migrate.model.units import OF_UNITS
 from migrate.model.world import Need
 from migrate.observe.sources import Sources
 from migrate.observe.world import ClusterObserver

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from migrate.cli.doctor_rights import Said, Stand, rights_of
-from migrate.kafka.codes import Code
 from migrate.model.inventory import Access, Inventory
 from migrate.model.rights import NOT_TOLD, OPERATIONS
 from migrate.protocol.loader import Values
+from migrate.protocol.messages import Code
 from migrate.zookeeper.lock import LOCK_PATH
 from tests.kafka.fake_node import FakeNode, Script
 from tests.testing import worlds

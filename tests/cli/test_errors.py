@@ -76,7 +76,7 @@ def test_exit_codes_are_the_promised_ones(error: BaseException, code: int, capsy
 
 
 def test_an_interrupt_that_was_told_where_it_struck_is_not_told_twice(capsys: pytest.CaptureFixture[str]) -> None:
-    """A run that was stopped by a second Ctrl-C has said what is half done, and that the same command goes on."""
+    """A run that was stopped by a second Ctrl-C has said what is half done, and that the same command resumes."""
     code, text = ended(KeyboardInterrupt(TOLD), capsys)
     assert (code, text) == (130, "")
     code, text = ended(KeyboardInterrupt(), capsys)

@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from migrate.cli.apply import both
-from migrate.cli.event_lines import SCHEMA, EventLines
-from migrate.cli.progress import ProgressLines
-from migrate.cli.run_report import read_report
+from migrate.cli.progress import SCHEMA, EventLines, ProgressLines
+from migrate.cli.report import read_report
 from migrate.model.history import Event
 from migrate.report.run_values import run_json
 from migrate.run.carry_out import RunFolder
@@ -123,7 +122,7 @@ def test_both_listeners_hear_each_event(tmp_path: Path, capsys: pytest.CaptureFi
 GONE = """
 import sys
 from pathlib import Path
-from migrate.cli.event_lines import EventLines
+from migrate.cli.progress import EventLines
 from tests.run.gated import Gated
 from tests.testing import worlds
 

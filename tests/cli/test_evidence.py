@@ -135,7 +135,7 @@ def test_a_file_that_is_cut_or_longer_is_no_evidence(bundle: Path, cut: int) -> 
 
 
 def rewritten(bundle: Path, tmp_path: Path, **changes: bytes) -> Path:
-    """A file that somebody made anew, with its hashes right."""
+    """A file that somebody created again, with its hashes right."""
     members, signature = evidence.unpack(bundle.read_bytes())
     names = {"journal": "journal.jsonl", "plan": "plan.json", "playbook": "playbook.yaml"}
     for name, content in changes.items():

@@ -12,6 +12,7 @@ from migrate.checks import stuck
 from migrate.checks.pages import error_docs
 from migrate.cli.explain import explain
 from migrate.errors import UnknownCode, UsageWrong
+from tests.cli.commands import kraft_migrate
 
 
 def run(*arguments: str) -> str:
@@ -42,14 +43,14 @@ def test_a_wait_is_explained_with_the_drivers_state_its_line_and_what_comes_by_i
     text = " ".join(run("s-stuck-33").split())
     for part in ("S-STUCK-33: a broker's", "state WAIT_FOR_BROKERS", "log Still waiting for ZK brokers [N]", "alone"):
         assert part in text
-    (wait,) = json.loads(run("S-STUCK-33", "--output", "json"))
+    (wait,) = json.loads(kraft_migrate("explain", "S-STUCK-33", "--output", "json").out)["result"]
     assert wait["by_itself"] == stuck.CODES["S-STUCK-33"].by_itself
     assert wait["blocks"] == ""
 
 
 def test_json_holds_every_field() -> None:
     """For tools that show our codes."""
-    (finding, error) = json.loads(run("B-ZKN-01", "E-JAVA-01", "--output", "json"))
+    (finding, error) = json.loads(kraft_migrate("explain", "B-ZKN-01", "E-JAVA-01", "-o", "json").out)["result"]
     assert finding["fix"] == checks.CODES["B-ZKN-01"].fix
     assert finding["blocks"] == "prepare and later"
     assert (error["code"], error["exit_code"], error["blocks"]) == ("E-JAVA-01", 1, "")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from migrate.model.difference import DiffReport
@@ -81,13 +83,28 @@ def test_the_same_findings_as_the_clusters_own_command(three: Path) -> None:
     assert "findings" not in gone
 
 
+def test_a_row_names_release_brokers_partitions_and_the_last_look(three: Path, tmp_path: Path) -> None:
+    """On the terminal, in JSON and in the page; of a cluster that was not read nothing is known."""
+    page = tmp_path / "fleet.html"
+    answer = kraft_migrate("fleet", "assess", three, "--html", page)
+    for name in ("release", "brokers", "partitions", "last look"):
+        assert name in answer.out.splitlines()[3]
+    healthy, _, gone = json.loads(kraft_migrate("fleet", "assess", three, "--output", "json").out)["clusters"]
+    assert (healthy["release"], healthy["brokers"], healthy["partitions"]) == ("3.9", 3, 6)
+    assert healthy["looked"] == "2023-11-14 22:13:20 UTC"
+    assert "release" not in gone
+    words = " ".join(page.read_text().split())
+    assert '<td class="keep" data-name="last look">2023-11-14 22:13:20 UTC</td>' in words
+    assert len(re.findall(r'<td class="keep" data-name="[a-z ]+">unknown</td>', words)) == 4
+
+
 def test_one_page_shows_them_all(three: Path, tmp_path: Path) -> None:
     """A map with a number for each area, and each cluster's findings below; written for its owner alone."""
     page = tmp_path / "fleet.html"
     kraft_migrate("fleet", "assess", three, "--html", page)
     text = page.read_text()
     assert page.stat().st_mode & 0o777 == 0o600
-    assert 'class="tick bad-cell">2</td>' in text
+    assert 'class="tick bad-cell" data-name="ZKN">2</td>' in text
     assert text.count("<details") == 3
     assert text.count(" open>") == 2, "what needs somebody is unfolded"
     assert "<script" not in text
@@ -103,7 +120,7 @@ def test_a_zookeeper_that_does_not_answer_is_one_row(tmp_path: Path) -> None:
 
 
 def test_a_cluster_that_cannot_be_seen_is_incomplete_and_never_0(tmp_path: Path) -> None:
-    """In the row, the headline, JSON and HTML, with its share of checks; within 80 columns."""
+    """In the row, the headline, JSON and HTML, with its share of checks; within 110 columns."""
     dark = World(inventory=whole(Stage.ASSESS).inventory)
     path = written(tmp_path, kept(tmp_path, "healthy", whole(Stage.ASSESS)), kept(tmp_path, "dark", dark))
     page = tmp_path / "fleet.html"
@@ -111,7 +128,7 @@ def test_a_cluster_that_cannot_be_seen_is_incomplete_and_never_0(tmp_path: Path)
     assert answer.code == 1
     lines = answer.out.splitlines()
     assert lines[1].strip() == "2 clusters: 1 INCOMPLETE, 1 READY WITH WARNINGS"
-    assert max(map(len, lines)) <= 80
+    assert max(map(len, lines)) <= 110
     found = json.loads(kraft_migrate("fleet", "assess", path, "--output", "json").out)["clusters"][1]
     assert found["verdict"] == "INCOMPLETE"
     share = f"{found['checks']['made']}/{found['checks']['asked']}"
@@ -121,15 +138,36 @@ def test_a_cluster_that_cannot_be_seen_is_incomplete_and_never_0(tmp_path: Path)
     assert kraft_migrate("fleet", "assess", path, "--only", "healthy").code == 0
 
 
+def test_findings_of_all_clusters_are_written_as_parquet_and_json_lines(three: Path, tmp_path: Path) -> None:
+    """A row a finding with its cluster; one that was not read has its error; nothing is replaced."""
+    folder = tmp_path / "results"
+    assert kraft_migrate("fleet", "assess", three, "--out", folder).code == 3
+    clusters = pq.read_table(folder / "clusters.parquet").to_pylist()
+    assert clusters == [json.loads(line) for line in (folder / "clusters.jsonl").read_text().splitlines()]
+    assert [(row["cluster"], row["verdict"]) for row in clusters] == [
+        ("healthy", "READY WITH WARNINGS"),
+        ("sick", "BLOCKED"),
+        ("gone", "NOT READ"),
+    ]
+    assert [row["error"] for row in clusters][:2] == [None, None]
+    assert clusters[2]["error"].startswith("E-")
+    findings = pq.read_table(folder / "findings.parquet").to_pylist()
+    assert findings == [json.loads(line) for line in (folder / "findings.jsonl").read_text().splitlines()]
+    assert ("sick", "B-ZKN-03", "B") in {(row["cluster"], row["code"], row["severity"]) for row in findings}
+    again = kraft_migrate("fleet", "assess", three, "--out", folder)
+    assert again.code == 1
+    assert "a file stands there already" in again.err
+
+
 # -- diff ------------------------------------------------------------------------------------------------------------
-def diffed(path: Path, monkeypatch: pytest.MonkeyPatch, reports: dict[str, DiffReport]) -> Ended:
+def diffed(path: Path, monkeypatch: pytest.MonkeyPatch, reports: dict[str, DiffReport], *words: object) -> Ended:
     """`fleet diff`, each cluster's comparison ending in that report."""
     monkeypatch.setattr("migrate.cli.fleet_looks.spark_session", lambda _: nullcontext(object()))
     monkeypatch.setattr(
-        "migrate.observe.analysis.with_diff",
-        lambda sources, world: replace(world, diff=reports[sources.inventory.name]),
+        "migrate.cli.fleet_looks.compare_members",
+        lambda _handle, members, _today, _done: [reports[member.name] for member in members],
     )
-    return kraft_migrate("fleet", "diff", path)
+    return kraft_migrate("fleet", "diff", path, *words)
 
 
 def copied(name: str) -> World:
@@ -146,6 +184,17 @@ def test_one_different_cluster_is_2_with_its_rows(tmp_path: Path, monkeypatch: p
     assert answer.code == 2
     assert "2 clusters: 1 DIFFERENT, 1 EQUAL" in answer.out
     assert "DIFFERS topic-config orders retention.ms: 1 / 2" in answer.out
+    folder = tmp_path / "results"
+    assert diffed(path, monkeypatch, {"one": EQUAL, "two": other}, "--out", folder).code == 2
+    (row,) = pq.read_table(folder / "differences.parquet").to_pylist()
+    assert row == json.loads((folder / "differences.jsonl").read_text())
+    values = [row[name] for name in ("cluster", "key", "class", "zookeeper", "kraft")]
+    assert values == ["two", "orders", "DIFFERS", "1", "2"]
+    counts = pq.read_table(folder / "counts.parquet").to_pylist()
+    assert [(row["cluster"], row["kind"], row["fields"]) for row in counts] == [
+        ("one", "topic", 6),
+        ("two", "topic-config", 1),
+    ]
     assert diffed(path, monkeypatch, {"one": EQUAL, "two": EQUAL}).code == 0
 
 

@@ -142,6 +142,7 @@ def bundles_with(text: str, folder: Path) -> Iterator[Path]:
         yield path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [HOSTILE, LONE], ids=["acting", "lone surrogate"])
 def test_a_bundle_stays_text(text: str, tmp_path: Path) -> None:
     """`bundle show`, the commands that answer from it, and a fleet of them."""
@@ -176,6 +177,7 @@ def test_a_bundles_own_words_stay_text(tmp_path: Path) -> None:
 
 
 # -- what a run leaves, and what persons hand over -------------------------------------------------------------------
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [HOSTILE, LONE], ids=["acting", "lone surrogate"])
 def test_evidence_and_a_run_stay_text(text: str, ran: Path, tmp_path: Path) -> None:
     """Each text of its JSON files in turn, with right sums: `report`, `approve`, `apply`, `report verify`."""

@@ -16,6 +16,7 @@ from rich.console import Console
 from migrate.cli.live_board import LiveBoard, board_table
 from migrate.cli.progress import ProgressLines
 from migrate.model.history import Event
+from migrate.model.work import Work
 from migrate.report.run_board import Board, Cell
 from tests.cli.terminals import on_terminal, plain
 from tests.run.gated import Gated
@@ -115,7 +116,9 @@ def test_without_a_terminal_there_are_only_the_lines(
 
 def test_a_session_that_goes_on_shows_what_was_done_before(done: Gated) -> None:
     """The first event that is heard brings the journal's earlier ones."""
-    heard = LiveBoard(done.planned(), done.folder / "journal.jsonl", lambda: 0.0)
+    at = [0.0]
+    work = Work(lambda: at[0])
+    heard = LiveBoard(done.planned(), done.folder / "journal.jsonl", lambda: 0.0, work=lambda: work)
     assert drawn(heard.page(Console())) == ""
     events = done.events
     begin = next(e.number for e in events if e.name == "intend" and e.data["step"] == "kraft-mode/1")
@@ -129,6 +132,10 @@ def test_a_session_that_goes_on_shows_what_was_done_before(done: Gated) -> None:
     assert "." in rows["2"]
     assert "now      " in text
     assert "then     " in text
+    assert "looks    " not in text
+    with work.part("comparing 1,195 fields"):
+        at[0] = 12.4
+        assert "looks    comparing 1,195 fields (12 s)" in drawn(heard.page(Console(width=160)))
 
 
 def test_a_journal_that_cannot_be_read_costs_only_the_past(tmp_path: Path, done: Gated) -> None:
@@ -140,7 +147,7 @@ def test_a_journal_that_cannot_be_read_costs_only_the_past(tmp_path: Path, done:
 
 @pytest.mark.parametrize("event", ["effect", "waiting", "paused", "intend"])
 def test_the_cell_under_way_says_what_happens(event: str, done: Gated) -> None:
-    """The effect's name, `waits`, `paused`, or that it is under way."""
+    """The effect's name, `waits`, `paused`, or that it is in progress."""
     events = done.events
     begin = next(e for e in events if e.name == "intend" and e.data["step"] == "migration-mode/1")
     wait = {"step": "migration-mode/1", "what": "w", "owner": "o", "next": "n", "progress": ""}
@@ -155,7 +162,7 @@ def test_the_cell_under_way_says_what_happens(event: str, done: Gated) -> None:
 
 
 def fleet(done: Gated, brokers: int) -> Board:
-    """The board of a bigger cluster, its second half to do, one broker under way."""
+    """The board of a bigger cluster, its second half to do, one broker in progress."""
     stages = ("assess", "prepare", "controllers", "migration-mode", "copy", "hybrid", "kraft-mode", "soak")
     half = brokers // 2
 
@@ -174,7 +181,7 @@ def fleet(done: Gated, brokers: int) -> Board:
 
 @pytest.mark.parametrize("width", [40, 60, 80, 100, 120, 200])
 def test_a_narrow_terminal_shows_the_stages_around_the_present_one(width: int, done: Gated) -> None:
-    """No line is longer than the terminal; the stage under way is there, and what is left out is counted."""
+    """No line is longer than the terminal; the stage in progress is there, and what is left out is counted."""
     text = drawn(board_table(fleet(done, 6), width=width, rows=30), width=width)
     assert max(len(line.rstrip()) for line in text.splitlines()) <= width
     assert "stop" in text
@@ -184,13 +191,30 @@ def test_a_narrow_terminal_shows_the_stages_around_the_present_one(width: int, d
 
 @pytest.mark.parametrize("rows", [-5, 5, 12, 40])
 def test_a_low_terminal_shows_the_nodes_under_way_and_counts_the_others(rows: int, done: Gated) -> None:
-    """Of sixty brokers, the one under way is always there, then the next ones."""
+    """Of sixty brokers, the one in progress is always there, then the next ones."""
     text = drawn(board_table(fleet(done, 60), width=200, rows=rows), width=200)
     shown = [line.split("│")[1].strip() for line in text.splitlines() if line.startswith("│")]
     assert "30" in shown
     assert len(shown) == max(rows, 3)
     assert f"and {61 - len(shown)} more nodes: " in " ".join(text.split())
     assert drawn(board_table(fleet(done, 6), width=200, rows=40), width=200).count("more node") == 0
+
+
+@pytest.mark.parametrize("height", [6, 10, 14, 17, 24, 50])
+def test_the_picture_leaves_a_line_of_the_terminal_and_room_for_a_ctrl_c(height: int, done: Gated) -> None:
+    """The `^C` that a terminal writes behind the last line would scroll a full one: the title stood there twice."""
+    heard = LiveBoard(done.planned(), done.folder / "journal.jsonl", lambda: 0.0, playbook=worlds.playbook())
+    events = done.events
+    for event in events[
+        : next(e.number for e in events if e.name == "intend" and e.data["step"] == "kraft-mode/1") + 1
+    ]:
+        heard.hear(event)
+    console = Console(width=80, height=height, file=io.StringIO(), force_terminal=True, color_system=None)
+    rows = console.render_lines(heard.page(console), pad=False)
+    shown = ["".join(piece.text for piece in row) for row in rows]
+    assert len(shown) < height
+    assert len(shown[-1].rstrip()) <= 76
+    assert ("┃" in "".join(shown)) is (height >= 14), "where there is no room the lines are told without the table"
 
 
 def test_a_board_that_cannot_be_made_or_drawn_stops_nothing(done: Gated) -> None:
@@ -224,7 +248,7 @@ with lines.following(run.planned(), run.folder / "journal.jsonl"):
 def test_a_terminal_that_goes_away_does_not_stop_a_run(tmp_path: Path) -> None:
     """With nohup, or in a tmux whose server died: the journal has it all."""
     ours, theirs = pty.openpty()
-    child = subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, "-c", GONE, str(tmp_path)],
         stdin=subprocess.PIPE,
         stdout=theirs,
@@ -232,10 +256,12 @@ def test_a_terminal_that_goes_away_does_not_stop_a_run(tmp_path: Path) -> None:
         cwd=Path(__file__).parents[2],
         env={**os.environ, "TERM": "xterm-256color"},
         start_new_session=True,
-    )
-    os.close(theirs)
-    assert b"it begins" in os.read(ours, 1000)
-    os.close(ours)
-    child.communicate(timeout=120)
+    ) as child:
+        os.close(theirs)
+        said = b""
+        while b"it begins" not in said:
+            said += os.read(ours, 1000)
+        os.close(ours)
+        child.communicate(timeout=120)
     assert [event.name for event in Gated(tmp_path, worlds.playbook()).events][-1] == "end"
     assert child.returncode in (0, 120), "120: what was buffered could not be written at the interpreter's end"

@@ -135,6 +135,18 @@ print(json.dumps(found), file=sys.stderr)
     assert {words: loaded for words, loaded in json.loads(answer.err).items() if loaded} == {}
 
 
+NEEDLESS = ("migrate.plan", "migrate.steps", "migrate.lab", "migrate.diff", "migrate.run", "jinja2")
+
+
+def test_assess_loads_no_plan_no_step_no_run_and_no_templates() -> None:
+    """Its first answer is waited for; the clock of a run is all that it takes of one, and only a page is rendered."""
+    code = "import sys, migrate.cli.assess, migrate.cli.assessing, migrate.observe.world; print(*sys.modules)"
+    loaded = process(code=code).out.split()
+    found = {name for name in loaded if name.startswith(NEEDLESS)}
+    assert found <= {"migrate.run", "migrate.run.clock"}
+    assert sum(name.startswith("migrate.") for name in loaded) <= 175
+
+
 @pytest.mark.parametrize(
     "words",
     [
@@ -180,7 +192,7 @@ def test_exit_codes_reach_the_shell() -> None:
     """From a process, as from the entry point."""
     answer = process("status")
     assert (answer.code, answer.out) == (64, "")
-    assert answer.err.startswith("E-USAGE: name a playbook, or an inventory with --inventory FILE\n")
+    assert answer.err.startswith("E-USAGE: neither a playbook nor an inventory was given\n  next   give one: ")
     assert process("--version").out == f"kraft-migrate, version {__version__}\n"
 
 

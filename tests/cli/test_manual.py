@@ -1,70 +1,81 @@
-"""Every command has a manual, and each example is a line that its command takes."""
+"""`manual` as a user calls it: looks are rendered, the open instruction is shown, and `could not` has a reason."""
 
 from __future__ import annotations
 
-import re
-import shlex
+import json
+from pathlib import Path
 
-import click
 import pytest
 
-from docs.generate import every_command
-from migrate.cli.main import EXIT_CODES, cli
-from migrate.cli.manual import MANUALS, PROGRAM, examples
+from migrate.hosts.manual.instructions import Instruction
+from migrate.playbook.inventory import dump_inventory
 from tests.cli.commands import kraft_migrate
-
-EVERY = dict(every_command())
-
-
-def test_every_command_has_a_manual_and_no_manual_is_of_none() -> None:
-    """With an example at least."""
-    assert set(MANUALS) == set(EVERY)
-    assert all(known.examples for known in MANUALS.values())
+from tests.testing import worlds
+from tests.testing.person import Bench, bench
 
 
-def line_of(words: str) -> list[str]:
-    """What the program would get: without what a shell does with the rest."""
-    return shlex.split(re.split(r" [>|]", words)[0])
+@pytest.fixture
+def hosts(tmp_path: Path) -> Bench:
+    """Two hosts nobody looked at yet, with their inventory beside them."""
+    found = bench(tmp_path)
+    text = dump_inventory(found.desk.inventory)
+    (tmp_path / "inventory.yaml").write_text(text)
+    return found
 
 
-@pytest.mark.parametrize("path", sorted(EVERY))
-def test_every_example_is_a_line_that_the_command_takes(path: str) -> None:
-    """Each argument and option is parsed as click does, but for files that must be there."""
-    for words, what in MANUALS[path].examples:
-        assert what
-        line = line_of(words)
-        context = click.Context(cli, info_name=PROGRAM, **cli.context_settings)
-        command: click.Command = cli
-        while isinstance(command, click.Group):
-            name, found, rest = command.resolve_command(context, _named(command, line))
-            assert found is not None
-            context = click.Context(found, info_name=name, parent=context, **found.context_settings)
-            command, line = found, rest
-        assert command is EVERY[path], words
-        parser = command.make_parser(context)
-        values, left, _ = parser.parse_args(list(line))
-        assert left == [], words
-        for parameter in command.params:
-            value = values.get(parameter.name)
-            assert value is not None or not parameter.required, (words, parameter.name)
-            if isinstance(parameter.type, click.Choice) and isinstance(value, str):
-                parameter.type.convert(value, parameter, context)
+def left_open(hosts: Bench) -> None:
+    """A run that was killed while a person was to make a folder."""
+
+    def killed(_: Instruction) -> None:
+        raise KeyboardInterrupt
+
+    hosts.act = killed
+    with pytest.raises(KeyboardInterrupt):
+        hosts.files.make_directory(hosts.desk.inventory.controllers[0].id, "/data/meta")
 
 
-def _named(group: click.Group, line: list[str]) -> list[str]:
-    """`report RUN` is `report write RUN`."""
-    return ["write", *line] if group.name == "report" and line[0] not in group.commands else line
+def test_a_look_is_rendered_for_every_node(hosts: Bench) -> None:
+    """Followed to the letter, no node is unknown any more."""
+    where = str(hosts.root / "inventory.yaml")
+    before = json.loads(kraft_migrate("manual", "show", "--inventory", where, "-o", "json").out)
+    assert set(before["unknown_nodes"]) == {"0", "3000"}
+    said = kraft_migrate("manual", "look", "--inventory", where)
+    assert said.code == 0
+    for node in (0, 3000):
+        assert str(hosts.root / f"runs/manual/look-{node}") in said.out
+        hosts.follow(hosts.root / f"runs/manual/look-{node}")
+    after = json.loads(kraft_migrate("manual", "show", "--inventory", where, "-o", "json").out)
+    assert after["result"] == {"open": None, "unknown_nodes": {}, "logs_to_bring": []}
 
 
-@pytest.mark.parametrize("path", sorted(EVERY))
-def test_help_shows_examples_files_and_exit_codes_as_they_are_written(path: str) -> None:
-    """One line each, not filled up; exit codes last."""
-    said = kraft_migrate(*path.split(), "--help").out
-    lines = [line.strip() for line in said.splitlines()]
-    for line in examples(path):
-        assert line in lines
-    for name, what in MANUALS[path].files:
-        assert name in lines
-        assert what in lines
-    assert EXIT_CODES in " ".join(said.split())
-    assert said.index("Examples:") > said.index("--help")
+def test_what_is_waited_for_is_shown(hosts: Bench) -> None:
+    """The text itself, and as JSON with all that must be seen."""
+    where = str(hosts.root / "inventory.yaml")
+    left_open(hosts)
+    text = kraft_migrate("manual", "show", "--inventory", where).out
+    assert "make the folder /data/meta" in text
+    assert "c0.example" in text
+    found = json.loads(kraft_migrate("manual", "show", "--inventory", where, "-o", "json").out)["open"]
+    assert found["must_be_seen"] == ["/data/meta is a folder"]
+    assert found["node"] == 3000
+
+
+def test_could_not_needs_an_open_instruction_and_a_reason(hosts: Bench) -> None:
+    """The reason lies in the instruction's folder, where the waiting run finds it."""
+    where = str(hosts.root / "inventory.yaml")
+    words = ("manual", "could-not", "--inventory", where, "--reason")
+    assert kraft_migrate(*words, "no disk").code == 64
+    left_open(hosts)
+    assert kraft_migrate(*words, "  ").code == 64
+    assert kraft_migrate(*words, "no disk").code == 0
+    waiting = hosts.desk.open()
+    assert waiting is not None
+    assert waiting.refusal.read_text() == "no disk\n"
+
+
+def test_another_executor_has_no_instructions(tmp_path: Path) -> None:
+    """Said by name."""
+    (tmp_path / "inventory.yaml").write_text(dump_inventory(worlds.inventory()))
+    said = kraft_migrate("manual", "show", "--inventory", str(tmp_path / "inventory.yaml"))
+    assert said.code != 0
+    assert said.out == ""

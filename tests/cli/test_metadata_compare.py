@@ -47,7 +47,7 @@ def test_json_has_all_of_it(tmp_path: Path) -> None:
     answer = kraft_migrate("metadata", "compare", *folders(tmp_path, DIFFERENT), "-o", "json")
     assert answer.code == 2
     told = json.loads(answer.out)
-    assert (told["schema"], told["equal"]) == (1, False)
+    assert (told["schema"], told["equal"]) == ("kraft-migrate/metadata-compare/v1", False)
     assert told["topics"] == sorted([CLUSTER[0].name, CLUSTER[2].name])
     assert [(row["kind"], row["key"]) for row in told["differences"]] == [("topic", "born-3")]
     assert [(row["key"], row["rule"]) for row in told["excused"]] == [("metadata.version", "X-FEATURE-01")]

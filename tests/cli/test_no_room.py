@@ -1,4 +1,4 @@
-"""A disk without room: what was under way is told by an error of ours; nothing half-written stays or hides it."""
+"""A disk without room: what was in progress is told by an error of ours; nothing half-written stays or hides it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from migrate.cli.apply import _tell_report
-from migrate.cli.outputs import write_text
+from migrate.cli.options import write_text
 from migrate.cli.planning import save_plan
 from migrate.errors import FileNotReplaced
 from migrate.playbook.load import load_inventory

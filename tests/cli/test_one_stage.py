@@ -13,7 +13,7 @@ from migrate.cli.status import as_text, describe
 from migrate.model.stage import Stage
 from migrate.model.world import Need, World
 from migrate.plan import rollback
-from migrate.run.proven import by_journals
+from migrate.run.past_runs import by_journals
 from tests.run.test_engine import plan_for
 from tests.run.test_rollback import ENTRIES, forward
 from tests.testing import worlds

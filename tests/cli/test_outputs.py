@@ -9,7 +9,7 @@ import click
 import pytest
 
 from migrate.cli.main import cli
-from migrate.cli.outputs import OUTPUT_FILE, OutputPath, require_file, require_folder
+from migrate.cli.options import OUTPUT_FILE, OutputPath, require_file, require_folder
 from migrate.errors import SystemRefused, UsageWrong
 from tests.cli.commands import dead_port, inventory_in, kraft_migrate, playbook_in, process
 from tests.cli.test_apply import make
@@ -41,7 +41,7 @@ def test_every_option_that_names_an_output_tries_it_first() -> None:
     }
     assert len(found) >= 11
     assert [words for words, tried in found.items() if not tried] == []
-    assert isinstance(next(one for one in options(("inventory", "init")) if one.name == "output").type, OutputPath)
+    assert isinstance(next(one for one in options(("inventory", "init")) if one.name == "before").type, OutputPath)
 
 
 def commands(folder: Path) -> list[tuple[object, ...]]:
@@ -58,7 +58,7 @@ def commands(folder: Path) -> list[tuple[object, ...]]:
         ("directories", "show", "--inventory", inventory, "--html"),
         ("diff", "--inventory", inventory, "--parquet"),
         ("metadata", "export", folder / "bare", "--to"),
-        ("inventory", "init", "--zookeeper", "127.0.0.1:1", "--output"),
+        ("inventory", "init", "--zookeeper", "127.0.0.1:1", "--out"),
         ("bundle", "create", "--inventory", inventory),
         ("backup", "create", "--inventory", inventory),
     ]

@@ -11,7 +11,7 @@ import pytest
 
 from migrate import checks
 from migrate.cli.assessing import lasting_findings
-from migrate.cli.outputs import write_text
+from migrate.cli.options import write_text
 from migrate.cli.planning import load_plan, make_plan, save_plan, target_stage
 from migrate.errors import MalformedPlan, PlanUnreadable, UsageWrong
 from migrate.model.plan import Plan
@@ -94,8 +94,8 @@ def test_a_stage_that_the_playbook_leaves_out_is_a_usage_error() -> None:
     assert caught.value.where == "/lab/playbook.yaml"
 
 
-def test_a_plan_tells_first_whether_the_way_back_is_open_now(tmp_path: Path) -> None:
-    """From where the cluster stands, with its cost; no backup was looked at here, and that bars it."""
+def test_a_plan_tells_first_whether_the_rollback_is_open_now(tmp_path: Path) -> None:
+    """From the stage of the cluster, with its cost; no backup was looked at here, and that bars it."""
     for stage, word in ((Stage.ASSESS, "READY: nothing to undo"), (Stage.COPY, "NOT READY from hybrid; broker 0: ")):
         inventory = replace(worlds.inventory(), runs=str(tmp_path / "runs"))
         sources = KeptSources(replace(whole(stage), inventory=inventory))

@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from migrate.cli.playbook import playbook
+from tests.cli.commands import kraft_migrate
 from tests.playbook.corpus import INVENTORY, SPEC
 
 
@@ -55,7 +56,7 @@ def test_lint_holds_a_playbook_against_the_inventory_it_names(tmp_path: Path) ->
 def test_lint_as_json(tmp_path: Path) -> None:
     """For continuous integration of somebody's playbooks."""
     path = write(tmp_path, "p.yaml", "a: &x 1\n")
-    found = json.loads(run("lint", path, "--output", "json").output)
+    found = json.loads(kraft_migrate("playbook", "lint", path, "--output", "json").out)
     assert found["ok"] is False
     (problem,) = found["problems"]
     assert (problem["id"], problem["where"]) == ("E-PLAY-02", f"{path}:1:4")
@@ -105,7 +106,7 @@ def test_show_writes_every_default_out_and_where_each_value_comes_from(tmp_path:
 def test_show_as_json_has_the_values_and_their_origins(tmp_path: Path) -> None:
     """The resolved playbook beside them, as before."""
     path = write(tmp_path, "p.yaml", SPEC)
-    found = json.loads(run("show", path, "-o", "json").output)
+    found = json.loads(kraft_migrate("playbook", "show", path, "-o", "json").out)
     assert (found["kind"], found["stages"]) == ("MigrationPlaybook", ["assess"])
     assert found["inventory"] == str(tmp_path / "inventory.yaml")
     assert {"key": "spec.policy.no_progress_timeout", "value": "10m", "origin": "default"} in found["values"]

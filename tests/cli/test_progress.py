@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
+import time
 
 import pytest
 
-from migrate.cli.progress import ProgressLines, line_of
+from migrate.cli.progress import ProgressLines, line_of, tone_of
 from migrate.model.history import Event
+from migrate.report.lines import Tone
 
 WAIT = {"step": "s", "what": "the copy", "owner": "the driver", "next": "look at its log", "progress": "1"}
 
@@ -28,6 +29,11 @@ WAIT = {"step": "s", "what": "the copy", "owner": "the driver", "next": "look at
         ("waiting", WAIT, "    waiting for the copy (owner: the driver; look at its log)"),
         ("waiting", {**WAIT, "next": "nothing: it comes"}, "    waiting for the copy (owner: the driver)"),
         ("diff", {"offset": 7, "unexcused": 0}, "    compared at metadata offset 7: 0 unexcused differences"),
+        (
+            "diff",
+            {"offset": 7, "unexcused": 0, "counts": {"partition": {"EQUAL": 1190}, "acl": {"EQUAL": 4, "EXPECTED": 1}}},
+            "    compared 1,195 fields at metadata offset 7: 0 unexcused differences",
+        ),
         (
             "conclude",
             {"step": "s", "outcome": "Verified", "evidence": ["a", "b"], "reason": ""},
@@ -63,15 +69,36 @@ def test_what_only_the_journal_needs_has_none(name: str) -> None:
     assert line_of(name, {}) == ""
 
 
-def test_lines_carry_the_time_and_are_not_said_twice(capsys: pytest.CaptureFixture[str]) -> None:
-    """Without colour where there is no terminal; on stderr: answers go to stdout."""
+def test_lines_carry_the_time_of_day_and_are_not_said_twice(capsys: pytest.CaptureFixture[str]) -> None:
+    """The zone stands once before them; no colour where there is no terminal; on stderr: answers go to stdout."""
     lines = ProgressLines()
     for number in range(2):
-        lines(Event(number, 0.0, "waiting", WAIT))
+        lines(Event(number, 1_764_000_000.0, "waiting", WAIT))
     lines(Event(3, 0.0, "note", {"key": "k", "value": "v"}))
     lines.print("a page")
     said = capsys.readouterr()
     assert said.out == ""
-    first, page = said.err.splitlines()
-    assert re.fullmatch(r"\[ +[0-9.]+\]     waiting for the copy \(owner: the driver; look at its log\)", first)
+    zone, first, page = said.err.splitlines()
+    assert zone == time.strftime("times of day: %Z (UTC%z)", time.localtime(1_764_000_000))
+    told = "    waiting for the copy (owner: the driver; look at its log)"
+    assert first == time.strftime("%H:%M:%S ", time.localtime(1_764_000_000)) + told
     assert page == "a page"
+
+
+@pytest.mark.parametrize(
+    ("outcome", "tone"),
+    [
+        ("Verified", Tone.GOOD),
+        ("AlreadyDone", Tone.DIM),
+        ("NotYet", Tone.WARN),
+        ("Refused", Tone.BAD),
+        ("Failed", Tone.BAD),
+        ("Unknown", Tone.BAD),
+        ("of a later release", Tone.BAD),
+    ],
+)
+def test_a_conclusion_is_coloured_by_its_outcome(outcome: str, tone: Tone) -> None:
+    """What is not known to be good is never green; the word is in the line as well."""
+    data = {"step": "s", "outcome": outcome, "evidence": [], "reason": "why"}
+    assert tone_of("conclude", data) is tone
+    assert outcome in line_of("conclude", data)

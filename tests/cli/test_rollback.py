@@ -1,4 +1,4 @@
-"""`rollback plan` says how the way back goes and changes nothing; `rollback apply` wants the plan's fingerprint."""
+"""`rollback plan` says how the rollback goes and changes nothing; `rollback apply` wants the plan's fingerprint."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from migrate.cli.apply import after_way_back
+from migrate.cli.apply import after_rollback
 from migrate.model.outcome import Unknown
 from migrate.model.plan import Direction
 from migrate.model.stage import ZkMigrationState
@@ -43,7 +43,7 @@ def plan(playbook: Path, monkeypatch: pytest.MonkeyPatch) -> Way:
     return run
 
 
-def test_the_way_back_is_shown_whole(plan: Way) -> None:
+def test_the_rollback_is_shown_whole(plan: Way) -> None:
     """From where, to where, every file's change, the znodes, the cost, and the command that carries it out."""
     answer = plan(half())
     assert (answer.code, answer.err) == (2, "")
@@ -64,7 +64,7 @@ def test_the_way_back_is_shown_whole(plan: Way) -> None:
     assert "a-secret-of-the-lab" not in answer.out
 
 
-def test_the_plan_is_saved_as_json_text_and_html_of_a_way_back(plan: Way, tmp_path: Path) -> None:
+def test_the_plan_is_saved_as_json_text_and_html_of_a_rollback(plan: Way, tmp_path: Path) -> None:
     """`--out` is a copy of the saved one; the page says what it is."""
     answer = plan(hybrid(), "--out", tmp_path / "back.json", "--output", "json")
     made = plan_from_json(answer.out)
@@ -90,7 +90,7 @@ def test_with_nothing_to_undo_it_is_0(plan: Way) -> None:
 
 
 def test_a_finalized_cluster_is_3_with_the_way_forward(plan: Way) -> None:
-    """There is no way back."""
+    """There is no rollback."""
     answer = plan(with_kraft(half(), migration_state=ZkMigrationState.POST_MIGRATION))
     assert answer.code == 3
     assert "E-PLAN-06" in answer.err
@@ -120,13 +120,13 @@ def test_out_of_a_stuck_copy(plan: Way) -> None:
     assert "a copy that is stuck" in answer.out
 
 
-def test_behind_a_way_back_the_next_command_is_named(plan: Way) -> None:
+def test_behind_a_rollback_the_next_command_is_named(plan: Way) -> None:
     """Migrate again from the beginning; behind a copy that was made again, compare it."""
     back = plan_from_json(plan(half(), "--output", "json").out)
     again = plan(with_zk(hybrid(), migration=MigrationZnode(-1, -1, -1, -1, 3)), "--copy-again", "--output", "json")
     path = back.playbook
-    assert after_way_back(back) == f"kraft-migrate plan {path}; plans of before are void"
-    assert after_way_back(plan_from_json(again.out)) == f"kraft-migrate plan {path} --stage hybrid"
+    assert after_rollback(back) == f"kraft-migrate plan {path}; earlier plans are no longer valid"
+    assert after_rollback(plan_from_json(again.out)) == f"kraft-migrate plan {path} --stage hybrid"
 
 
 def test_a_folder_for_out_that_is_not_there_is_64(plan: Way, tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_apply_wants_the_whole_fingerprint(plan: Way, tmp_path: Path, confirm: t
 
 
 def test_each_apply_takes_its_own_direction(plan: Way, tmp_path: Path) -> None:
-    """A way back is not applied by accident, and a way forward is no rollback."""
+    """A rollback is not applied by accident, and a way forward is no rollback."""
     text = plan(half(), "--out", tmp_path / "back.json", "-o", "json").out
     answer = kraft_migrate("apply", tmp_path / "back.json")
     assert (answer.code, "rollback apply" in answer.err) == (64, True)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from migrate.cli.rollback_demo import TURNS, Planting
+from migrate.cli.rollback_demo import TURNS, Planting, RollbackDemo
 from migrate.model.history import Event
-from migrate.model.plan import Plan
+from migrate.model.plan import Direction, Plan
 from migrate.model.stage import Stage
 from migrate.plan.build import build
+from migrate.run.carry_out import folder_of
 from tests.cli.commands import kraft_migrate
+from tests.report import story
 from tests.steps.looks import whole
 from tests.testing import worlds
 from tests.testing.worlds import playbook
@@ -44,7 +48,7 @@ def test_each_turn_leaves_the_first_run_where_its_name_says(turn: str, step: str
     assert plan.steps[-1].stage <= here.target
 
 
-def test_every_entry_of_the_way_back_has_its_turn() -> None:
+def test_every_entry_of_the_rollback_has_its_turn() -> None:
     """The seven, and only one of them holds the copy open."""
     assert len(TURNS) == 7
     assert [turn.name for turn in TURNS.values() if turn.held] == ["migration-mode"]
@@ -109,3 +113,22 @@ def test_the_dead_id_goes_in_once_when_the_last_broker_is_waited_for() -> None:
     assert Planting(last, wanted=True, begun=True).due(event("waiting", last))
     assert not Planting(last, wanted=False, begun=True).due(event("waiting", last))
     assert not Planting(last, wanted=True, begun=True).due(Event(0, 1.0, "session", {}))
+
+
+def test_the_rollbacks_report_is_written_again_with_its_part_of_the_load(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The load is judged at the end of the whole story; until then no report of a part has one."""
+    plan = replace(story.plan(), direction=Direction.BACK, target=Stage.ASSESS)
+    lab = SimpleNamespace(inventory=replace(worlds.inventory(), runs=str(tmp_path)))
+    demo = SimpleNamespace(_lab=lab, _kept_plan=lambda _: plan)
+    monkeypatch.setattr("migrate.playbook.load.load_inventory", lambda _: lab.inventory)
+    folder = folder_of(lab.inventory, plan).path
+    folder.mkdir(parents=True)
+    (folder / "journal.jsonl").write_text("")
+    monkeypatch.setattr("migrate.run.journal.read", lambda _: SimpleNamespace(events=story.journal(), torn=False))
+    RollbackDemo._leg(demo, "rollback", "plan_back", story.load())  # type: ignore[arg-type]
+    text = (folder / "report.md").read_text()
+    assert "24,090 acknowledged, 24,097 read, 0 missing" in text
+    assert "counted once, at the end of the whole rehearsal" in text
+    assert (folder / "report.html").exists()

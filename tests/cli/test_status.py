@@ -1,4 +1,4 @@
-"""`status` says where the migration stands and what comes next, without Spark, whatever cannot be seen."""
+"""`status` says the state of the migration and what comes next, without Spark, whatever cannot be seen."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_each_stage_and_each_half_has_its_next_step(world: World, stage: str, ha
 
 
 def test_the_next_step_can_be_planned(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The words that status gives are words that plan takes, from where the cluster stands."""
+    """The words that status gives are words that plan takes, from the stage of the cluster."""
     playbook = playbook_in(tmp_path)
     for stage in (Stage.ASSESS, Stage.CONTROLLERS, Stage.MIGRATION_MODE, Stage.COPY, Stage.KRAFT_MODE, Stage.FINALIZE):
         words = describe(whole(stage))["next"].replace("PLAYBOOK", str(playbook)).split()
@@ -178,7 +178,7 @@ def test_json_has_a_schema_and_ends_with_0(monkeypatch: pytest.MonkeyPatch, tmp_
         answer = kraft_migrate("status", *words, "--output", "json")
         assert (answer.code, answer.err) == (0, "")
         found = json.loads(answer.out)
-        assert (found["schema"], found["cluster"], found["stage"]) == (1, "lab", "copy")
+        assert (found["schema"], found["cluster"], found["stage"]) == ("kraft-migrate/status/v1", "lab", "copy")
         assert kraft_migrate("status", *words).out.startswith("cluster lab\nstage    copy\n")
 
 
@@ -214,7 +214,7 @@ print(json.dumps([name for name in sys.modules if name.startswith(heavy)]), file
     with dead_port() as port:
         answer = process(inventory_in(tmp_path, zookeeper=f"127.0.0.1:{port}/kafka"), code=code)
     assert answer.code == 0
-    assert json.loads(answer.out)["schema"] == 1
+    assert json.loads(answer.out)["exit_code"] == 0
     assert json.loads(answer.err) == []
 
 
@@ -249,7 +249,7 @@ def test_the_next_command_names_the_playbook_that_was_given(monkeypatch: pytest.
 
 
 def test_watch_goes_on_with_the_board_of_a_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """`--watch` is the watching of `migrate.cli.watch`: it ends by Ctrl-C, and says what changed."""
+    """`--watch` is the watching of `migrate.cli.live_board`: it ends by Ctrl-C, and says what changed."""
     playbook = playbook_in(tmp_path)
     monkeypatch.setattr("migrate.observe.sources.Sources", sources_of(whole(Stage.SOAK)))
     ticks: list[float] = []

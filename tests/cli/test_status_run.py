@@ -46,7 +46,7 @@ def test_a_parked_run_goes_on_by_its_own_command(parked: Path) -> None:
 
 
 def test_a_broker_that_the_run_has_yet_to_roll_is_nobody_elses(parked: Path) -> None:
-    """Stopped half way or not begun: who starts it by hand starts it with the file of before."""
+    """Stopped half way or not begun: who starts it by hand starts it with the previous file."""
     run = unended(parked)
     assert run is not None
     (row,) = with_run(half_rolled(), run)["waiting"]

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from migrate.cli.status import as_text, clues_for, describe
+from migrate.model.findings import Clues
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
-from migrate.model.waiting import Clues
 from migrate.observe.world import ClusterObserver
 from tests.checks.stuck.test_reports import rows_of, unreported
 from tests.checks.stuck.worlds_that_wait import REFUSED, due, unregistered
@@ -94,4 +94,4 @@ def test_a_copy_that_is_due_says_that_it_comes_by_itself() -> None:
     """No fault is named, and no command is asked for."""
     text = " ".join(as_text(describe(due())).split())
     assert "waits S-STUCK-69 for the copy to begin because every controller and every broker has registered" in text
-    assert "by itself: the driver looks again within a minute, and goes on" in text
+    assert "by itself: the driver looks again within a minute, and continues" in text

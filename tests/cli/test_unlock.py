@@ -17,14 +17,14 @@ from migrate.errors import LockHeld, LockNotDead, MigrateError
 from migrate.model.outcome import Unknown
 from migrate.observe.sources import Sources
 from migrate.playbook.load import dump_inventory, load_inventory
-from migrate.run import owners
+from migrate.run import locks
 from migrate.run.carry_out import acting_alone
 from migrate.run.locks import LockFile
 from migrate.zookeeper import lock
 from migrate.zookeeper.client import ZookeeperClient, connect
+from migrate.zookeeper.layout import Absent
 from migrate.zookeeper.lock import LOCK_PATH, acquire
 from migrate.zookeeper.write import ZookeeperWriter
-from migrate.zookeeper.znode import Absent
 from tests.cli.commands import inventory_in, kraft_migrate
 from tests.testing.zookeeper_server import ZookeeperServer, running_server
 
@@ -140,7 +140,7 @@ def test_a_held_lock_file_is_a_living_owner(client: ZookeeperClient, inventory: 
         assert kraft_migrate("unlock", "--inventory", inventory).code == 7
     finally:
         lock.release()
-    assert owners.of_file(lock.path) == owners.FileOwner(lock.path.read_text(), held=False)
+    assert locks.file_owner(lock.path) == locks.FileOwner(lock.path.read_text(), held=False)
 
 
 def test_a_later_lock_is_not_removed_in_place_of_the_one_that_was_seen(
@@ -186,5 +186,5 @@ def test_a_lock_that_no_run_of_ours_wrote_is_held(server: ZookeeperServer, inven
 
 def test_processes_of_other_hosts_cannot_be_seen() -> None:
     """And are not called dead."""
-    assert owners.process("elsewhere.example", 1) is owners.Alive.UNSEEN
-    assert owners.process(os.uname().nodename, os.getpid()) is owners.Alive.LIVES
+    assert locks.process_alive("elsewhere.example", 1) is locks.Alive.UNSEEN
+    assert locks.process_alive(os.uname().nodename, os.getpid()) is locks.Alive.LIVES

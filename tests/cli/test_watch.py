@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from rich.console import Console
 
-from migrate.cli.watch import RunFile, page, watch
+from migrate.cli.live_board import RunFile, page, watch
 from migrate.model.history import Event
 from migrate.report.run_board import Cell, board, lines
-from tests.run.gated import Gated, parked_behind_broker_0
+from tests.plan.test_schedule import NIGHTS
+from tests.run.gated import EVENING, Gated, parked_behind_broker_0
 from tests.testing.simulated import FakeClock
 
 
@@ -38,7 +41,7 @@ def test_the_board_has_a_row_a_node_and_a_column_a_stage(parked: Gated) -> None:
 
 
 def test_while_a_broker_restarts_its_cell_says_so(parked: Gated) -> None:
-    """Cut anywhere inside the step, the board shows it under way, with what was done before."""
+    """Cut anywhere inside the step, the board shows it in progress, with what was done before."""
     events = parked.events
     begin = next(n for n, e in enumerate(events) if e.name == "intend" and e.data["step"] == "migration-mode/0")
     found = board(parked.planned(), events[: begin + 2])
@@ -59,6 +62,62 @@ def test_a_wait_says_what_for_since_when_who_owns_it_and_what_to_do(parked: Gate
     text = lines(found, 130.0)
     for wanted in ("waits    for full ISRs, for 30 s", "owner    the brokers", "if it lasts  look"):
         assert wanted in text
+
+
+def said(events: Sequence[Event], run: Gated, now: float, label: str) -> str:
+    """The board's line of that label."""
+    found = board(run.planned(), events, replace(run.playbook, windows={"default": NIGHTS}))
+    return next((line for line in lines(found, now) if line.startswith(label)), "")
+
+
+def test_the_board_says_what_is_done_of_the_step_each_since_its_own_beginning(parked: Gated) -> None:
+    """Checked, acted on, verified: the proof's seconds do not count from the step's beginning."""
+    events = parked.events
+    names = [(e.name, e.data.get("step")) for e in events]
+    begin, end = names.index(("intend", "migration-mode/0")), names.index(("conclude", "migration-mode/0"))
+    stop = next(n for n in range(begin, end) if events[n].name == "effect" and events[n].data["effect"] == "stop")
+    proof = max(n for n in range(begin, end) if events[n].name == "effected")
+    assert said(events[:begin], parked, events[begin - 1].time + 7, "now").endswith(
+        "[migration-mode/0]: checking whether it may begin, for 7.0 s"
+    )
+    assert said(events[: stop + 1], parked, events[stop].time + 20, "now").endswith(
+        "[migration-mode/0]: stop 0, for 20 s"
+    )
+    assert said(events[: proof + 1], parked, events[proof].time + 12, "now").endswith(
+        "[migration-mode/0]: verifying, for 12 s"
+    )
+
+
+def test_the_board_says_how_long_it_takes_and_when_the_window_ends(parked: Gated) -> None:
+    """The time so far, an estimate of the rest, and the end of the change window in its own zone."""
+    events = parked.events
+    begin = next(n for n, e in enumerate(events) if e.name == "intend" and e.data["step"] == "migration-mode/0")
+    now = next(e.time for e in events if e.name == "session") + 225.0
+    assert re.fullmatch(
+        r"time     3 min 45 s so far; about \S+ \w+( to \S+ \w+)? left \(p50 to p90, \d+ steps measured\)",
+        said(events[:begin], parked, now, "time"),
+    )
+    assert said(events[:begin], parked, EVENING + 600, "window") == (
+        "window   nights: open until Tue 2026-12-08 05:00 UTC, for 7 h 50 min"
+    )
+    assert "; it opens Mon 2026-12-07 21:00 UTC" in said(events[:begin], parked, EVENING - 7200, "window")
+    assert re.fullmatch("time     .* in all", said(events, parked, now + 9e6, "time"))
+
+
+def test_after_a_resume_nothing_is_counted_from_the_killed_process(parked: Gated) -> None:
+    """Killed while a broker was stopped, continued the next morning."""
+    events = parked.events
+    stop = next(n for n, e in enumerate(events) if e.name == "effect" and e.data["effect"] == "stop")
+    wait = {"step": events[stop].data["step"], "what": "w", "owner": "o", "next": "n", "progress": ""}
+    morning = events[stop].time + 40_000.0
+    session = Event(stop + 2, morning, "session", {"resumed": True})
+    for killed in (events[: stop + 1], (*events[: stop + 1], Event(stop + 1, events[stop].time, "waiting", wait))):
+        resumed = (*killed, session)
+        assert said(resumed, parked, morning + 5, "now").endswith(": looking how far it got, for 5.0 s")
+        assert said(resumed, parked, morning + 5, "time").startswith("time     5.0 s so far")
+        assert said(resumed, parked, morning + 5, "waits") == ""
+        later = (*resumed, Event(stop + 3, morning + 6, "waiting", wait))
+        assert said(later, parked, morning + 8, "waits") == "waits    for w, for 2.0 s"
 
 
 def test_every_prefix_of_a_journal_has_a_board(parked: Gated) -> None:

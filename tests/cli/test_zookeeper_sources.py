@@ -12,8 +12,8 @@ from migrate.model.inventory import Inventory
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
 from migrate.observe.sources import Sources
-from migrate.zookeeper.offline.reader import ZookeeperFiles, open_files
-from migrate.zookeeper.znode import Znode
+from migrate.zookeeper.layout import Znode
+from migrate.zookeeper.offline.files import ZookeeperFiles, open_files
 from tests.cli.commands import Ended, inventory_in, kraft_migrate, playbook_in
 from tests.steps.looks import whole
 from tests.testing import worlds

@@ -243,7 +243,7 @@ def test_a_cut_list_never_hides_an_unexcused_row(spark: SparkSession, monkeypatc
 def test_a_key_that_stands_twice_stops_the_comparison(spark: SparkSession) -> None:
     """Rows that a join multiplies would make false counts: that is a bug of a reader, and is said."""
     twice = [("topic-config", "a", "b", "1"), ("topic-config", "a", "b", "2")]
-    with pytest.raises(RuntimeError, match="a key stands twice"):
+    with pytest.raises(RuntimeError, match="a key appears twice"):
         compared(spark, zookeeper_view(entities=twice), kraft_view(entities=twice[:1]))
 
 
@@ -384,6 +384,6 @@ def test_what_is_not_listed_is_equal_field_by_field() -> None:
 
 
 def test_rows_that_do_not_go_with_what_differs_are_an_error() -> None:
-    """A row that stands twice on a side is neither alone nor equal."""
-    with pytest.raises(RuntimeError, match=r"2 and 1 rows of \(0, 'partition'\) .* a key stands twice"):
+    """A row that appears twice on a side is neither alone nor equal."""
+    with pytest.raises(RuntimeError, match=r"2 and 1 rows of \(0, 'partition'\) .* a key appears twice"):
         equal_fields({(0, "partition"): (2, 1)}, [])

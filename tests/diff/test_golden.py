@@ -13,8 +13,8 @@ from migrate.diff.ledger import Question, ledgers
 from migrate.model.difference import DifferenceClass
 from migrate.model.facts import build
 from migrate.model.ids import NodeId
+from migrate.model.ledger import Yes, can_unfence, may_restart
 from migrate.model.stage import DirectoryPolicy
-from migrate.model.verdict import Yes, can_unfence, may_restart
 from migrate.model.views import MigrationZnode
 from tests.testing.golden_views import LOG_ENDS, Views, views_at
 

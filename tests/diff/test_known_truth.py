@@ -9,11 +9,12 @@ from random import Random  # noqa: TID251 - seeded: the same clusters each time
 import pytest
 from pyspark.sql import SparkSession
 
-from migrate.diff.compare import Question, compare, compare_many
+from migrate.diff.compare import Question, compare
 from migrate.diff.expected import RULES
 from migrate.model.difference import DiffReport
 from tests.diff.planted import ALONE, PLANTS, Row, agreeing, planted
 from tests.diff.reference import reference
+from tests.diff.together import compare_many
 from tests.testing.clusters import kraft_view, zookeeper_view
 
 pytestmark = pytest.mark.spark

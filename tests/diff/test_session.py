@@ -23,7 +23,7 @@ from migrate.errors import NoJava, SparkDidNotStart
 from migrate.java.archive import BASES, DriverArchive, _sum
 from migrate.java.find import Java, find_java
 from migrate.java.gateway import DriverRequest
-from migrate.model.spark_where import SparkWhere
+from migrate.model.difference import SparkWhere
 from tests.testing.rotating import in_turn
 from tests.testing.spark_session import driver_pid
 
@@ -341,7 +341,7 @@ def test_a_driver_that_dies_with_its_archive_is_started_without(
 
     monkeypatch.setattr(session, "start_driver", start)
     monkeypatch.setattr(session, "driver_archive", lambda *_: archive)
-    monkeypatch.setattr(session, "_connect", lambda _: "a session")
+    monkeypatch.setattr(session, "_connect", lambda *_: "a session")
     monkeypatch.setattr(session, "_close", lambda *_, **__: None)
     monkeypatch.setattr(session, "_warm", lambda _: None)
     handle = SparkHandle.start(tmp_path)

@@ -11,7 +11,10 @@ from pathlib import Path
 import pytest
 
 from migrate.checks.registry import CHECKS
+from migrate.checks.releases import REFUSALS
 from migrate.cli import errors as cli_errors
+from migrate.cli.doctor import CACHE_DISK_MB, LAB_DISK_MB, LAB_MEMORY_MB
+from migrate.java.jars import KAFKA_VERSION
 from migrate.model.ledger import ReplicaState
 from tests.report import pages
 
@@ -147,6 +150,23 @@ def test_every_element_of_the_kip_has_a_known_state() -> None:
         assert wanted.lower() in elements.lower(), wanted
 
 
+def test_the_page_on_support_has_every_refusal_and_the_numbers_of_doctor() -> None:
+    """One list of what is refused; README and install page ask for no other memory or disk than `doctor` does."""
+    page = (DOCS / "support.md").read_text(encoding="utf-8")
+    for what, instead in REFUSALS.items():
+        codes = re.findall(r"[BWI]-[A-Z]+-\d+", instead)
+        assert codes, what
+        assert [code for code in codes if code not in page] == [], what
+    for path in (DOCS / "support.md", DOCS / "install.md", ROOT / "README.md"):
+        text = path.read_text(encoding="utf-8")
+        assert f"{LAB_MEMORY_MB} MB" in text, path
+        assert f"{LAB_DISK_MB} MB" in text, path
+        assert not re.search(r"\b[34] GB\b", text), path
+    assert f"{CACHE_DISK_MB} MB" in page
+    assert KAFKA_VERSION in page
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 100
+
+
 def test_decisions_are_numbered_without_gaps() -> None:
     """One file each, its number in its name and in its title."""
     records = sorted((DOCS / "adr").glob("*.md"))
@@ -184,5 +204,6 @@ def test_the_page_on_the_comparison_knows_every_rule_and_every_kind() -> None:
 def test_the_page_on_verdicts_names_every_blocking_check_that_no_stage_waits_for() -> None:
     """And no other: READY WITH WARNINGS may be said where one of them was not made."""
     page = (DOCS / "first-assessment.md").read_text(encoding="utf-8")
-    paragraph = next(part for part in page.split("\n\n") if part.startswith("For some blocking checks no stage waits"))
+    begin = "Some blocking checks do not hold back a stage"
+    paragraph = next(part for part in page.split("\n\n") if part.startswith(begin))
     assert set(re.findall(r"B-[A-Z]+-\d+", paragraph)) == {code for code, entry in CHECKS.items() if entry.proof}

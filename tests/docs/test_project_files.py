@@ -50,7 +50,7 @@ def test_what_the_recipes_name_is_in_its_file() -> None:
         ("KINDS", "migrate/steps/registry.py"),
         ("def steps_of", "migrate/plan/build.py"),
         ("COMMANDS", "migrate/cli/main.py"),
-        ("MANUALS", "migrate/cli/manual.py"),
+        ("MANUALS", "migrate/cli/examples.py"),
         ("class Playbook", "migrate/model/inventory.py"),
         ("class Case", "tests/checks/cases.py"),
         ("KRAFT_MIGRATE_ROTATE", "tests/testing/rotating.py"),

@@ -9,21 +9,15 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 KEPT = {  # by beginning: no command reaches them, each with the reason why they stay
-    "migrate.diff.by_sums: ": "the comparison of files, until fleets are compared on Spark's executors",
-    "migrate.diff.compare: compare_files": "the same",
-    "migrate.diff.merged_sums: ": "the same",
-    "migrate.diff.partition_files: ": "the same",
-    "migrate.diff.topic_sums: ": "the same",
     "migrate.cli.main: LazyGroup.": "click calls them",
-    "migrate.cli.outputs: OutputPath.": "click calls it",
+    "migrate.cli.options: OutputPath.": "click calls it",
     "migrate.errors.base: PythonTooOld": "printed before anything of ours can be imported; `explain` knows it",
 }
-CALLED_BY_OTHERS = ("get_command", "deserialize")  # by click, by kazoo
+CALLED_BY_OTHERS = ("get_command", "serialize", "deserialize", "addInPlace")  # by click, kazoo and pyspark
 ENTRIES = ("migrate.__main__", "migrate.cli.main")
 PROGRAMS = (  # started as processes of their own, here or on a host
     "migrate.hosts.collect_disks",
     "migrate.hosts.host_program",
-    "migrate.hosts.tell_places",
     "migrate.kafka.topic_probe",
     "migrate.lab.links",
     "migrate.lab.load",

@@ -70,7 +70,7 @@ def test_without_the_check_of_migration_zookeeper_is_emptied() -> None:
     assert "the driver skips the copy: /migration says that it was made" in lines
 
 
-def test_a_way_back_that_leaves_migration_behind_ends_in_an_emptied_zookeeper() -> None:
+def test_a_rollback_that_leaves_migration_behind_ends_in_an_emptied_zookeeper() -> None:
     """With both checks gone: rolled back, migrated again, and everything is lost."""
     system = System(Bounds(engines=1, faults=0), EVERY - {Guard.MIGRATION_GONE, Guard.STALE_MIGRATION})
     found = visit(system, wanted="G1")

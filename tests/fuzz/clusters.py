@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -14,9 +14,9 @@ from migrate.model.secrets import Digester
 from migrate.playbook.load import load_approvals
 from migrate.zookeeper import backup
 from migrate.zookeeper.backup import compare
-from migrate.zookeeper.offline.reader import ZookeeperFiles, open_files
+from migrate.zookeeper.layout import Absent, Znode
+from migrate.zookeeper.offline.files import ZookeeperFiles, open_files
 from migrate.zookeeper.read import view_of
-from migrate.zookeeper.znode import Absent
 from tests.cli.commands import playbook_in
 from tests.fuzz.damage import Parts
 from tests.fuzz.trial import command
@@ -61,7 +61,18 @@ def backup_parts(_: Path) -> Parts:
 
 
 class Live(backup.BackupTree):
-    """A tree that answers as a client does."""
+    """A tree that answers as a client does: with the number of children, none of which lacks a name."""
+
+    def data(self, paths: Sequence[str]) -> list[Znode | Absent]:
+        """As a session's."""
+        counts = [0 if isinstance(names, Absent) else len(names) for names in self.children(paths)]
+        found = zip(super().data(paths), counts, strict=True)
+        return [znode if isinstance(znode, Absent) else znode._replace(children=count) for znode, count in found]
+
+    def children(self, paths: Sequence[str]) -> list[tuple[str, ...] | Absent]:
+        """As a session's."""
+        found = super().children(paths)
+        return [names if isinstance(names, Absent) else tuple(filter(None, names)) for names in found]
 
     def sync(self) -> None:
         """It is up to date."""
@@ -124,7 +135,7 @@ def read_metadata(place: Path, path: Path) -> None:
 def _metadata(*words: object) -> None:
     from migrate.kraft.dump import dump_lines
     from migrate.observe.metadata_files import read_metadata as read
-    from migrate.report.metadata_image import image_json, image_lines
+    from migrate.report.metadata_text import image_json, image_lines
 
     if words[0] == "dump":
         for _ in dump_lines([Path(str(words[1]))], show_secrets=False):

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from migrate.hosts import collect_disks, disks, jaas, launches, meta_properties, properties, supervisor, unit_look
+from migrate.hosts import collect_disks, disks, jaas, launches, meta_properties, properties, supervisor, systemd
 from migrate.hosts.collected import read_all
 from migrate.hosts.disks import CollectorDisks
 from migrate.hosts.host_needs import _answer
@@ -18,8 +18,7 @@ from migrate.hosts.manual.reports import read_answer
 from migrate.hosts.properties import log_dirs, metadata_log_dir
 from migrate.hosts.remote_files import RemoteMetadata
 from migrate.hosts.runner import Completed
-from migrate.hosts.systemd import parse_unit, patience
-from migrate.hosts.unit_look import _access
+from migrate.hosts.systemd import _access, parse_unit, patience
 from migrate.model.columns import ReplicaColumns
 from migrate.model.difference import names_from_text
 from migrate.model.ids import NodeId
@@ -233,9 +232,9 @@ def read_unit(_: Path, path: Path) -> None:
         unit = parse_unit(path.read_bytes())
         patience(unit)
         launches.decode_unit(unit.properties)
-        list(unit_look.find_faults(unit.properties, "/etc/kafka/s.properties", [1]))
-        unit_look.restarts_halted(unit.properties), unit_look.reload_due(unit.properties)
-        unit_look.user_of(unit.properties)
+        list(systemd.find_faults(unit.properties, "/etc/kafka/s.properties", [1]))
+        systemd.restarts_halted(unit.properties), systemd.reload_due(unit.properties)
+        systemd.user_of(unit.properties)
 
 
 COMMAND_LINE: Final = b"\0".join(

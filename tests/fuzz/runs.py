@@ -1,4 +1,4 @@
-"""Bundles, evidence, and the files of a run's folder, with their sums made anew."""
+"""Bundles, evidence, and the files of a run's folder, with their sums created again."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ import google_crc32c
 
 from migrate.cli.planning import save_plan
 from migrate.cli.status import unended
-from migrate.model import plain_tar
+from migrate.model import plain_tar, strict_json
 from migrate.model.approvals import Approval, ApprovalPolicy
+from migrate.model.plan import Plan
 from migrate.model.stage import Stage
 from migrate.observe import bundle
 from migrate.playbook.load import load_inventory
-from migrate.report import evidence, plan_json
+from migrate.report import evidence
 from migrate.run import approvals, control
 from migrate.run.journal import HEAD, START
 from tests.cli.commands import playbook_in
@@ -100,7 +101,7 @@ RUN: Final = "run"
 
 
 def run_folder(folder: Path) -> Path:
-    """A finished run's folder with its plan, journal, an approval and a wish."""
+    """A finished run's folder with its plan, journal, an approval and a request."""
     file = playbook_in(folder)
     inventory = load_inventory(folder / "inventory.yaml")
     known = story.plan()
@@ -117,7 +118,7 @@ def run_folder(folder: Path) -> Path:
     place = made.rename(folder / RUN)
     (place / "journal.jsonl").write_bytes(sealed_journal(journal_bytes(plan.fingerprint)))
     approvals.save(place, Approval(plan.fingerprint, plan.content, "bob", "bob", "desk", 3.0))
-    control.write(place, control.Control(control.Wish.PAUSE, "copy", "bob", "desk", 4.0, "lunch"))
+    control.write(place, control.Control(control.Request.PAUSE, "copy", "bob", "desk", 4.0, "lunch"))
     return place
 
 
@@ -154,7 +155,7 @@ def sealed_plan(raw: bytes) -> bytes:
     """Its sum anew, and its fingerprint where it is a plan; whatever else it is stays."""
     try:
         body = json.loads(raw)
-        plan = plan_json._plan_of(body["plan"])
+        plan = strict_json.build(Plan, body["plan"])
         body["fingerprint"], body["content"] = plan.fingerprint, plan.content
     except Exception:  # noqa: BLE001 - whatever it is, it is no plan, and keeps its sums
         return raw

@@ -175,7 +175,7 @@ def test_a_defect_of_a_command_is_noticed(tmp_path: Path, monkeypatch: pytest.Mo
     def broken(*_: object) -> None:
         raise RecursionError
 
-    monkeypatch.setattr("migrate.cli.explain.say_page", broken)
+    monkeypatch.setattr("migrate.cli.explain.say_lines", broken)
     found = ended(tmp_path, lambda _place, _path: command("explain", "E-DEFECT"))
     assert found is not None
     assert found.kind == "untyped"

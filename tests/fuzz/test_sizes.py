@@ -119,6 +119,7 @@ def refused(idle: Callable[..., int], path: Path, *words: str | Path) -> None:
     assert peak - idle(*words) <= MOST, f"{(peak - idle(*words)) // limits.MIB} MiB over the idle process: {said[:200]}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TARS)
 def test_no_archive_takes_more_than_it_may(tmp_path: Path, idle: Callable[..., int], name: str) -> None:
     """A bundle and an evidence file: sizes that are claimed, bombs of brackets, digits and wide characters."""
@@ -129,6 +130,7 @@ def test_no_archive_takes_more_than_it_may(tmp_path: Path, idle: Callable[..., i
     refused(idle, tmp_path / "bundle", "bundle", "show")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", JSON)
 def test_no_text_takes_more_than_it_may(tmp_path: Path, idle: Callable[..., int], name: str) -> None:
     """A saved plan, a line of a backup, and a collector's answer."""
@@ -148,6 +150,7 @@ def test_no_text_takes_more_than_it_may(tmp_path: Path, idle: Callable[..., int]
     refused(idle, answer, "directories", "show", "--inventory", inventory, "--disks")
 
 
+@pytest.mark.slow
 def test_bombs_of_gzip_are_refused_by_what_they_hold(tmp_path: Path, idle: Callable[..., int]) -> None:
     """Of zeros and of one endless line."""
     for raw in (bytes(600 * limits.MIB), b'{"path": "' + b"a" * (600 * limits.MIB)):
@@ -157,6 +160,7 @@ def test_bombs_of_gzip_are_refused_by_what_they_hold(tmp_path: Path, idle: Calla
         refused(idle, path, "bundle", "show")
 
 
+@pytest.mark.slow
 def test_a_file_of_holes_is_refused_by_its_size(tmp_path: Path, idle: Callable[..., int]) -> None:
     """A terabyte that takes no room on the disk is not read."""
     path = tmp_path / "holes"
@@ -166,6 +170,7 @@ def test_a_file_of_holes_is_refused_by_its_size(tmp_path: Path, idle: Callable[.
         refused(idle, path, *words)
 
 
+@pytest.mark.slow
 def test_a_batch_of_unknown_fields_is_refused(tmp_path: Path, idle: Callable[..., int]) -> None:
     """One record of 16 MiB that is nothing but tagged fields, and one of as many small records."""
     fields = bytearray()
@@ -190,6 +195,7 @@ def varint(number: int) -> bytes:
     return bytes([*found, number])
 
 
+@pytest.mark.slow
 def test_a_packed_snapshot_holds_no_more_than_its_size_allows(tmp_path: Path, idle: Callable[..., int]) -> None:
     """2.7 MB of gzip with 600 MB of one znode's zeros."""
     folder, nothing = tmp_path / "version-2", tmp_path / "idle"

@@ -19,9 +19,8 @@ from pathlib import Path
 from typing import Any, Final
 from unittest.mock import patch
 
-from migrate.cli.main import main
 from migrate.errors import MigrateError
-from tests.cli.commands import kept_umask
+from tests.cli.commands import run_main
 from tests.fuzz.damage import Parts
 
 ROOT: Final = Path(__file__).parents[2]
@@ -77,17 +76,7 @@ class UntypedError(Exception):
 def command(*words: object) -> str:
     """Run the command's entry point here; its output.  UntypedError for a defect, or text that acts on a terminal."""
     out, err = io.StringIO(), io.StringIO()
-    with (
-        kept_umask(),
-        patch.object(sys, "argv", ["kraft-migrate", *map(str, words)]),
-        contextlib.redirect_stdout(out),
-        contextlib.redirect_stderr(err),
-    ):
-        try:
-            main()
-            code: object = 0
-        except SystemExit as ended:
-            code = ended.code or 0
+    code = run_main(words, out, err)
     if "E-DEFECT" in err.getvalue():
         raise UntypedError(err.getvalue())
     if code and not out.getvalue() and "E-" not in err.getvalue():

@@ -21,7 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from migrate.errors import CollectedDamaged, CollectedForNobody, CollectedOtherVersion
-from migrate.hosts import collect_disks, properties, tell_places
+from migrate.hosts import collect_disks, host_program, properties
 from migrate.hosts.collect_disks import DIGEST, HIDDEN, as_json, body_sha256, is_sensitive, key_and_value, keyed, redact
 from migrate.hosts.collected import NOT_PROBED, Collected, read_all, read_collected
 from migrate.hosts.disks import CollectorDisks
@@ -119,7 +119,7 @@ def imported(tree: ast.AST) -> set[str]:
     return names | {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
 
 
-@pytest.mark.parametrize("script", [collect_disks, tell_places])
+@pytest.mark.parametrize("script", [collect_disks, host_program])
 def test_what_runs_on_hosts_imports_only_what_python3_minimal_has(script: ModuleType) -> None:
     """Debian's python3-minimal, as a list of its modules; hmac, json and secrets are not among them."""
     minimal = {line for line in MINIMAL.read_text().splitlines() if not line.startswith("#")}
@@ -141,7 +141,7 @@ def test_its_own_json_is_that_of_the_standard_library(value: object) -> None:
         assert as_json(odd, "\n ") == json.dumps(odd, sort_keys=True, indent=1)
     if not isinstance(value, dict):
         texts = [str(value), "\udcff"]
-        assert json.loads(tell_places.as_json({"x": texts})) == {"x": texts}
+        assert json.loads(host_program.as_json({"x": texts})) == {"x": texts}
 
 
 @given(st.binary(max_size=200), st.binary(max_size=200))
@@ -285,7 +285,7 @@ def test_a_key_is_unescaped_before_it_is_judged() -> None:
 
 # -- damage --------------------------------------------------------------------------------------------------------
 def changed(folder: Path, answer: Collected, change: Callable[[Any], object], *, resum: bool) -> str:
-    """The answer with something changed in it, its hash made anew or left."""
+    """The answer with something changed in it, its hash created again or left."""
     document = json.loads(Path(answer.path).read_text())
     change(document)
     if resum:

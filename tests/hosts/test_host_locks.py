@@ -18,8 +18,8 @@ import pytest
 
 from migrate.errors import DirectoriesRefused, HostCommandRefused, HostCommandUnknown, LockLost, RunLocked
 from migrate.hosts.commands import HostAccess
-from migrate.hosts.persistent_command import Holder, LocalHolder, ProgramHolder
 from migrate.hosts.remote_files import LOCK_SUFFIX, HostLock, is_held, owner_of
+from migrate.hosts.runner import Holder, LocalRunner, ProgramHolder
 from migrate.model.ids import NodeId
 from migrate.run.locks import HOST_SUFFIX, HostLocks, LockFile, of_brokers
 from tests.hosts.test_host_needs import on_hosts
@@ -49,7 +49,7 @@ def access(tmp_path: Path) -> HostAccess:
 @pytest.fixture(params=["local", "ssh"])
 def holder(request: pytest.FixtureRequest, access: HostAccess) -> Holder:
     """The program of this host, or of one behind SSH."""
-    found: Holder = LocalHolder() if request.param == "local" else request.getfixturevalue("ssh")[1]
+    found: Holder = LocalRunner() if request.param == "local" else request.getfixturevalue("ssh")[1]
     return ProgramHolder(found, access)
 
 
@@ -138,7 +138,7 @@ def test_a_run_that_is_killed_leaves_nothing_held(ssh: tuple[SshServer, Holder],
     program = f"""
         import os, signal
         from migrate.hosts.commands import HostAccess
-        from migrate.hosts.persistent_command import ProgramHolder
+        from migrate.hosts.runner import ProgramHolder
         from migrate.hosts.remote_files import HostLock
         from migrate.hosts.ssh import SshConnections
         runner = SshConnections({str(ssh[0].config)!r}).runner("kafka-1")

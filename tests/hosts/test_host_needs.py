@@ -27,9 +27,8 @@ from migrate.hosts.host_needs import (
 )
 from migrate.hosts.host_setup import PROGRAM, configuration
 from migrate.hosts.leftovers import ASIDE_SUFFIX, BACKUP_SUFFIX
-from migrate.hosts.persistent_command import Holder, LocalHolder, ProgramHolder
 from migrate.hosts.remote_files import LOCK_SUFFIX, HostLock, RemoteFiles, RemoteMetadata
-from migrate.hosts.runner import Completed
+from migrate.hosts.runner import Completed, Holder, LocalRunner, ProgramHolder
 from migrate.hosts.systemd import Service, SystemdServices
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory
@@ -305,7 +304,7 @@ def test_a_plan_is_told_what_is_refused_by_node_and_a_silent_host_is_unknown() -
     assert all(isinstance(rights, HostRights) and not rights.refused for rights in found.values())
 
 
-class Sudo(LocalHolder):
+class Sudo(LocalRunner):
     """Answers `sudo -l` by patterns of whole commands, as sudoers has them; runs nothing."""
 
     def __init__(self, host: str, *allowed: str) -> None:

@@ -473,7 +473,7 @@ def test_allowed_answers_as_the_call_itself_would(field: Field) -> None:
     assert field.installed.given == []
 
 
-@pytest.mark.parametrize("name", [host_setup.SOURCE, *host_setup.BESIDE])
+@pytest.mark.parametrize("name", [host_setup.SOURCE, host_setup.COLLECTOR])
 def test_programs_of_hosts_are_python_3_6_and_import_what_the_set_up_script_asks_for(name: str) -> None:
     """No more than Debian's python3-minimal has; the script refuses a Python that has less."""
     tree = ast.parse(host_setup.released(name).decode("ascii"), feature_version=(3, 6))

@@ -66,8 +66,7 @@ def test_any_posix_shell_installs_again_and_undoes(shell: list[str], tmp_path: P
         assert "To undo: kraft-migrate doctor --inventory FILE --host-setup kafka-1 --undo" in done.stdout
         uid = os.geteuid()
         assert modes(place) == {
-            "host": f"755 {uid}", "host.json": f"644 {uid}",
-            "collect_disks.py": f"644 {uid}", "tell_places.py": f"644 {uid}",
+            "host": f"755 {uid}", "host.json": f"644 {uid}", "collect_disks.py": f"644 {uid}",
         }  # fmt: skip
     told = json.loads(subprocess.run([place / "host", "about"], capture_output=True, check=True).stdout)
     expected = host_setup.configuration(inventory(), HOST, "ops")
@@ -147,7 +146,6 @@ def test_root_installs_one_right_and_takes_it_away(real: Room) -> None:
         "755 root:root /usr/local/libexec/kraft-migrate",
         "644 root:root /usr/local/libexec/kraft-migrate/collect_disks.py",
         "755 root:root /usr/local/libexec/kraft-migrate/host",
-        "644 root:root /usr/local/libexec/kraft-migrate/tell_places.py",
         "755 root:root /etc/kraft-migrate",
         "644 root:root /etc/kraft-migrate/host.json",
         "440 root:root /etc/sudoers.d/kraft-migrate",

@@ -108,6 +108,7 @@ def test_options_are_those_that_kafka_reads(text: str, found: dict[str, str]) ->
     [
         "org.X",
         "org.X required",
+        'org.X sometimes username="canary";',
         'org.X required username="canary"',
         'org.X required username="canary',
         "org.X required username= ;",

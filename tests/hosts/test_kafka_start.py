@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from migrate.hosts.kafka_start import Asked, Start, decide_start
+from migrate.hosts.kafka_start import Asked, Start, decide_start, look_for_start
 from migrate.hosts.meta_properties import decode
-from migrate.hosts.start_look import look_for_start
 from migrate.model.broker_modes import Mode
 from migrate.model.views import MetaBroken, MetaProperties
 from tests.testing.ensembles import CLUSTER, ENSEMBLES, FILES, MODES, NODE, OTHER_CLUSTER, Ensemble, file, v0, v1

@@ -81,8 +81,8 @@ def test_what_kafka_refuses_is_broken(raw: bytes, reason: str) -> None:
         (without(V0, "version"), "no version"),
         (V0.replace(b"broker.id", b"node.id"), "node.id instead of broker.id"),
         (V1.replace(b"node.id", b"broker.id"), "broker.id instead of node.id"),
-        (V0 + b"broker.id=1\n", "broker.id stands twice"),
-        (V0 + f"directory.id={DIRECTORY[::-1]}\n".encode(), "directory.id stands twice"),
+        (V0 + b"broker.id=1\n", "broker.id appears twice"),
+        (V0 + f"directory.id={DIRECTORY[::-1]}\n".encode(), "directory.id appears twice"),
     ],
 )
 def test_what_kafka_takes_in_silence_is_broken_too(raw: bytes, reason: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import os
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,12 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from migrate.hosts import tell_places
-from migrate.hosts.disks import CollectorDisks
+from migrate.hosts.disks import CollectorDisks, Told
 from migrate.hosts.disks import inspect_new_directories as look
-from migrate.hosts.persistent_command import Holder
 from migrate.hosts.properties import parse
-from migrate.hosts.runner import Completed
+from migrate.hosts.runner import Completed, Holder
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory
 from migrate.model.new_directories import NewDirectory, against_format, unproven
@@ -203,7 +200,7 @@ def remote(runner: Hosts) -> CollectorDisks:
 
 @pytest.mark.slow
 def test_a_host_of_its_own_says_the_same_as_this_one(host: Path) -> None:
-    """Healthy, where it leads to, what lies in it, whose it is: by two scripts of its host program."""
+    """Healthy, where it leads to, what lies in it, whose it is: by two verbs of its host program."""
     (host / "new" / "photos").mkdir()
     (host / "link").symlink_to(host / "b")
     paths = ("new", "link", "gone", "a/below")
@@ -242,9 +239,17 @@ def test_a_host_that_does_not_say_where_paths_lead_proves_nothing(host: Path, an
     assert says in found.reason
 
 
-def test_the_script_for_other_hosts_is_old_enough_python() -> None:
-    """3.6, as the collector."""
-    text = Path(tell_places.__file__).read_text(encoding="utf-8")
-    compile(text, "tell_places.py", "exec", dont_inherit=True)
-    ast.parse(text, feature_version=(3, 6))
-    assert tell_places.told("/proc/self/nothing") == {"real": os.path.realpath("/proc/self/nothing"), "names": []}
+def test_what_cannot_be_listed_has_no_names_and_a_name_that_is_not_utf_8_is_kept(host: Path) -> None:
+    """On a host of its own and here; links are resolved by both."""
+    odd = os.fsdecode(b"\xff")
+    (host / "new" / odd).mkdir()
+    (host / "link").symlink_to(host / "new")
+    wanted = ("/proc/self/nothing", str(host / "link"))
+    told = remote(hosts(host)).told(ONE, wanted)
+    assert not isinstance(told, Unknown)
+    assert told[wanted[0]].names == ()
+    assert told[wanted[1]] == Told(str(host / "new"), (odd,))
+    assert CollectorDisks().told(ONE, wanted) == {
+        wanted[0]: Told(os.path.realpath(wanted[0])),
+        wanted[1]: told[wanted[1]],
+    }

@@ -18,8 +18,8 @@ import pytest
 
 from migrate.errors import FileNotReplaced
 from migrate.hosts.disks import CollectorDisks
-from migrate.hosts.persistent_command import Holder, ProgramHolder
 from migrate.hosts.remote_files import RemoteFiles
+from migrate.hosts.runner import Holder, ProgramHolder
 from migrate.hosts.systemd import Service, SystemdServices
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown

@@ -14,9 +14,8 @@ import pytest
 from migrate.errors import FileNotReplaced, HostProgramMissing
 from migrate.hosts.commands import HostAccess
 from migrate.hosts.leftovers import ASIDE_SUFFIX, BACKUP_SUFFIX
-from migrate.hosts.persistent_command import Holder, LocalHolder, ProgramHolder
 from migrate.hosts.remote_files import FileStatus, RemoteFiles, error_of, parse_status
-from migrate.hosts.runner import Completed
+from migrate.hosts.runner import Completed, Holder, LocalRunner, ProgramHolder
 from migrate.model.ids import NodeId
 from tests.testing.host_program import broker, controller, installed
 from tests.testing.ssh_server import ssh_server
@@ -30,7 +29,7 @@ TIME = "20260102T030405"
 def holder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Holder]:
     """This host, directly and through the real SSH client."""
     if request.param == "local":
-        yield LocalHolder()
+        yield LocalRunner()
         return
     if shutil.which("ssh") is None:
         pytest.skip("no OpenSSH client on this machine")

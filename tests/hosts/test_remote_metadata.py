@@ -11,11 +11,10 @@ import pytest
 
 from migrate.errors import HostCommandRefused
 from migrate.hosts.commands import CHANGED
-from migrate.hosts.persistent_command import Holder
 from migrate.hosts.remote_files import LOG, PARTS, RemoteMetadata
-from migrate.hosts.runner import Completed
+from migrate.hosts.runner import Completed, Holder
 from migrate.model.ids import NodeId
-from migrate.model.rollback_evidence import MetadataLogs
+from migrate.model.rollback_readiness import MetadataLogs
 from migrate.observe.metadata_logs import metadata_logs
 from tests.observe.test_metadata_files import DIGESTER, controller
 from tests.observe.test_metadata_logs import VOTERS, hybrid

@@ -15,8 +15,8 @@ import pytest
 from migrate.errors import HostCommandUnknown, HostUnreachable
 from migrate.hosts import ssh
 from migrate.hosts.disks import CollectorDisks
-from migrate.hosts.persistent_command import ProgramHolder
 from migrate.hosts.remote_files import RemoteFiles
+from migrate.hosts.runner import ProgramHolder
 from migrate.hosts.ssh import SshConnections, SshRunner
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
@@ -80,6 +80,7 @@ def program(runner: SshRunner, folder: Path) -> ProgramHolder:
 
 
 # -- slow --------------------------------------------------------------------------------------------------------------
+@pytest.mark.slow
 def test_a_slow_connection_is_waited_for_and_loses_nothing(wire: Link, runner: SshRunner, tmp_path: Path) -> None:
     """A narrow line with a tenth of a second: the look at a broker's disks is whole."""
     (tmp_path / "d0/t-0").mkdir(parents=True)
@@ -126,6 +127,7 @@ def test_a_file_is_old_or_new_wherever_its_writing_was_cut(
 
 
 # -- half-open ---------------------------------------------------------------------------------------------------------
+@pytest.mark.slow
 @pytest.mark.usefixtures("impatient")
 def test_a_half_open_connection_is_noticed_and_its_command_unknown(server: SshServer, tmp_path: Path) -> None:
     """Nothing ends it, whichever way is silent: no reset, no end of file.  The client asks for a sign of life."""
@@ -150,6 +152,7 @@ def test_a_half_open_connection_is_noticed_and_its_command_unknown(server: SshSe
     assert max(took) < 4 + 2 + MEANWHILE
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("impatient")
 def test_a_host_that_takes_connections_and_says_nothing_is_unreachable(wire: Link, runner: SshRunner) -> None:
     """Nothing began: asking again is safe."""

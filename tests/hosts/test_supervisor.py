@@ -24,7 +24,6 @@ from migrate.hosts.supervisor import (
     is_alive,
     parse_record,
     parse_stat,
-    read_specs,
     read_stat,
     write_spec,
 )
@@ -344,7 +343,7 @@ def test_a_node_that_is_not_described_is_a_typed_error(stage: Stage) -> None:
 def test_a_description_survives_the_disk(stage: Stage) -> None:
     """What is read is what was written; what is not ours is refused."""
     spec = stage.add("broker-0", node=0, format_argv=("a", "b"))
-    assert read_specs(stage.folder) == {"broker-0": spec}
+    assert Supervisor(stage.folder).specs() == {"broker-0": spec}
     (stage.folder / "broker-0.process.json").write_text('{"name": "broker-0"}')
     with pytest.raises(ProcessSpecUnreadable):
         stage.supervisor.spec("broker-0")
@@ -363,7 +362,7 @@ def test_a_description_of_another_kind_is_refused_by_name(tmp_path: Path, change
     raw = change if isinstance(change, bytes) else json.dumps({**whole, **(change if isinstance(change, dict) else {})})
     path.write_bytes(raw if isinstance(raw, bytes) else raw.encode())
     with pytest.raises(ProcessSpecUnreadable) as caught:
-        read_specs(tmp_path)
+        Supervisor(tmp_path).specs()
     assert caught.value.where == str(path)
 
 

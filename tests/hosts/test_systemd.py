@@ -23,9 +23,8 @@ from migrate.errors import (
 from migrate.hosts import systemd
 from migrate.hosts.commands import HostAccess
 from migrate.hosts.executors import executor_of
-from migrate.hosts.persistent_command import LocalHolder, ProgramHolder
 from migrate.hosts.remote_files import RemoteFiles
-from migrate.hosts.runner import Completed, LocalRunner, Runner
+from migrate.hosts.runner import Completed, LocalRunner, ProgramHolder, Runner
 from migrate.hosts.systemd import Service, SystemdServices, parse_unit, seconds
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Awaited, Unknown
@@ -90,7 +89,7 @@ def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
     access = installed(tmp_path / "program", nodes, state=stage.folder, kafka_home=stage.folder / "kafka")
     try:
         if request.param == "local":
-            yield Bench(stage, ProgramHolder(LocalHolder(), access), FastWaits())
+            yield Bench(stage, ProgramHolder(LocalRunner(), access), FastWaits())
             return
         if shutil.which("ssh") is None:
             pytest.skip("no OpenSSH client on this machine")

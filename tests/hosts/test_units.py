@@ -11,8 +11,8 @@ from migrate.hosts.remote_files import RemoteFiles
 from migrate.hosts.runner import Completed
 from migrate.hosts.systemd import Service, SystemdServices, parse_unit, patience
 from migrate.model.ids import NodeId
+from migrate.model.launch import STOP_SECONDS, Unit, too_soon
 from migrate.model.outcome import Unknown
-from migrate.model.units import STOP_SECONDS, Unit, too_soon
 
 NODE, NAME = NodeId(3000), "kafka-controller.service"
 PULLED_IN = f"""default.target
@@ -56,7 +56,7 @@ class Answers:
         self.shown += f"RequiredBy={required}\n"
         self.answers = {
             commands.unit_is_enabled(NAME): Completed(code, f"{word}\n".encode() if word else b"", errors),
-            commands.pulled_in_at_boot(): Completed(0, (PULLED_IN if listed else "default.target\n").encode(), ""),
+            commands.PULLED_IN_AT_BOOT: Completed(0, (PULLED_IN if listed else "default.target\n").encode(), ""),
         }
 
     def run(self, words: Sequence[str], *, stdin: bytes = b"", seconds: float = 1) -> Completed:
@@ -97,7 +97,7 @@ def test_an_answer_that_is_none_is_unknown_with_the_reason() -> None:
     assert isinstance(found, Unknown)
     assert "No such file" in found.reason
     refused = Answers("enabled", 0, "multi-user.target", "", listed=True)
-    refused.answers[commands.pulled_in_at_boot()] = Completed(1, b"", "sudo: a password is required")
+    refused.answers[commands.PULLED_IN_AT_BOOT] = Completed(1, b"", "sudo: a password is required")
     found = seen(refused).starts_at_boot
     assert isinstance(found, Unknown)
     assert "a password is required" in found.reason

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from migrate.errors import JarsUnavailable
-from migrate.java.cache import locked, silent, staged
+from migrate.java.jars import locked, silent, staged
 
 HOLDER = """
 import os, sys
 from pathlib import Path
-from migrate.java.cache import locked, silent
+from migrate.java.jars import locked, silent
 with locked(Path(sys.argv[1]), silent) as lock:
     if sys.argv[2] == 'child':
         os.set_inheritable(lock, True)
@@ -87,6 +87,17 @@ def test_a_folder_appears_complete(tmp_path: Path) -> None:
         assert not final.exists()
     assert (final / "a").read_text() == "1"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["jars"]
+
+
+def test_other_accounts_may_read_what_a_command_fetched(tmp_path: Path) -> None:
+    """Commands make files for their owner alone; a broker that runs as another account has to read these."""
+    before = os.umask(0o077)
+    try:
+        with staged(tmp_path / "jars") as stage:
+            (stage / "a").write_text("1")
+    finally:
+        os.umask(before)
+    assert [path.stat().st_mode & 0o777 for path in (tmp_path / "jars", tmp_path / "jars" / "a")] == [0o755, 0o644]
 
 
 def test_a_folder_that_failed_half_way_does_not_appear(tmp_path: Path) -> None:

@@ -17,9 +17,9 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 
 from migrate.errors import JarSumWrong, JarsUnavailable
-from migrate.java import ivy, jars
+from migrate.java import jars
 from migrate.java.find import Java, find_java
-from migrate.java.ivy import (
+from migrate.java.jars import (
     MODULES,
     STORE_PASSWORD,
     Ivy,
@@ -67,7 +67,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home and a cache of the test's own."""
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.delenv(ivy.SETTINGS_VARIABLE, raising=False)
+    monkeypatch.delenv(jars.SETTINGS_VARIABLE, raising=False)
     (tmp_path / "home").mkdir()
     return tmp_path / "home"
 
@@ -93,13 +93,13 @@ def test_a_settings_file_that_is_named_wins(home: Path, tmp_path: Path) -> None:
     (home / ".ivy2" / "ivysettings.xml").write_text("<ivysettings/>")
     mine = tmp_path / "mine.xml"
     mine.write_text("<ivysettings/>")
-    assert find_ivy({ivy.SETTINGS_VARIABLE: str(mine)}).settings == str(mine)
+    assert find_ivy({jars.SETTINGS_VARIABLE: str(mine)}).settings == str(mine)
 
 
 def test_a_settings_file_that_is_named_and_missing_is_refused(home: Path) -> None:
     """Going on without it would ask hosts that the operator does not want asked."""
-    with pytest.raises(JarsUnavailable, match=ivy.SETTINGS_VARIABLE):
-        find_ivy({ivy.SETTINGS_VARIABLE: "/nonexistent/ivysettings.xml"})
+    with pytest.raises(JarsUnavailable, match=jars.SETTINGS_VARIABLE):
+        find_ivy({jars.SETTINGS_VARIABLE: "/nonexistent/ivysettings.xml"})
 
 
 def test_the_descriptor_asks_for_exact_versions() -> None:
@@ -146,7 +146,7 @@ def test_jars_come_through_the_real_ivy(home: Path, tmp_path: Path, monkeypatch:
     """Resolved by the operator's settings, checked, cached; nothing is written into the home."""
     sums = repository(tmp_path / "repository")
     mine = settings(tmp_path / "mine.xml", tmp_path / "repository")
-    monkeypatch.setenv(ivy.SETTINGS_VARIABLE, str(mine))
+    monkeypatch.setenv(jars.SETTINGS_VARIABLE, str(mine))
     monkeypatch.setattr(jars, "lock_list", lambda: sums)
     found = jars.kafka_jars()
     assert [Path(path).name for path in found.classpath] == sorted(sums)
@@ -162,7 +162,7 @@ def test_a_mirror_with_another_jar_is_refused_and_its_mending_is_seen(
     place = tmp_path / "repository" / "org/slf4j/slf4j-reload4j/1.7.36/slf4j-reload4j-1.7.36.jar"
     right = place.read_bytes()
     place.write_bytes(right + b"more")
-    monkeypatch.setenv(ivy.SETTINGS_VARIABLE, str(settings(tmp_path / "mine.xml", tmp_path / "repository")))
+    monkeypatch.setenv(jars.SETTINGS_VARIABLE, str(settings(tmp_path / "mine.xml", tmp_path / "repository")))
     monkeypatch.setattr(jars, "lock_list", lambda: sums)
     with pytest.raises(JarSumWrong, match=r"slf4j-reload4j-1\.7\.36\.jar"):
         jars.kafka_jars()
@@ -176,7 +176,7 @@ def test_no_way_to_the_jars_is_a_typed_error_with_ivys_words(
 ) -> None:
     """An empty mirror: the missing module is named, and what to do instead."""
     (tmp_path / "empty").mkdir()
-    monkeypatch.setenv(ivy.SETTINGS_VARIABLE, str(settings(tmp_path / "mine.xml", tmp_path / "empty")))
+    monkeypatch.setenv(jars.SETTINGS_VARIABLE, str(settings(tmp_path / "mine.xml", tmp_path / "empty")))
     with pytest.raises(JarsUnavailable) as caught:
         jars.kafka_jars()
     assert "kafka_2.13" in caught.value.why
@@ -186,10 +186,10 @@ def test_no_way_to_the_jars_is_a_typed_error_with_ivys_words(
 @pytest.mark.kafka
 def test_an_ivy_that_falls_silent_is_ended(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A network that hangs must not hang us; the child is not left behind."""
-    monkeypatch.setattr(ivy, "SILENCE_SECONDS", 0.2)
-    monkeypatch.setattr(ivy, "ivy_argv", lambda *_: ["/bin/sh", "-c", "echo resolving; exec sleep 600"])
+    monkeypatch.setattr(jars, "SILENCE_SECONDS", 0.2)
+    monkeypatch.setattr(jars, "ivy_argv", lambda *_: ["/bin/sh", "-c", "echo resolving; exec sleep 600"])
     with (tmp_path / "lock").open("w") as lock, pytest.raises(JarsUnavailable, match="said nothing") as caught:
-        ivy.fetch(find_java(), tmp_path / "work", 3, lock.fileno(), print)
+        jars.fetch(find_java(), tmp_path / "work", 3, lock.fileno(), print)
     assert "resolving" in caught.value.why
 
 

@@ -14,10 +14,9 @@ from pathlib import Path
 import pytest
 
 from migrate.errors import JarSumWrong, JarsUnavailable, KafkaHomeUnusable
-from migrate.java import ivy, jars
-from migrate.java.cache import Progress
+from migrate.java import jars
 from migrate.java.find import Java
-from migrate.java.jars import KafkaJars, kafka_jars, lock_list, parse_lock_list
+from migrate.java.jars import KafkaJars, Progress, kafka_jars, lock_list, parse_lock_list
 
 JAVA = Java("/nonexistent/java", 17, "PATH")
 CONTENT = {"kafka_2.13-3.9.2.jar": b"broker", "zookeeper-3.8.4.jar": b"zookeeper", "slf4j-api-1.7.36.jar": b"log"}
@@ -26,7 +25,7 @@ SUMS = {name: hashlib.sha256(content).hexdigest() for name, content in CONTENT.i
 RUN = """
 import json, os, sys
 from pathlib import Path
-from migrate.java import ivy, jars
+from migrate.java import jars
 from migrate.java.find import Java
 sums, content, die = json.loads(sys.argv[1]), json.loads(sys.argv[2]), sys.argv[3]
 def fetch(java, work, expected, lock, progress):
@@ -45,7 +44,7 @@ def die_at_rename(self, target, real=Path.rename):
         os.kill(os.getpid(), 9)
     return real(self, target)
 Path.rename = die_at_rename
-ivy.fetch = fetch
+jars.fetch = fetch
 jars.lock_list = lambda: sums
 print(len(jars.kafka_jars(java=Java('/none', 17, 'PATH')).classpath), flush=True)
 """
@@ -67,7 +66,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         calls.append(expected)
         return lay(work / "jars")
 
-    monkeypatch.setattr(ivy, "fetch", fetch)
+    monkeypatch.setattr(jars, "fetch", fetch)
     monkeypatch.setattr(jars, "lock_list", lambda: SUMS)
     return calls
 
@@ -134,7 +133,7 @@ def test_a_fetched_jar_with_a_wrong_sum_is_refused_by_name(
     small: list[int], cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is not installed, and not kept: the next run fetches anew."""
-    monkeypatch.setattr(ivy, "fetch", lambda _java, work, *_: lay(work / "jars", zookeeper=b"changed"))
+    monkeypatch.setattr(jars, "fetch", lambda _java, work, *_: lay(work / "jars", zookeeper=b"changed"))
     with pytest.raises(JarSumWrong, match=r"zookeeper-3\.8\.4\.jar has a wrong SHA-256") as caught:
         kafka_jars(java=JAVA)
     assert SUMS["zookeeper-3.8.4.jar"] in caught.value.why
@@ -149,7 +148,7 @@ def test_a_jar_that_was_not_found_is_told_by_name(small: list[int], monkeypatch:
         (folder / "slf4j-api-1.7.36.jar").unlink()
         return folder
 
-    monkeypatch.setattr(ivy, "fetch", fetch)
+    monkeypatch.setattr(jars, "fetch", fetch)
     with pytest.raises(JarsUnavailable, match=r"slf4j-api-1\.7\.36\.jar"):
         kafka_jars(java=JAVA)
 
@@ -162,7 +161,7 @@ def test_a_jar_that_nobody_asked_for_reaches_no_class_path(small: list[int], mon
         (folder / "extra.jar").write_bytes(b"?")
         return folder
 
-    monkeypatch.setattr(ivy, "fetch", fetch)
+    monkeypatch.setattr(jars, "fetch", fetch)
     found = kafka_jars(java=JAVA)
     assert "extra.jar" not in [path.name for path in Path(found.classpath[0]).parent.iterdir()]
 

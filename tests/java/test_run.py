@@ -46,5 +46,5 @@ def test_a_tool_that_does_not_end_is_killed(tmp_path: Path) -> None:
 def test_a_tools_exit_code_and_words_come_back() -> None:
     """Whatever they are: what they mean is the caller's to say."""
     done = run_tool(find_java(), [], "no.such.Main", [], 60)
-    assert done.exit_code == 1
-    assert "no.such.Main" in done.errors
+    assert done.returncode == 1
+    assert "no.such.Main" in done.stderr

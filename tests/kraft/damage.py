@@ -19,8 +19,7 @@ from migrate.diff.export import tables
 from migrate.errors import InputError
 from migrate.kraft.files import PARTITION_DIRECTORY
 from migrate.kraft.image import Image
-from migrate.kraft.rules import apply_record
-from migrate.kraft.state import State
+from migrate.kraft.rules import State, apply_record
 from migrate.model.outcome import Unknown
 from migrate.model.secrets import Digester
 from migrate.model.views import KraftView
@@ -28,7 +27,7 @@ from migrate.observe.metadata_files import read_metadata
 from migrate.protocol.batches import HEADER, HEADER_SIZE, split
 from migrate.protocol.loader import Struct, Values
 from migrate.protocol.records import CONFIG, PARTITION, RECORDS, TOPIC, decode_record
-from migrate.report.metadata_image import image_json
+from migrate.report.metadata_text import image_json
 from tests.kraft.logs import D1, D2, D3, captured_log
 from tests.testing.encoding import build, encode_control, encode_record
 
@@ -337,7 +336,7 @@ def read_record(raw: bytes) -> None:
 
 def _copied(table: Struct, values: Values) -> State:
     """A state in which the record may have something to say: the captured one, its dicts copied."""
-    state = _before()._replayer.state
+    state = _before().state
     copied = State(**{name: getattr(state, name) for name in State.__slots__})
     for name in ("topics", "topic_ids", "brokers", "controllers", "features", "acls"):
         setattr(copied, name, dict(getattr(state, name)))

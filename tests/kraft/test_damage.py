@@ -16,7 +16,7 @@ import pytest
 
 from migrate.errors import BatchError, DecodeError, InputError, SnapshotError
 from migrate.kraft.files import PARTITION_DIRECTORY
-from migrate.kraft.lineage import read_directory
+from migrate.kraft.quorum_files import read_directory
 from migrate.model.views import KraftView
 from migrate.protocol.batches import split
 from tests.kraft import damage

@@ -85,9 +85,9 @@ class TestAgainstKafka:
         jars = kafka_jars(java=find_java())
         arguments = ["--cluster-metadata-decoder", "--skip-record-metadata", "--files", str(path)]
         answer = run_tool(find_java(), jars.classpath, "kafka.tools.DumpLogSegments", arguments, 120)
-        theirs = [line.split("payload: ", 1)[1] for line in answer.output.split("\n") if "payload: " in line]
-        assert "isvalid: false" not in answer.output
-        assert "invalid bytes" not in answer.output
+        theirs = [line.split("payload: ", 1)[1] for line in answer.stdout.split("\n") if "payload: " in line]
+        assert "isvalid: false" not in answer.stdout
+        assert "invalid bytes" not in answer.stdout
         assert payloads(dumped(path)) == theirs
 
     @pytest.mark.kafka
@@ -100,8 +100,8 @@ class TestAgainstKafka:
         answer = run_tool(find_java(), jars.classpath, "kafka.tools.DumpLogSegments", arguments, 120)
         lines = dumped(path)
         header, footer = (json.dumps(json.loads(lines[at])["data"], separators=(",", ":")) for at in (0, -1))
-        assert f"SnapshotHeader {header}" in answer.output
-        assert f"SnapshotFooter {footer}" in answer.output
+        assert f"SnapshotHeader {header}" in answer.stdout
+        assert f"SnapshotFooter {footer}" in answer.stdout
 
 
 def _samples(table: Struct) -> list[Entry]:

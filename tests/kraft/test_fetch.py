@@ -151,7 +151,7 @@ def test_an_answer_that_begins_below_the_asked_offset_is_no_repetition(quorum: F
 def test_an_offset_can_be_waited_for(quorum: FakeQuorum) -> None:
     """It comes while we wait; without it the wait ends with an error that says how far the log stands."""
     with reader_of(quorum, patience=0.3) as reader:
-        with pytest.raises(MetadataBehind, match="stands at offset 2, 9 was waited for"):
+        with pytest.raises(MetadataBehind, match="is at offset 2, 9 was waited for"):
             reader.view(min_offset=9)
         quorum.append(*(topic(number) for number in range(4, 11)))
         assert reader.view(min_offset=9).offset == 9
@@ -268,7 +268,7 @@ def test_a_part_that_does_not_fit_is_broken(quorum: FakeQuorum, position: int, p
 
 # -- faults ------------------------------------------------------------------------------------------------------
 def test_a_log_that_parted_ways_is_read_anew(quorum: FakeQuorum) -> None:
-    """Controllers that were formatted anew: nothing of the old image stays."""
+    """Controllers that were formatted again: nothing of the old image stays."""
     with reader_of(quorum) as reader:
         assert reader.view().offset == 2
         quorum.batches.clear()

@@ -136,7 +136,7 @@ class TestImages:
         assert view_of(partition_directory).features == {}
 
     def test_a_broken_snapshot_is_an_error(self, partition_directory: Path) -> None:
-        """Never silently the log alone: what lies below may have been deleted."""
+        """Never silently the log alone: what is below may have been deleted."""
         path = partition_directory / "00000000000000000002-0000000003.checkpoint"
         path.write_bytes(snapshot()[:-78])
         with pytest.raises((SnapshotError, BatchError)) as caught:

@@ -12,7 +12,7 @@ import pytest
 
 from migrate.errors import BatchError, DecodeError, SnapshotError
 from migrate.kraft.files import PARTITION_DIRECTORY, read_batches
-from migrate.kraft.lineage import Lineage, Marks, MetadataDirectory, common_end, read_directory
+from migrate.kraft.quorum_files import Lineage, Marks, MetadataDirectory, common_end, read_directory
 from migrate.protocol.primitives import uuid_text
 from tests.kraft.logs import D1, T1, T2, batch, leader_change, log, snapshot, topic
 from tests.testing.encoding import build, encode_control

@@ -9,8 +9,7 @@ import pytest
 
 from migrate.errors import BatchError, MetadataDiverges, OffsetNotThere, SnapshotError
 from migrate.kraft.files import PARTITION_DIRECTORY
-from migrate.kraft.lineage import MetadataDirectory, common_end, read_directory
-from migrate.kraft.quorum_files import Tail, judge, view_of
+from migrate.kraft.quorum_files import MetadataDirectory, Tail, common_end, judge, read_directory, view_of
 from migrate.model.outcome import Unknown
 from migrate.model.secrets import Digester
 from migrate.model.views import KraftView
@@ -186,7 +185,7 @@ class TestMajority:
         assert tail(directory(tmp_path, 3000, BASE), directory(tmp_path, 3001, BASE), late).high_watermark == 4
 
     def test_directories_with_different_voters_prove_nothing(self, tmp_path: Path) -> None:
-        """Two quorums, or a change of voters under way."""
+        """Two quorums, or a change of voters in progress."""
         made = [directory(tmp_path, node, BASE) for node in VOTERS]
         state = made[0][0] / PARTITION_DIRECTORY / "quorum-state"
         state.write_text(state.read_text("utf-8").replace("3002", "3003"), "utf-8")
@@ -224,7 +223,7 @@ class TestDivergence:
         assert "epoch 1 there, and epoch 2" in caught.value.why
 
     def test_same_epochs_and_other_records_part_too(self, tmp_path: Path) -> None:
-        """Controllers that were formatted anew begin with epoch 1 again."""
+        """Controllers that were formatted again begin with epoch 1 again."""
         other = leader_change(0, 1) + log(topic("b", T1), base=1)
         made = directory(tmp_path, 3000, BASE), directory(tmp_path, 7, other)
         with pytest.raises(MetadataDiverges, match="part at offset 1"):
@@ -330,7 +329,7 @@ class TestOffsets:
         """Where the log is whole."""
         found = tail(directory(tmp_path, 3000, BASE))
         assert (view(found, -1).offset, view(found, -1).entities.key) == (-1, [])
-        with pytest.raises(OffsetNotThere, match="cannot be told"):
+        with pytest.raises(OffsetNotThere, match="cannot be determined"):
             view(found, -2)
 
     def test_between_two_snapshots_the_log_tells_every_offset(self, tmp_path: Path) -> None:
@@ -345,7 +344,7 @@ class TestOffsets:
             view(found, 47)
         bare, _ = directory(tmp_path, 3001, b"", 3)
         (bare / PARTITION_DIRECTORY / f"{48:020d}.log").write_bytes(raw)
-        with pytest.raises(OffsetNotThere, match="cannot be told"):
+        with pytest.raises(OffsetNotThere, match="cannot be determined"):
             view(tail((bare, 3001)), 46)
 
     def test_a_told_high_watermark_cuts_and_proves(self, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 
-from migrate.run.crash import VARIABLE
+from migrate.run.effects import VARIABLE
 
 SECONDS = 900
 

@@ -63,7 +63,7 @@ def dead_channel(story: Story) -> None:
     said = " ".join(ended.stderr.split())
     assert "E-RUN-06" in said
     assert f"broker 1: its thread of channel {CHANNEL} has died" in said
-    assert "restart broker 1 with the file that lies there" in said
+    assert "restart broker 1 with the current file" in said
     story.restart("broker-1")
     story.whole(*(broker.name for broker in lab.topology.brokers))
     began = time.monotonic()

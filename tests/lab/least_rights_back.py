@@ -13,9 +13,8 @@ from migrate.model.inventory import SecretFile, ZookeeperLogin
 from migrate.model.rights import SENSITIVE
 from migrate.playbook.inventory import dump_inventory
 from migrate.zookeeper import layout
-from migrate.zookeeper.client import ZookeeperClient, connect
+from migrate.zookeeper.client import ZookeeperClient, access_of, connect
 from migrate.zookeeper.lock import LOCK_PATH
-from migrate.zookeeper.login import access_of
 from tests.lab.least_rights import NEEDED, PATIENT, TOOL, Limited, becomes
 
 PARENT: Final = LOCK_PATH.rpartition("/")[0]
@@ -98,7 +97,7 @@ def znodes(client: ZookeeperClient) -> dict[str, tuple[int, int, int] | None]:
     return tops | {"epoch": (int(client.kazoo.get(layout.CONTROLLER_EPOCH)[0]), 0, 0)}
 
 
-def the_way_back_with_each_right_taken_away(limited: Limited) -> None:
+def the_rollback_with_each_right_taken_away(limited: Limited) -> None:
     """The same rollback plan: each time E-ZK-05 names the right, nothing done; with all of them it is carried out."""
     limited = as_itself(limited)
     limited.grant(*NEEDED)

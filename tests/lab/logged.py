@@ -20,7 +20,7 @@ def dumped_by_kafka(folder: Path) -> list[dict[str, Any]]:
     java, jars = find_java(), kafka_jars()
     words = ["--cluster-metadata-decoder", "--skip-record-metadata", "--files", files]
     done = run_tool(java, jars.classpath, "kafka.tools.DumpLogSegments", words, 120)
-    return [json.loads(line.split("payload: ", 1)[1]) for line in done.output.splitlines() if "payload: {" in line]
+    return [json.loads(line.split("payload: ", 1)[1]) for line in done.stdout.splitlines() if "payload: {" in line]
 
 
 def assignments_in_the_log(records: list[dict[str, Any]], broker: int) -> Counter[tuple[str, int]]:
@@ -72,6 +72,6 @@ def directories_on_the_disks(lab: Lab) -> dict[tuple[str, int, int], str]:
                     continue
                 topic_id = metadata.read_text().split("topic_id:")[1].strip()
                 key = (topic_id, int(metadata.parent.name.rsplit("-", 1)[1]), broker.id)
-                assert key not in found, f"{metadata.parent} stands twice"
+                assert key not in found, f"{metadata.parent} appears twice"
                 found[key] = meta["directory.id"]
     return found

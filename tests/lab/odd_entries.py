@@ -1,4 +1,4 @@
-"""Ways back, and forward again, from states that other hands or bad luck made: each bent on a real lab under load.
+"""Rollbacks, and forward again, from states that other hands or bad luck made: each bent on a real lab under load.
 
 | part | the state | the way out |
 | --- | --- | --- |
@@ -6,10 +6,10 @@
 | `finish-dual-write` | controllers killed; ZooKeeper lacks a topic and a deletion | they write both, then back |
 | `flag-back` | a finalize killed with one file without its flag, nobody started from it | the flag, then back |
 | `early-finalize` | a controller without the flag was elected in the middle of the second roll | forward |
-| `version-1` | a disk that `kafka-storage format` made under a KRaft broker | mended on the way back |
+| `version-1` | a disk that `kafka-storage format` made under a KRaft broker | mended on the rollback |
 | `dead-channel` | a broker's thread for ISR changes dies as control is handed back | its restart, then on |
 
-Each part ends where the cluster stands again; `again` migrates it to the end as well, which is dear.
+Each part ends the stage of the cluster again; `again` migrates it to the end as well, which is dear.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from migrate.lab.cluster import Lab
 from migrate.lab.proofs import quiet_clients, read_records, steady_producer, works_without_zookeeper, write_records
 from migrate.lab.rollback_proofs import hash_broker_files
 from migrate.lab.seed_data import SeedQuota
-from migrate.model.flag import FLAG
+from migrate.model.broker_modes import FLAG
 from migrate.model.history import LoadSummary
 from migrate.model.views import Running
 from migrate.zookeeper import layout
@@ -202,7 +202,7 @@ def finish_dual_write(story: Story) -> None:
     held = kraft_migrate("rollback", "apply", str(path), "--confirm", saved["fingerprint"])
     story.told["held"] = " ".join((held.stdout + held.stderr).split())
     assert held.returncode not in (0, 1), story.told["held"]
-    for part in ("ONLY_ZK client-quota client-id=made-lost", "ONLY_KRAFT", "plan the rollback anew at once"):
+    for part in ("ONLY_ZK client-quota client-id=made-lost", "ONLY_KRAFT", "plan the rollback again at once"):
         assert part in story.told["held"], story.told["held"]
     assert kraft_owns(lab), "/controller was handed back over what would be lost"
     folder = story.back("hybrid")

@@ -45,6 +45,7 @@ class Processes:
     seen: set[tuple[int, bytes, bytes]] = field(default_factory=set)  # (process, its words, its environment)
     _end: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
+    _looking: threading.Lock = field(default_factory=threading.Lock)
 
     def __enter__(self) -> Self:
         """It begins."""
@@ -64,6 +65,10 @@ class Processes:
 
     def look(self) -> None:
         """All of them once; one that has just ended, or is another user's, tells nothing."""
+        with self._looking:  # two threads that look at once would each forget what the other one saw
+            self._look()
+
+    def _look(self) -> None:
         parents: dict[int, int] = {}
         told: dict[int, bytes] = {}
         for entry in PROC.iterdir():

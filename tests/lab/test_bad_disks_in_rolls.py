@@ -104,7 +104,7 @@ def test_no_broker_behind_the_sick_one_was_touched(story: Story) -> None:
 
 
 def test_what_each_broker_did(story: Story) -> None:
-    """One that is stopped stays so; one in migration mode halts; one in KRaft mode goes on without the disk."""
+    """One that is stopped stays so; one in migration mode halts; one in KRaft mode continues without the disk."""
     ran = {name: stop.ran for name, stop in story.stops.items()}
     lived = {"2 read-only", *(f"finalize {fault}" for fault in LAST)}
     assert ran == {name: name in lived for name in EVERY}

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from migrate.checks.advisor import FETCH, fixes, lacks, least_release
+from migrate.checks.releases import FETCH, fixes, lacks, least_release
 from migrate.hosts import collect_disks
 from migrate.kafka import live
 from migrate.lab.cluster import Lab
@@ -20,7 +20,7 @@ from tests.cli.commands import kraft_migrate
 
 pytestmark = pytest.mark.kafka
 # what moves by itself, and what a look cost
-MOVING = ("free_bytes", "time", "created", "zookeeper_reads")
+MOVING = ("free_bytes", "time", "created", "looked", "zookeeper_reads")
 # a bundle has no secrets, so that the sums of its files are others, and so is what a plan is bound by; comments are
 # left out; disks fill; a schedule counts from the minute in which its plan was made
 BOUND = re.compile(
@@ -63,7 +63,7 @@ def asked(*words: object) -> tuple[int, Any]:
     """Exit code and answer of a command."""
     ended = kraft_migrate(*words, "-o", "json")
     assert ended.out, ended.err
-    return ended.code, steady(json.loads(ended.out))
+    return ended.code, steady(json.loads(ended.out)["result"])
 
 
 def test_live_bundle_and_collector_give_one_answer(

@@ -146,7 +146,7 @@ def on_the_way(directory: Path, processes: Processes) -> OnTheWay:
 
 @pytest.fixture(scope="module")
 def parked(directory: Path, on_the_way: OnTheWay) -> Parked:
-    """The topic has its id again: the same command goes on and parks after hybrid."""
+    """The topic has its id again: the same command resumes and parks after hybrid."""
     assert on_the_way.refused.returncode != 0
     ended = kraft_migrate("lab", "demo", "--dir", str(directory), "--until", "hybrid")
     assert ended.returncode == 0, ended.stderr[-3000:]
@@ -157,7 +157,7 @@ def parked(directory: Path, on_the_way: OnTheWay) -> Parked:
 
 
 def test_ctrl_c_stops_the_cluster_and_says_130(on_the_way: OnTheWay) -> None:
-    """Nothing of it lives on; the same command goes on later."""
+    """Nothing of it lives on; the same command resumes later."""
     assert on_the_way.interrupted == 130
     assert on_the_way.alive_after == []
 
@@ -284,8 +284,8 @@ def moved_and_killed(lab: Lab, words: tuple[str, ...]) -> Moving:
     with a_slow_move(lab, MOVED) as move:
         refused = kraft_migrate("plan", str(lab.playbook_path), "--stage", "kraft-mode")
         text = lab.playbook_path.read_text()
-        wishes = f"moves: wait\n      assignments_per_request: {AT_ONCE}\n      accept_volatile:"
-        lab.playbook_path.write_text(text.replace("accept_volatile:", wishes, 1))
+        requests = f"moves: wait\n      assignments_per_request: {AT_ONCE}\n      accept_volatile:"
+        lab.playbook_path.write_text(text.replace("accept_volatile:", requests, 1))
         waited, code = said_until(words, "sent:2:1", "between directories", move.let_go)
     return Moving(move.broker, move.source, move.target, refused, waited, code)
 
@@ -391,7 +391,7 @@ def test_every_broker_and_controller_starts_again_from_its_files(finished: Finis
 def test_what_the_copy_had_to_hold_was_held_against_it(finished: Finished) -> None:
     """Killed on the way, by whichever session's look."""
     claims = {claim["text"]: claim for claim in finished.report()["claims"]}
-    said = claims["The copy dropped nothing that ZooKeeper held, but for what is named."]["evidence"]
+    said = claims["Everything in ZooKeeper was copied, except what is listed."]["evidence"]
     assert "23 of 23 topic" in said
     assert "137 of 137 partition" in said
 

@@ -147,8 +147,8 @@ def test_with_replicas_in_them_the_directories_stay(story: Story) -> None:
     assert '"log_dirs":[' in said.stderr
 
 
-def test_the_way_back_asks_for_its_fingerprint_and_survives_a_kill(story: Story) -> None:
-    """As every way back."""
+def test_the_rollback_asks_for_its_fingerprint_and_survives_a_kill(story: Story) -> None:
+    """As every rollback."""
     assert story.said["back, planned"].returncode == CHANGES, story.said["back, planned"].stderr
     assert story.said["not confirmed"].returncode == NOT_CONFIRMED
     assert story.said["back, killed"].returncode in KILLED
@@ -167,5 +167,5 @@ def test_back_is_as_before_and_nothing_was_deleted(story: Story) -> None:
 
 
 def test_afterwards_it_could_begin_again(story: Story) -> None:
-    """What the way back left in the directories is nobody's."""
+    """What the rollback left in the directories is nobody's."""
     assert story.said["again"].returncode == CHANGES, story.said["again"].stderr

@@ -106,7 +106,7 @@ def await_effect(sick: SickBroker, mode: str, case: Case) -> str:
     if noticed or case.fault is DiskFault.UNREADABLE:
         sick.until_offline()
         assert sick.runs()
-        return "goes on without it"
+        return "continues without it"
     if case.fault is DiskFault.EMPTIED and case.when == DOWN and mode in ("kraft", "finalized"):
         sick.until_it_halts()
         assert sick.said(NO_META)

@@ -135,7 +135,7 @@ def test_mended_by_the_words_the_same_plan_goes_to_its_end(story: Story, name: s
 
 
 def test_the_new_disk_has_a_version_0_file_and_is_registered(story: Story) -> None:
-    """Broker 1's, replaced in the second roll: the way back stayed open until finalize."""
+    """Broker 1's, replaced in the second roll: the rollback stayed open until finalize."""
     meta = SickBroker(story.lab, 1).meta()
     assert (meta.version, meta.node_id) == (0, 1)
     status = SickBroker(story.lab, 1).status()

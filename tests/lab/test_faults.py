@@ -10,8 +10,15 @@ import pytest
 
 from migrate.errors import FaultRefused, MountRefused
 from migrate.hosts.disks import CollectorDisks
-from migrate.hosts.memory_disks import is_mounted, mount_memory, remount_read_only, unmount
-from migrate.hosts.supervisor import ProcessSpec, Supervisor, write_spec
+from migrate.hosts.supervisor import (
+    ProcessSpec,
+    Supervisor,
+    is_mounted,
+    mount_memory,
+    remount_read_only,
+    unmount,
+    write_spec,
+)
 from migrate.lab import faults
 from migrate.lab.cluster import Lab
 from migrate.lab.faults import DiskFault

@@ -1,4 +1,4 @@
-"""The judgement: what is missing, what stands twice, what waited, and what may be claimed at all."""
+"""The judgement: what is missing, what appears twice, what waited, and what may be claimed at all."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_an_acknowledged_record_that_is_not_there_is_missing(watch: Path) -> Non
 
 
 def test_a_record_never_acknowledged_may_be_there_or_not(watch: Path) -> None:
-    """Sent, refused or under way when the load was killed: either end is right."""
+    """Sent, refused or in progress when the load was killed: either end is right."""
     entries = [sent(0), acked(0), sent(1), sent(2), Entry(Kind.FAILED, 0, 0, 2, 0.0, -1)]
     for seen in ([0], [0, 1], [0, 2], [0, 1, 2]):
         summary = judged(entries, seen, watch)
@@ -178,7 +178,7 @@ def test_partitions_wait_by_themselves() -> None:
 
 
 def test_a_wait_that_never_ended_is_a_gap() -> None:
-    """Records under way when the load ended waited until then."""
+    """Records in flight when the load ended waited until then."""
     assert gaps(sent(0, 1.0), Entry(Kind.CLOSED, 0, 0, 0, 31.0, -1)) == [(1.0, 30.0, "safe-0")]
 
 

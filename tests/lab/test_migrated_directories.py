@@ -24,7 +24,7 @@ from migrate.model.views import Stopped
 from migrate.observe.sources import Sources
 from migrate.observe.world import ClusterObserver
 from migrate.playbook.load import load_playbook, shipped
-from migrate.run import owners
+from migrate.run import locks
 from migrate.run.locks import HOST_SUFFIX
 from tests.lab.test_directory_playbook import CHANGES, KILLED, SECONDS, Story
 
@@ -126,7 +126,7 @@ def test_the_lock_stood_on_every_brokers_host_and_is_free(story: tuple[Story, Sp
     for broker in lab.topology.brokers:
         file = Path(f"{lab.topology.config(broker.name)}{HOST_SUFFIX}")
         assert set(json.loads(file.read_text().splitlines()[0])) == {"pid", "host", "token"}
-        owner = owners.of_file(file)
+        owner = locks.file_owner(file)
         assert owner is not None
         assert not owner.held
 
@@ -149,7 +149,7 @@ def test_new_replicas_lie_in_them(story: tuple[Story, Spread]) -> None:
 
 
 def test_back_the_files_are_as_before(story: tuple[Story, Spread]) -> None:
-    """Killed between the rename and the start; the way back of the migration itself is gone, this one is not."""
+    """Killed between the rename and the start; the rollback of the migration itself is gone, this one is not."""
     told = story[0]
     assert told.said["back, planned"].returncode == CHANGES, told.said["back, planned"].stderr
     assert told.said["back, killed"].returncode in KILLED

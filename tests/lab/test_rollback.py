@@ -1,4 +1,4 @@
-"""The way back on real Kafka, with one of fourteen entries, faults and odd states picked by the commit.
+"""The rollback on real Kafka, with one of fourteen entries, faults and odd states picked by the commit.
 
 Always: from half of the second roll, killed on the way, with a second migration to its end; and over changes that dual
 write lost.
@@ -77,7 +77,7 @@ def test_the_gap_and_the_downtime_of_each_partition_are_reported(half: Rehearsed
 
 
 def test_the_quorums_metadata_is_set_aside_and_the_next_quorum_is_another(half: Rehearsed) -> None:
-    """Moved whole into a folder beside what runs later, which was formatted anew; Kafka leaves that folder alone."""
+    """Moved whole into a folder beside what runs later, which was formatted again; Kafka leaves that folder alone."""
     for controller in Lab.open(half.directory).topology.controllers:
         now = Path(controller.metadata_directory)
         (aside,) = now.glob("kraft-migrate-aside-*")

@@ -137,7 +137,7 @@ def lost_metadata(back: Back) -> None:
 
 
 def other_file(back: Back) -> None:
-    """A file was made anew."""
+    """A file was created again."""
     back.lab.topology.config("broker-1").write_text("broker.id=1\n# another\n")
 
 

@@ -24,13 +24,11 @@ from migrate.lab.seed import settings_for
 from migrate.lab.seed_data import SCRAM_USERS
 from migrate.lab.topology import CONTROLLER, INTERNAL, Shape
 from migrate.model.inventory import Access, SecretFile, ZookeeperLogin
-from migrate.zookeeper.client import connect
-from migrate.zookeeper.layout import CONTROLLERS_WRITE, USER_CONFIGS
-from migrate.zookeeper.login import access_of
-from migrate.zookeeper.znode import Absent
+from migrate.zookeeper.client import access_of, connect
+from migrate.zookeeper.layout import CONTROLLERS_WRITE, USER_CONFIGS, Absent
 from tests.lab.commands import kraft_migrate
 from tests.lab.least_rights import Limited, a_run_with_each_right_taken_away, doctor_says, each_right_in_turn, let_in
-from tests.lab.least_rights_back import the_way_back_with_each_right_taken_away
+from tests.lab.least_rights_back import the_rollback_with_each_right_taken_away
 from tests.lab.mutual_tls import by_certificates
 from tests.lab.one_topic import make_topic
 from tests.lab.secrets_seen import Processes, holding
@@ -100,11 +98,11 @@ def rights(directory: Path) -> None:
 
 
 def rights_back(directory: Path) -> None:
-    """Least rights in ZooKeeper: the way back from hybrid with one right after the other taken away, then with all."""
+    """Least rights in ZooKeeper: the rollback from hybrid with one right after the other taken away, then with all."""
     lab = Lab.create(directory, Shape(secured=True))
     let_in(lab)
     migrated(directory, "--until", "hybrid")
-    the_way_back_with_each_right_taken_away(Limited.of(Lab.open(directory)))
+    the_rollback_with_each_right_taken_away(Limited.of(Lab.open(directory)))
 
 
 def rollback(directory: Path) -> None:

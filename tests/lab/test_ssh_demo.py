@@ -53,9 +53,17 @@ def test_by_hosts_a_killed_run_goes_on_and_every_step_is_proven(folder: Path, ex
 @pytest.mark.long
 @pytest.mark.spark
 @pytest.mark.parametrize("executor", ["ssh", "manual"])
-def test_by_hosts_there_is_a_way_back_from_half_of_the_second_roll(folder: Path, executor: str) -> None:
+def test_by_hosts_there_is_a_rollback_from_half_of_the_second_roll(folder: Path, executor: str) -> None:
     """Under load; what stopped controllers last wrote is read from their hosts before control is handed back."""
     words = ("lab", "demo", "--dir", str(folder), "--executor", executor)
     ended = kraft_migrate(*words, "--rollback-from", "half-kraft-mode", "--until", "prepare")
     assert ended.returncode == 0, ended.stderr[-3000:]
     assert json.loads((folder / "runs" / "rehearsal.json").read_text())["proven"] is True
+
+
+@pytest.mark.long
+@pytest.mark.spark
+def test_a_demo_by_a_person_is_proven_to_its_end(folder: Path) -> None:
+    """Topics that were created after the last instruction have their directories on disk as well."""
+    ended = kraft_migrate("lab", "demo", "--dir", str(folder), "--executor", "manual")
+    assert ended.returncode == 0, ended.stderr[-3000:]

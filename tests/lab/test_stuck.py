@@ -41,7 +41,7 @@ from migrate.java.run import run_tool
 from migrate.lab.cluster import Lab
 from migrate.lab.seed import settings_for
 from migrate.lab.topology import HOST
-from migrate.model.flag import FLAG
+from migrate.model.broker_modes import FLAG
 from migrate.model.ids import NodeId
 from migrate.run import journal as journals
 from migrate.steps import configuration
@@ -372,11 +372,11 @@ def kafka_tool(cluster: Cluster, command: str) -> None:
         words += ["--command-config", str(login)]
     words[words.index("HOST:PORT")] = address
     done = run_tool(find_java(), kafka_jars().classpath, main, words, 60)
-    assert done.exit_code == 0, (words, done.output, done.errors)
+    assert done.returncode == 0, (words, done.stdout, done.stderr)
 
 
 def endless_sync(cluster: Cluster, stack: ExitStack) -> None:
-    """What ZooKeeper has no place for keeps each new controller in its sync; removed as told, dual write goes on.
+    """What ZooKeeper has no place for keeps each new controller in its sync; removed as told, dual write continues.
 
     In ZooKeeper mode neither can be made; in hybrid both succeed, and the run forward names both before any election.
     """

@@ -16,8 +16,7 @@ from migrate.lab import secured
 from migrate.lab.cluster import Lab
 from migrate.lab.topology import Topology
 from migrate.zookeeper import layout
-from migrate.zookeeper.client import connect
-from migrate.zookeeper.login import access_of
+from migrate.zookeeper.client import access_of, connect
 from tests.lab.commands import kraft_migrate
 
 SUPER, MAP = "super.users", "listener.security.protocol.map"

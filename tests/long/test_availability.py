@@ -2,7 +2,7 @@
 
 Three rolls of one cluster under load, with RF 3 and min.insync.replicas=2: *bare* stops and starts one broker after the
 other as soon as its port answers; ours are the first roll and the second, with canary, probe and preferred leaders; at
-the end the way back.  With KRAFT_MIGRATE_KEEP_RUNS=1 the figures are kept in docs/runs/availability.md.
+the end the rollback.  With KRAFT_MIGRATE_KEEP_RUNS=1 the figures are kept in docs/runs/availability.md.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from migrate.lab import ready
 from migrate.lab.cluster import Lab
 from migrate.model.history import Event
 from migrate.model.ids import NodeId
-from migrate.model.units import STOP_SECONDS
+from migrate.model.launch import STOP_SECONDS
 from migrate.run import journal as journals
 from migrate.run.clock import SystemClock
 from tests.lab.commands import kraft_migrate
@@ -199,7 +199,7 @@ def test_our_rolls_cost_a_partition_no_more_than_bare_ones(run: Run, capsys: pyt
         assert cost(rows, roll) <= cost(rows, "bare")
 
 
-def test_behind_the_way_back_zookeepers_controller_gives_the_leaders_back(run: Run) -> None:
+def test_behind_the_rollback_zookeepers_controller_gives_the_leaders_back(run: Run) -> None:
     """Asked of the broker that owns /controller; proven by the partitions' znodes."""
     folder = run.planned("rollback", "plan", str(run.lab.playbook_path))
     fingerprint = json.loads((folder / "plan.json").read_text())["fingerprint"]

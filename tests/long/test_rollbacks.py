@@ -1,4 +1,4 @@
-"""All ways back on real Kafka, each with a second migration to its end: some forty minutes.
+"""All rollbacks on real Kafka, each with a second migration to its end: some forty minutes.
 
 With KRAFT_MIGRATE_KEEP_RUNS=1 the report is kept in docs/runs/rollbacks.md.
 """
@@ -39,7 +39,7 @@ whose topics have two and three replicas.
 """
 ODD_STATES = """
 States that other hands or bad luck made (`tests/lab/odd_entries.py`), led out of under load, and migrated again to the
-end; `early-finalize` has no way back, it is rolled forward.
+end; `early-finalize` has no rollback, it is rolled forward.
 
 | odd state | verdict | led out of it in | acknowledged, missing |
 | --- | --- | --- | --- |
@@ -49,7 +49,7 @@ NOTE = """
 asks for changes of ISRs died (`zk-broker-1-to-controller-alter-partition-channel-manager: Error due to ...
 IllegalArgumentException: A metric named ... connection-close-total, group=alter-partition-metrics ... already exists`).
 Partitions that it led never took a restarted replica back; the roll stopped there by name, with no second broker
-touched. Why, and the way on: [the way back](../rollback.md#a-broker-whose-thread-to-the-controller-died).
+touched. Why, and the way on: [the rollback](../rollback.md#a-broker-whose-thread-to-the-controller-died).
 """
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from migrate.hosts.properties import parse
 from migrate.model import config_keys
+from migrate.model.broker_modes import FLAG
 from migrate.model.config_keys import ANY, TABLE, Fate, Moment, fate, override_fault, row_of, taken
-from migrate.model.flag import FLAG
 from migrate.steps import configuration
 from tests.testing import worlds
 

@@ -58,7 +58,7 @@ def test_one_disk_is_one_broker_in_migration_mode() -> None:
         (one,) = told(with_process(worlds.world_at(stage), 1, Stopped(1)), gone)
         effects[stage] = effect_of(one)
     assert "one disk is one broker" in effects[Stage.HYBRID]
-    assert all("goes on without it" in effect for stage, effect in effects.items() if stage is not Stage.HYBRID)
+    assert all("continues without it" in effect for stage, effect in effects.items() if stage is not Stage.HYBRID)
     assert all("directories rescue" in effects[stage] for stage in (Stage.SOAK, Stage.CLEANUP))
 
 
@@ -87,7 +87,7 @@ def test_the_directory_of_the_metadata_log_takes_its_broker_along(stage: Stage) 
 def test_in_zookeeper_mode_no_directory_holds_the_metadata() -> None:
     """All are equal."""
     (one,) = told(worlds.world_at(Stage.ASSESS), gone, disk=0)
-    assert "goes on without it" in effect_of(one)
+    assert "continues without it" in effect_of(one)
 
 
 def test_a_metadata_directory_that_lies_apart_is_looked_at_too() -> None:
@@ -183,7 +183,7 @@ def test_the_worse_of_two_troubles_is_the_one_that_is_told() -> None:
     assert empty.wrong is Wrong.NO_IDENTITY
 
 
-# -- offline, and more than that; made anew too early ------------------------------------------------------------------
+# -- offline, and more than that; created again too early --------------------
 OFFLINE = (LogDirAnswer(PATH, 56, 0, ()),)
 
 
@@ -238,7 +238,7 @@ def test_replicas_that_a_kraft_broker_made_anew_are_told_while_the_disk_is_away(
     """The metadata still places them on the dead disk, and nobody reports where they lie."""
     (one,) = told(registered_without(copied(worlds.world_at(stage))), gone)
     assert (one.wrong, one.twice) == (Wrong.BROKEN, ("/data/b1/d2",))
-    assert "made them anew there" in effect_of(one)
+    assert "made them again there" in effect_of(one)
     (held,) = told(registered_without(worlds.world_at(stage)), gone)
     assert held.twice == ()
     (unseen,) = told(replace(copied(worlds.world_at(stage)), kraft=Unknown("no")), gone)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random  # noqa: TID251 - seeded
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,28 @@ import pytest
 from migrate.hosts.meta_properties import decode_folder, decode_partition_metadata
 from migrate.model.columns import PartitionColumns, ReplicaColumns
 from migrate.model.ids import DirectoryId, NodeId
-from migrate.model.loader import Assigned, Fate, Foretold, Loading, all_assigned, foretell, foretell_all
+from migrate.model.loader import (
+    Assigned,
+    Fate,
+    Foretold,
+    Loading,
+    Move,
+    all_assigned,
+    foretell,
+    foretell_all,
+    moves,
+    moves_of,
+    told,
+)
+from migrate.model.outcome import Unknown
+from migrate.model.stage import Stage
 from migrate.model.views import BrokerDisks, Directory, MetaProperties
+from migrate.model.world import World
 from tests.testing.assigned import assigned_to
+from tests.testing.clusters import topic_id
 from tests.testing.ensembles import CLUSTER, IDS
 from tests.testing.kafka_loader import BROKER, UNIQUE, KafkaLoader, Planted, became, kafka_loader, metadata_of
+from tests.testing.worlds import BROKERS, with_directory, with_folder, world_at
 
 TOPICS = ("Sl08ZXU2QW6uF5hIoSzc8w", "69O438ZkTSeqqclTtZO2KA", "2Ik9_5-oRDOKpSXd2SuG5w", "YS9owjv5TG2OlsvBM0Qw6g")
 A, B, C, NONE = TOPICS
@@ -51,11 +69,11 @@ def disks(planted: Sequence[Planted], problems: tuple[str, ...] = ("", "", "")) 
 def assigned() -> Assigned:
     """What IMAGE gives this broker."""
     columns = PartitionColumns()
-    for topic_id, partitions in {**IMAGE, C: {0: ""}}.items():
+    for identity, partitions in {**IMAGE, C: {0: ""}}.items():
         for partition, directory in partitions.items():
-            mine = topic_id != C
-            columns.topic.append(NAMES[topic_id])
-            columns.topic_id.append(topic_id)
+            mine = identity != C
+            columns.topic.append(NAMES[identity])
+            columns.topic_id.append(identity)
             columns.partition.append(partition)
             columns.replicas.append([9, BROKER] if mine else [9])
             columns.directories.append([MIGRATING, directory] if mine else [MIGRATING])
@@ -76,7 +94,7 @@ PLANTED = (
     Planted(2, "c-0", metadata_of(C), 700),  # not assigned here
     Planted(2, "a-17", metadata_of(A)),  # no such partition
     Planted(0, "gone-0", metadata_of(NONE)),  # no such topic
-    Planted(2, f"a-0.{UNIQUE}-future", metadata_of(A)),  # a move under way
+    Planted(2, f"a-0.{UNIQUE}-future", metadata_of(A)),  # a move in progress
     Planted(0, f"a-1.{UNIQUE}-future", metadata_of(C)),  # a future copy that is stray
     Planted(1, f"b-1.{UNIQUE}-future", None),  # a future copy without partition.metadata
     Planted(1, f"a-3.{UNIQUE}-delete", metadata_of(A)),
@@ -281,3 +299,65 @@ def test_of_a_broker_that_a_partition_names_twice_the_first_place_counts() -> No
     """As a search for it would find it."""
     rows = PartitionColumns(topic=["a"], topic_id=[A], partition=[0], replicas=[[7, 8, 7]], directories=[[*IDS[:3]]])
     assert all_assigned(rows)[7] == Assigned({(A, 0): IDS[0]}, {("a", 0): A})
+
+
+ZERO = BROKERS[0]
+
+
+def disks_of(world: World) -> BrokerDisks:
+    """Those of broker 0."""
+    assert not isinstance(world.disks, Unknown)
+    found = world.disks[ZERO]
+    assert isinstance(found, BrokerDisks)
+    return found
+
+
+def moving(*targets: int) -> World:
+    """t0-0 of broker 0 lies in its first directory, with future copies in these."""
+    world = world_at(Stage.ASSESS)
+    for target in targets:
+        world = with_folder(world, 0, target, ("t0", 0, topic_id(0), "future"))
+    return world
+
+
+def test_a_move_says_where_from_where_to_and_how_far() -> None:
+    """By the folders' sizes; it reads as a sentence does."""
+    seen = disks_of(moving(2))
+    (move,) = moves_of(seen)
+    source = next(entry for entry in seen.directories if "t0" in entry.replicas.topic and entry.path != move.target)
+    size = source.replicas.size[source.replicas.topic.index("t0")]
+    assert move == Move(0, "t0", 0, source.path, seen.directories[2].path, "t0-0", 10, size)
+    assert str(move) == f"t0-0 on broker 0 from {source.path} to {move.target} (10 of {size} bytes)"
+
+
+def test_a_future_copy_without_a_whole_one_is_told_as_that() -> None:
+    """Its source's disk is dead: nobody will ever finish it."""
+    world = with_directory(moving(2), 0, 0, lambda entry: replace(entry, problem="gone"))
+    (move,) = moves_of(disks_of(world))
+    assert (move.source, move.total) == ("", -1)
+    assert "from nowhere" in str(move)
+
+
+def test_no_future_copy_is_no_move() -> None:
+    """A cluster at rest."""
+    assert moves(world_at(Stage.ASSESS).disks) == ()
+
+
+def test_one_broker_that_cannot_be_seen_makes_it_unknown() -> None:
+    """Not none."""
+    world = moving()
+    assert not isinstance(world.disks, Unknown)
+    found = moves({**world.disks, ZERO: Unknown("no rights")})
+    assert isinstance(found, Unknown)
+    assert "broker 0" in found.reason
+    assert "no rights" in found.reason
+    assert moves(Unknown("nobody looked")) == Unknown("nobody looked")
+
+
+def test_many_moves_are_told_by_number_and_sample() -> None:
+    """Three of them, and how many more."""
+    found = [Move(1, "t", number, "/a", "/b", f"t-{number}.x-future", 1, 2) for number in range(5)]
+    text = told(found)
+    assert text.startswith("5 moves between directories: t-0 on broker 1 from /a to /b (1 of 2 bytes); ")
+    assert text.endswith(" and 2 more")
+    assert told(found[:1]).startswith("1 move between directories: ")

@@ -80,7 +80,7 @@ def test_names_stand_once_and_are_known() -> None:
     with pytest.raises(NotPlainTar, match="belongs in no file"):
         unpack(pack(MEMBERS), {"a.json"})
     raw = pack({"a.json": b""})
-    with pytest.raises(NotPlainTar, match="stands twice"):
+    with pytest.raises(NotPlainTar, match="appears twice"):
         unpack(raw[:BLOCK] + raw)
     with pytest.raises(NotPlainTar, match="more behind"):
         unpack(raw + b"x")

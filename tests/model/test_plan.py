@@ -65,6 +65,7 @@ def with_step(**changes: Any) -> Plan:
         with_step(title="other words"),
         with_step(undo="other words"),
         with_step(proof="other words"),
+        with_step(requires=("other words",)),
         with_step(actions=(Action("~", "another host", "other words"),)),
         replace(PLAN, inventory_sha256="2" * 64),
         replace(PLAN, direction=Direction.BACK),
@@ -85,11 +86,20 @@ def test_what_decides_the_actions_is_in_the_fingerprint(other: Plan) -> None:
         replace(PLAN, findings=(Finding("W-DIR-07", Severity.WARNING, "d", "m"),)),
         replace(PLAN, summary=replace(PLAN.summary, inventory={"topics": 3})),
         with_step(params=dict(reversed([*STEP.params.items()]))),
+        with_step(actions=(replace(STEP.actions[0], version=3, before="1", after="2"),)),
     ],
 )
 def test_what_decides_nothing_is_not(other: Plan) -> None:
-    """Times, names, words, counts, and the order of keys."""
+    """Times, names, words, counts, the order of keys, and versions of znodes, which dual write moves all the time."""
     assert other.fingerprint == PLAN.fingerprint
+
+
+def test_a_znodes_version_and_values_are_in_the_sum_of_what_is_read() -> None:
+    """An approval names both sums."""
+    one = with_step(actions=(replace(STEP.actions[0], version=3, before="1", after="2"),))
+    assert (
+        len({PLAN.content, one.content, with_step(actions=(replace(one.steps[0].actions[0], after="9"),)).content}) == 3
+    )
 
 
 @given(st.dictionaries(st.text(max_size=5), st.text(max_size=5), max_size=4), st.dictionaries(st.text(), st.text()))

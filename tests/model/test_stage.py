@@ -18,6 +18,6 @@ def test_stages_are_named_as_on_the_command_line_and_back() -> None:
         Stage.from_label("rollback")
 
 
-def test_the_way_back_ends_with_finalize() -> None:
+def test_the_rollback_ends_with_finalize() -> None:
     """Cleanup has none either."""
     assert [stage.label for stage in Stage if not stage.reversible] == ["finalize", "cleanup"]

@@ -24,7 +24,6 @@ STEPS: Final = tuple(
         "test_facts",
         "test_finalize",
         "test_gates",
-        "test_moves",
         "test_registry",
         "test_resume",
         "test_roll_broker",
@@ -55,18 +54,22 @@ GROUPS: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
         STEPS,
     ),
     "guards": (
-        ("migrate.run.guards", "migrate.run.staleness", "migrate.run.before_copy"),
+        ("migrate.run.guards", "migrate.run.past_runs"),
         (
             "tests/run/test_guards.py",
             "tests/run/test_guard_answers.py",
             "tests/run/test_mutations.py",
             "tests/run/test_staleness.py",
+            "tests/run/test_at_boot.py",
             "tests/run/test_before_copy.py",
+            "tests/run/test_new_plans.py",
+            "tests/run/test_rollback_facts.py",
         ),
     ),
     "engine": (
         ("migrate.run.engine", "migrate.run.journal", "migrate.run.locks", "migrate.run.effects", "migrate.run.waits"),
         (
+            "tests/run/test_canary.py",
             "tests/run/test_effects.py",
             "tests/run/test_engine.py",
             "tests/run/test_guards.py",
@@ -75,6 +78,7 @@ GROUPS: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
             "tests/run/test_journal.py",
             "tests/run/test_locks_and_crash.py",
             "tests/run/test_lost_and_cut.py",
+            "tests/run/test_measured.py",
             "tests/run/test_waits.py",
         ),
     ),
@@ -93,18 +97,16 @@ GROUPS: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
     "verdict": (
         (
             "migrate.model.ledger",
-            "migrate.model.verdict",
             "migrate.model.difference",
-            "migrate.model.kraft_only",
+            "migrate.model.causes",
             "migrate.model.plan",
         ),
         (
             "tests/diff/test_ledger.py",
             "tests/model/test_difference.py",
-            "tests/model/test_kraft_only.py",
+            "tests/model/test_causes.py",
             "tests/model/test_ledger.py",
             "tests/model/test_plan.py",
-            "tests/model/test_verdict.py",
             "tests/observe/test_ledgers.py",
         ),
     ),
@@ -116,8 +118,7 @@ GROUPS: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
     "quorum": (
         (
             "migrate.kraft.quorum_files",
-            "migrate.kraft.lineage",
-            "migrate.kraft.replay",
+            "migrate.kraft.image",
             "migrate.observe.metadata_logs",
         ),
         (

@@ -10,6 +10,7 @@ from migrate.model.difference import Difference, DifferenceClass, DiffReport
 from migrate.model.inventory import AcceptedDifference
 from migrate.model.outcome import Unknown
 from migrate.model.views import KraftView, MigrationZnode, ZookeeperView
+from migrate.model.work import Work
 from tests.diff.reference import entities_of, partitions_of, reference
 from tests.testing.clusters import Partition, kraft_view, topic_id, zookeeper_view
 
@@ -41,6 +42,7 @@ class DualWrite:
     stuck: set[Key] = field(default_factory=set)
     reads: list[str] = field(default_factory=list)
     moves: bool = True
+    work: Work = field(default_factory=Work)
 
     # -- what happens ------------------------------------------------------------------------------------------------
     def change(self, key: Key, value: str | None) -> None:

@@ -20,16 +20,15 @@ from migrate import checks
 from migrate.errors import BundleDamaged, BundleExists, BundleOtherVersion
 from migrate.hosts.properties import parse
 from migrate.model import limits, plain_tar
+from migrate.model.facts import pure_ledger
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
-from migrate.model.views import ConfigFile, PartlyRead, Running
+from migrate.model.views import ConfigFile, PartlyRead, Running, ZnodeAcl
 from migrate.model.world import World
-from migrate.model.znodes import ZnodeAcl
 from migrate.observe import bundle as bundles
 from migrate.observe.bundle import MANIFEST, PARTS, Bundle, read_bundle, without_secrets, write_bundle
 from migrate.observe.bundled import BundledSources
-from migrate.observe.ledgers import pure_ledger
 from tests.testing import worlds
 
 CANARY = "canary-Xy7"

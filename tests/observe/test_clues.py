@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from migrate.errors import ProcessSpecUnreadable
+from migrate.model.findings import Clues, Wanted
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.views import NodeAnswer, ServiceState, Stopped
-from migrate.model.waiting import Clues, Wanted
 from migrate.observe.clues import answer_at, gather
 from tests.cli.commands import dead_port
 from tests.kafka.fake_node import Close, FakeNode

@@ -15,9 +15,17 @@ from migrate.model.columns import EntityColumns, PartitionColumns, ReplicaColumn
 from migrate.model.ids import DirectoryId, NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage, ZkMigrationState
-from migrate.model.views import ConfigFile, ControllerZnode, KraftView, NoZnode, PartlyRead, ZookeeperView
+from migrate.model.views import (
+    ConfigFile,
+    ControllerZnode,
+    KraftView,
+    Malformed,
+    NoZnode,
+    PartlyRead,
+    ZnodePart,
+    ZookeeperView,
+)
 from migrate.model.world import World
-from migrate.model.znodes import Malformed, ZnodePart
 from migrate.observe.bundle import PARTS
 from migrate.observe.codec import NotDecodable, decode, encode
 from tests.testing import worlds

@@ -25,8 +25,8 @@ from migrate.model.stage import ZkMigrationState
 from migrate.model.views import ControllerZnode, KraftView, MigrationZnode, ZookeeperView
 from migrate.observe.copy_check import BeforeCopy, CopyQuestion, check_copy, driver_counts
 from migrate.zookeeper.backup import FORMAT, BackupTree
+from migrate.zookeeper.layout import Znode
 from migrate.zookeeper.read import view_of
-from migrate.zookeeper.znode import Znode
 from tests.kraft.logs import STAGES, captured_log
 from tests.testing.golden_trees import FOLDER, golden
 
@@ -178,7 +178,7 @@ def live(czxid: int | None = None) -> BackupTree:
 
 
 def test_a_killed_run_goes_on_with_the_backup_that_it_kept() -> None:
-    """The digests of secrets are made anew, with this process's key."""
+    """The digests of secrets are created again, with this process's key."""
     found = checked(question(kept=lambda: KEPT, live=live))
     assert found.lost == ()
     assert found.source.endswith("of run 4f2a")

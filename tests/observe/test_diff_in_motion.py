@@ -29,7 +29,7 @@ from migrate.observe.bundle import read_bundle, write_bundle
 from migrate.observe.bundled import BundledSources, look_for_bundle
 from migrate.observe.sources import Sources
 from migrate.observe.world import ClusterObserver
-from migrate.zookeeper.offline.reader import ZookeeperFiles, open_files
+from migrate.zookeeper.offline.files import ZookeeperFiles, open_files
 from tests.testing.dual_writing import churning, migrate_by_hand
 from tests.testing.kraft_cluster import wait_for
 

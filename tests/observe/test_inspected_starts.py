@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from migrate.hosts.kafka_start import Asked, Start, decide_start
-from migrate.hosts.start_look import look_for_start
+from migrate.hosts.kafka_start import Asked, Start, decide_start, look_for_start
 from migrate.model.broker_modes import Mode
 from tests.testing.kraft_cluster import BROKER, CLUSTER_ID, KraftCluster
 

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from migrate.model.facts import migration_state, pure_ledger
 from migrate.model.ledger import Ledger
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.views import MigrationZnode, NullZnode
 from migrate.model.world import World
-from migrate.observe.ledgers import pure_ledger, stands
 from tests.testing import worlds
 from tests.testing.worlds import world_at
 
@@ -32,7 +32,7 @@ from tests.testing.worlds import world_at
 )
 def test_before_or_after_the_copy_is_said_by_committed_metadata(world: World, wanted: tuple[bool, bool]) -> None:
     """Where it cannot be read, only a ZooKeeper without /migration proves that nothing was copied."""
-    assert stands(world) == wanted
+    assert migration_state(world) == wanted
 
 
 @pytest.mark.parametrize("state", ZkMigrationState)
@@ -40,7 +40,7 @@ def test_every_state_of_the_metadata_has_its_place(state: ZkMigrationState) -> N
     """NONE and PRE_MIGRATION: nothing was copied."""
     after = state in (ZkMigrationState.MIGRATION, ZkMigrationState.POST_MIGRATION)
     finalized = state is ZkMigrationState.POST_MIGRATION
-    assert stands(worlds.with_kraft(world_at(Stage.COPY), migration_state=state)) == (after, finalized)
+    assert migration_state(worlds.with_kraft(world_at(Stage.COPY), migration_state=state)) == (after, finalized)
 
 
 def test_before_the_copy_every_healthy_replica_is_migrating() -> None:

@@ -38,7 +38,7 @@ def answer(folder: Path, command: str, *missing: str, always: bool = False) -> t
     words = [word.format(folder=folder) for word in COMMANDS[command]]
     script = READ.format(missing=missing, always=always, command=words)
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-    page = json.loads(done.stdout)
+    page = json.loads(done.stdout)["result"]
     return done.returncode, page, done.stderr.split()[-1] == "True"
 
 

@@ -204,7 +204,7 @@ def cluster(kraft_cluster: KraftCluster) -> Iterator[KraftCluster]:
 def test_a_real_broker_does_about_each_replica_what_the_table_says(cluster: KraftCluster, part: str) -> None:
     """All rows at once, at one start: those with every disk, or those with a dead one.
 
-    Replicas that the dead disk may hold are not made anew, neither at the start nor with the partition's next change.
+    Replicas that the dead disk may hold are not created again: not at the start, not with the partition's next change.
     """
     with MetadataReader(cluster.inventory, Digester()) as reader:
         table = table_of(cluster, reader, part)
@@ -254,7 +254,7 @@ def test_a_crashed_broker_that_is_started_too_early_makes_replicas_anew_and_tell
         # the next change of what it led is that it is fenced; the look may have ended at one of them, which stays away
         led = [at for at, row in enumerate(table.rows) if row.does is Act.HOLD_BACK and leads[at]]
         assert len(led) > 1
-        wait_for("replicas made anew", lambda: sum(map(bool, map(table.folders, led))) >= len(led) - 1)
+        wait_for("replicas created again", lambda: sum(map(bool, map(table.folders, led))) >= len(led) - 1)
         for partition, row in enumerate(table.rows):
             sent = table.id_of(row.found.in_metadata)
             assert in_metadata(seen(reader), partition) == sent, f"{row.name}: nobody is told"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from random import Random  # noqa: TID251 - the type alone: hypothesis makes and seeds it
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from migrate.model.difference import DifferenceClass, DiffReport
 from migrate.model.outcome import Unknown
-from migrate.model.rollback_evidence import MetadataLogs
+from migrate.model.rollback_readiness import MetadataLogs
 from migrate.model.stage import Stage
 from migrate.model.views import ControllerZnode
 from migrate.model.world import World
@@ -35,6 +36,12 @@ BUSY: tuple[Key, ...] = (
     ("topic", "comes-and-goes", "topic_id"),
 )
 HERE: Key = CALM[0]
+
+
+@pytest.fixture(autouse=True)
+def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cluster here moves by being looked at, and not by time."""
+    monkeypatch.setattr("migrate.observe.analysis.AGAIN", 0.0)
 
 
 def cluster(**given_: Any) -> DualWrite:
@@ -288,7 +295,7 @@ def test_stopped_controllers_that_lack_nothing_are_equal_after_one_look() -> Non
 
 
 def test_after_the_hand_back_stopped_logs_are_no_measure() -> None:
-    """ZooKeeper's controller goes on without them; a tail that nobody proves is none either."""
+    """ZooKeeper's controller continues without them; a tail that nobody proves is none either."""
     sources: Any = cluster()
     world = stopped_world(sources, owner=False)
     report = with_diff(sources, world, plainly).diff
@@ -300,3 +307,22 @@ def test_after_the_hand_back_stopped_logs_are_no_measure() -> None:
     logs = replace(world.metadata_logs, view=unproven)
     report = with_diff(sources, replace(world, metadata_logs=logs), plainly).diff
     assert report == Unknown("the metadata's tail is not proven to be committed")
+
+
+def test_the_comparison_on_spark_is_named_with_the_number_of_its_fields(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the board of a run shows it: how many there are is known before any of them is compared."""
+    made: Any = cluster()
+    made.spark = lambda: SimpleNamespace(get=lambda: None)
+    seen = []
+
+    def compare(_: object, zookeeper: Any, kraft: Any, accepted: Any, **terms: Any) -> DiffReport | Unknown:
+        seen.append(str(made.work))
+        return plainly(made, zookeeper, kraft, accepted, terms["lag"])
+
+    monkeypatch.setattr("migrate.diff.compare.compare", compare)
+    world = replace(world_at(Stage.COPY), zookeeper=zookeeper_view(), kraft=made.kraft())
+    report = with_diff(made, world).diff
+    assert not isinstance(report, Unknown)
+    fields = sum(sum(classes.values()) for classes in report.counts.values())
+    assert seen == [f"comparing {fields:,} fields"]
+    assert str(made.work) == ""

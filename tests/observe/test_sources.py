@@ -12,17 +12,17 @@ from migrate.hosts.remote_files import LOG, LocalMetadata, MetadataCopies
 from migrate.model.ids import NodeId
 from migrate.model.inventory import SecretFile
 from migrate.model.outcome import Unknown
-from migrate.model.rollback_evidence import MetadataLogs
+from migrate.model.rollback_readiness import MetadataLogs
 from migrate.model.views import ZookeeperView
 from migrate.observe.sources import Sources
 from migrate.protocol import records
-from migrate.zookeeper.password_encoder import encode
 from tests.hosts.test_remote_metadata import remote
 from tests.kraft.logs import batch
 from tests.observe.test_metadata_files import controller
 from tests.observe.test_metadata_logs import VOTERS, hybrid
 from tests.testing import worlds
 from tests.testing.golden_trees import golden
+from tests.testing.kafka_encoder import encode
 from tests.testing.worlds import CONTROLLERS
 from tests.testing.zookeeper_server import create, load_tree, running_server
 

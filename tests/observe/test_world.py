@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 
 from migrate.errors import MigrateError, SparkDidNotStart
+from migrate.model.facts import pure_ledger
 from migrate.model.ledger import Ledger
 from migrate.model.outcome import Unknown
-from migrate.model.rollback_evidence import Growing
+from migrate.model.rollback_readiness import Growing
 from migrate.model.stage import Stage
 from migrate.model.views import (
     NoFile,
 )
 from migrate.model.world import NOT_ASKED, Need, World
 from migrate.observe import analysis
-from migrate.observe.ledgers import pure_ledger
 from migrate.observe.world import ClusterObserver
 from tests.testing.kept import KeptSources
 from tests.testing.worlds import OFFSET, world_at

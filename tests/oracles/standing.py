@@ -12,7 +12,7 @@ from migrate.model.broker_modes import node_mode, position_of
 from migrate.model.ids import NodeId
 from migrate.model.ledger import ReplicaState
 from migrate.model.outcome import Refused, Unknown
-from migrate.model.rollback_evidence import old_log
+from migrate.model.rollback_readiness import old_log
 from migrate.model.stage import ZkMigrationState
 from migrate.model.views import (
     BrokerDisks,
@@ -32,8 +32,8 @@ from migrate.model.views import (
 )
 from migrate.model.world import World
 from migrate.steps import facts
+from migrate.steps.rollback.control import are_behind
 from migrate.steps.rollback.gates import stopped_equal
-from migrate.steps.rollback.versions import are_behind
 from tests.oracles.machine import (
     BrokerAt,
     ControllerAt,
@@ -171,7 +171,7 @@ def _controller(world: World, node: NodeId) -> ControllerAt | Unknown:
         return file
     flag = Flag.GONE if isinstance(file, NoFile) else FLAGS.get(node_mode(file.values))
     if flag is None:
-        return Unknown(f"what controller {node} is cannot be told by its file")
+        return Unknown(f"what controller {node} is cannot be determined by its file")
     state = world.services.get(node, Unknown(f"node {node} was not looked at"))
     if isinstance(state, Unknown):
         return state

@@ -125,7 +125,7 @@ def test_what_comes_by_itself_is_waited_for(standing: Standing) -> None:
     assert found.what
 
 
-def test_the_way_back_has_one_order() -> None:
+def test_the_rollback_has_one_order() -> None:
     """From hybrid: controllers, followers first; epoch; /controller; /migration; brokers; what is set aside."""
     assert acts(back(HYBRID)) == [(Act.STOP_CONTROLLER, 0), (Act.STOP_CONTROLLER, 1)]
     gone = replace(HYBRID, controllers=(DOWN, DOWN, DOWN), metadata=Metadata.UNKNOWN, epoch_low=True)
@@ -190,7 +190,7 @@ def test_a_guard_that_is_off_asks_nothing() -> None:
     assert Move(Act.RENDER, 0) in forward(stale, EVERY - {Guard.STALE_MIGRATION}).of  # type: ignore[union-attr]
 
 
-def test_over_half_a_way_back_nothing_is_started() -> None:
+def test_over_half_a_rollback_nothing_is_started() -> None:
     """The quorum that was given up still lies there; finishing the rollback clears it."""
     given_up = replace(
         BEGIN, controllers=(DOWN, DOWN, DOWN), metadata=Metadata.UNKNOWN, znode=Znode.ABSENT, old_log=True

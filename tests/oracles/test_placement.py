@@ -106,13 +106,13 @@ def test_the_rows_have_every_act_and_nothing_is_left_out() -> None:
         in_place = found.in_metadata == found.current and not found.future
         assert (does is Act.NOTHING) is in_place, found
         if does in (Act.CREATE_THERE, Act.CREATE_ANYWHERE, Act.HOLD_BACK):
-            assert not found.current, "what is there is never made anew"
+            assert not found.current, "what is there is never created again"
         if does is Act.PROMOTE:
             assert found.future == found.in_metadata
 
 
 def test_a_dead_disk_keeps_a_replica_from_being_made_anew_unless_it_never_had_a_place() -> None:
-    """It may lie on that disk: made anew elsewhere it would be empty, and a leader."""
+    """It may lie on that disk: created again elsewhere it would be empty, and a leader."""
     for found in every():
         if found.some_offline and not found.current and found.in_metadata not in ONLINE:
             assert (act(found) is Act.CREATE_ANYWHERE) is (found.in_metadata == str(UNASSIGNED)), found

@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 
-from migrate.errors import NoWayBack
+from migrate.errors import RollbackImpossible
 from migrate.hosts.leftovers import BACKUP_SUFFIX
 from migrate.hosts.properties import parse
 from migrate.model.broker_modes import node_mode
@@ -70,7 +70,7 @@ class Watch(KillAt):
     """Stands at every crash point: looks before an effect, and asks the machine after it."""
 
     cluster: SimulatedCluster
-    wish: str  # forward | back
+    direction: str  # forward | back
     at: int = 0
     passed: int = 0
     before: Standing | None = None
@@ -95,7 +95,7 @@ class Watch(KillAt):
         move = self._move(effect)
         if move is None:
             return
-        choice = forward(self.before) if self.wish == "forward" else back(self.before)
+        choice = forward(self.before) if self.direction == "forward" else back(self.before)
         if not isinstance(choice, Moves) or move not in choice.of:
             self.refused.append(f"{effect}: {move} is not among {choice} at {self.before}")
         self.acts.append(move.act)
@@ -117,16 +117,16 @@ class Watch(KillAt):
                 return Move(Act.SET_ASIDE, number) if self.before.controllers[number].formatted else None
         if act is None and name == "write-config":
             raw = self.cluster.files[int(node), worlds.inventory().node(NodeId(node)).config]
-            act = WRITTEN.get(node_mode(parse(raw)), Act.RENDER if self.wish == "forward" else Act.FLAG_ON)
+            act = WRITTEN.get(node_mode(parse(raw)), Act.RENDER if self.direction == "forward" else Act.FLAG_ON)
         assert act is not None, effect
         return Move(act, number)
 
 
-def watched(cluster: SimulatedCluster, folder: Path, wish: str, *, kill: int = 0) -> Watch:
-    """The plan from where the cluster stands, carried out under the machine's eyes; killed once where asked."""
-    plan = plan_for(cluster) if wish == "forward" or not isinstance(cluster, TwoWay) else rollback_plan(cluster)
+def watched(cluster: SimulatedCluster, folder: Path, direction: str, *, kill: int = 0) -> Watch:
+    """The plan from the stage of the cluster, carried out under the machine's eyes; killed once where asked."""
+    plan = plan_for(cluster) if direction == "forward" or not isinstance(cluster, TwoWay) else rollback_plan(cluster)
     folder.mkdir(exist_ok=True)
-    watch = Watch(cluster, wish, at=kill)
+    watch = Watch(cluster, direction, at=kill)
     if kill:
         with pytest.raises(Killed):
             run(cluster, plan, folder, watch)
@@ -173,7 +173,7 @@ def test_killed_anywhere_it_goes_on_with_moves_of_the_machine(memory_path: Path)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("entry", ENTRIES)
-def test_every_way_back_makes_only_moves_of_the_machine(tmp_path: Path, entry: str) -> None:
+def test_every_rollback_makes_only_moves_of_the_machine(tmp_path: Path, entry: str) -> None:
     """From each state where it may begin, to the one end."""
     cluster = at(entry, tmp_path / "forward")
     watch = watched(cluster, tmp_path / "back", "back")
@@ -187,7 +187,7 @@ def test_every_way_back_makes_only_moves_of_the_machine(tmp_path: Path, entry: s
 
 
 @pytest.mark.slow
-def test_a_way_back_killed_anywhere_goes_on_with_moves_of_the_machine(memory_path: Path) -> None:  # noqa: F811
+def test_a_rollback_killed_anywhere_goes_on_with_moves_of_the_machine(memory_path: Path) -> None:  # noqa: F811
     """From half of the second roll, the longest way."""
     whole = watched(at("half of the second roll", memory_path / "first"), memory_path / "whole", "back")
     for point in range(1, whole.passed + 1, 4):
@@ -208,15 +208,15 @@ def test_a_flag_that_a_half_done_finalize_took_goes_back_first(tmp_path: Path, f
     assert cluster.harms == []
 
 
-def test_a_controller_that_was_started_without_the_flag_leaves_no_way_back(tmp_path: Path) -> None:
+def test_a_controller_that_was_started_without_the_flag_leaves_no_rollback(tmp_path: Path) -> None:
     """Its last process is known by the file that it was started with; where that is not known, it counts as one."""
     cluster = half_final(tmp_path, "stopped")
     cluster.started[3001] = hashlib.sha256(cluster.files[3001, "/conf/c3001.properties"]).hexdigest()
-    with pytest.raises(NoWayBack, match="without the migration flag") as caught:
+    with pytest.raises(RollbackImpossible, match="without the migration flag") as caught:
         rollback_plan(cluster)
     assert "is not known to have been started with the flag" in caught.value.why
     del cluster.started[3001]
-    with pytest.raises(NoWayBack):
+    with pytest.raises(RollbackImpossible):
         rollback_plan(cluster)
 
 
@@ -234,7 +234,7 @@ def half_final(folder: Path, flagless: str) -> TwoWay:
 
 
 def test_a_breach_of_the_order_would_be_seen(tmp_path: Path) -> None:
-    """The watch itself: a wish that is not the plan's direction makes it refuse."""
+    """The watch itself: a direction that is not the plan's direction makes it refuse."""
     cluster = two_way()
     plan = plan_for(cluster)
     watch = Watch(cluster, "back")
@@ -331,7 +331,7 @@ def test_what_stopped_controllers_left_is_seen_on_their_disks(tmp_path: Path) ->
 
 
 def acts_of(standing: Standing) -> set[Act]:
-    """What the machine allows on the way back."""
+    """What the machine allows on the rollback."""
     choice = back(standing)
     assert isinstance(choice, Moves)
     return {move.act for move in choice.of}

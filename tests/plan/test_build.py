@@ -19,7 +19,7 @@ from migrate.model.ids import NodeId
 from migrate.model.inventory import Playbook, RollOrder
 from migrate.model.outcome import Unknown
 from migrate.model.plan import Plan, PlannedStep
-from migrate.model.rollback_evidence import MetadataLogs
+from migrate.model.rollback_readiness import MetadataLogs
 from migrate.model.stage import DirectoryPolicy, Stage, ZkMigrationState
 from migrate.model.step import Predicted
 from migrate.model.views import ConfigFile, ControllerZnode, MigrationZnode, PartlyRead, Stopped
@@ -95,7 +95,7 @@ def test_from_each_stage_what_is_left_is_planned_in_order(stage: Stage, left: li
 
 @pytest.mark.parametrize("target", Stage)
 def test_a_plan_ends_with_its_target(target: Stage) -> None:
-    """And needs a confirmation only where it goes beyond the way back."""
+    """And needs a confirmation only where it goes beyond the rollback."""
     found = plan(whole(Stage.ASSESS), target)
     assert [entry for entry in ids(found) if entry not in LOOKING] == [
         entry for entry in WHOLE if Stage.from_label(entry.split("/")[0]) <= target
@@ -196,7 +196,7 @@ def test_one_stage_alone_is_planned_when_it_is_the_next(here: Stage, target: Sta
     ],
 )
 def test_a_stage_is_refused_before_the_ones_that_it_needs(here: Stage, target: Stage, first: str) -> None:
-    """The refusal says where the cluster stands, and what comes first."""
+    """The refusal says the stage of the cluster, and what comes first."""
     with pytest.raises(NothingToPlan) as caught:
         plan(whole(here), target, only=True)
     assert caught.value.exit_code == 3
@@ -503,7 +503,7 @@ def racked(world: World, racks: Mapping[int, str]) -> World:
     return replace(world, inventory=replace(world.inventory, brokers=brokers))
 
 
-def test_without_a_wish_it_is_the_inventorys_order() -> None:
+def test_without_a_request_it_is_the_inventorys_order() -> None:
     """Whoever leads, whoever controls."""
     world = led(controlled(whole(Stage.ASSESS), 0), {2: 0, 1: 1, 0: 5})
     assert roll_order(world, worlds.playbook(), MIGRATION) == [0, 1, 2]
@@ -613,3 +613,14 @@ def test_the_playbook_says_it(word: str, tmp_path: Path) -> None:
     path.write_text(text)
     found: Playbook = load_playbook(path)
     assert found.roll_order is RollOrder(word)
+
+
+def test_the_order_of_a_roll_has_a_reason_for_each_broker() -> None:
+    """The one with the fewest leaders first, ZooKeeper mode's controller last; the inventory's order says so."""
+    world = whole(Stage.ASSESS)
+    rows = build(world, CANARY, target=Stage.CLEANUP, only=False, created=1.0).summary.order
+    assert [int(row["broker"]) for row in rows] == roll_order(world, CANARY, KRAFT)
+    assert rows[0]["why"].startswith("first: it leads the fewest")
+    assert rows[-1]["why"].startswith("last: it is the controller")
+    listed = build(world, worlds.playbook(), target=Stage.CLEANUP, only=False, created=1.0).summary.order
+    assert {row["why"] for row in listed} == {"the inventory's order"}

@@ -26,6 +26,7 @@ from migrate.plan.schedule import (
     must_open,
     percentile,
     room,
+    time_left,
 )
 from tests.testing import worlds
 
@@ -119,7 +120,7 @@ def test_a_plan_that_begins_inside_may_still_not_begin() -> None:
 
 
 def test_only_a_step_that_changes_nothing_may_be_left_while_it_waits() -> None:
-    """A soak of days and the copy, which goes on by itself, may; a broker that is half restarted may not."""
+    """A soak of days and the copy, which continues by itself, may; a broker that is half restarted may not."""
     assert may_leave_while_waiting([step(0, "soak", Stage.SOAK)], 0)
     assert may_leave_while_waiting([step(0, "copy", Stage.COPY)], 0)
     assert not may_leave_while_waiting(second_roll(1), 0)
@@ -243,3 +244,41 @@ def test_percentiles_are_nearest_rank() -> None:
     assert percentile(range(1, 11), 0.9) == 9
     assert percentile(range(1, 10), 0.9) == 9
     assert percentile([5.0], 0.5) == 5.0
+
+
+# -- the time that is left -------------------------------------------------------------------------------------------
+def test_the_time_left_is_the_sum_of_the_steps_that_are_not_concluded() -> None:
+    """The step in progress counts less what passed of it, and never less than nothing."""
+    found = time_left(second_roll(3), 900.0, [Event(0, 1000.0, "session", {})])
+    assert found is not None
+    assert found.measured == 0
+    assert found.at(1000.0) == (3 * 360.0, 3 * 900.0)
+    assert found.at(1400.0) == (2 * 360.0, 2 * 900.0 + 500.0)
+    assert time_left(second_roll(3), 900.0, []) is None
+
+
+def test_what_the_run_measured_stands_for_the_steps_that_are_left() -> None:
+    """Its own kind by the measurement; a kind that is estimated in the same way by the same share."""
+    journal, _ = events(60.0, 90.0)
+    steps = [replace(one, id=f"roll-to-kraft/{at}") for at, one in enumerate(second_roll(3))]
+    found = time_left([*steps, step(1, "finalize-controller", Stage.FINALIZE)], 900.0, journal)
+    assert found is not None
+    assert found.measured == 2
+    share = 150.0 / (2 * 360.0)
+    assert found.step == (60.0, 90.0)
+    assert found.later == pytest.approx((share * 180.0, share * 450.0))
+    assert time_left(steps[:2], 900.0, journal) is None
+
+
+def test_a_soak_keeps_the_playbooks_length_and_counts_since_the_last_roll() -> None:
+    """Over sessions of one boot; behind another boot it begins anew, as the engine counts."""
+    soak = step(0, "soak", Stage.SOAK, seconds="7200.0")
+    rolled = {"step": "kraft-mode/0", "stage": "kraft-mode", "outcome": "Verified", "boot": "a"}
+    session = Event(1, 4000.0, "session", {"boot": "a"})
+    journal = [Event(0, 1000.0, "conclude", rolled), session]
+    found = time_left([*second_roll(1), soak], 900.0, journal)
+    assert found is not None
+    assert found.at(4000.0) == (7260.0 - 3000.0, 7500.0 - 3000.0)
+    again = time_left([*second_roll(1), soak], 900.0, [journal[0], replace(session, data={"boot": "b"})])
+    assert again is not None
+    assert again.at(4000.0) == (7260.0, 7500.0)

@@ -88,7 +88,7 @@ def test_what_was_not_seen_is_told() -> None:
     assert summary(secret).blind_spots == ("a password without its secret",)
 
 
-def test_the_way_back_is_listed_for_each_stage_and_ends_with_finalize() -> None:
+def test_the_rollback_is_listed_for_each_stage_and_ends_with_finalize() -> None:
     """So that a reader sees what it costs at each point."""
     rows = summary(whole(Stage.ASSESS)).rollback
     assert [row["stage"] for row in rows] == [

@@ -23,6 +23,7 @@ from migrate.playbook.load import (
     load_playbook_with_inventory,
 )
 from migrate.playbook.shown import shown
+from tests.cli.commands import kraft_migrate
 from tests.playbook.corpus import INVENTORY, Bad
 
 HEAD = "apiVersion: kraft-migrate/v1\nkind: DirectoryPlaybook\nmetadata: {name: d}\n"
@@ -141,7 +142,7 @@ def test_lint_and_show_understand_it(tmp_path: Path) -> None:
     path = str(lay(tmp_path, FULL))
     run = CliRunner().invoke
     assert run(command, ["lint", path], standalone_mode=False).output == f"{path}: ok\n"
-    said = json.loads(run(command, ["show", "-o", "json", path], standalone_mode=False).output)
+    said = json.loads(kraft_migrate("playbook", "show", "-o", "json", path).out)
     assert said["new_directories"]["1"] == ["/nvme/kafka"]
     schema = json.loads(run(command, ["schema", "DirectoryPlaybook"], standalone_mode=False).output)
     assert schema["properties"]["kind"]["const"] == "DirectoryPlaybook"

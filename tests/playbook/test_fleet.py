@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from migrate.errors import DocumentInvalid
-from migrate.model.fleet import FilePair, Member, Target
+from migrate.model.inventory import FilePair, Member, Target
 from migrate.playbook.load import load_fleet
 
 HEAD = "apiVersion: kraft-migrate/v1\nkind: Fleet\nmetadata: {name: all}\nspec:\n  clusters:\n"

@@ -31,6 +31,7 @@ from migrate.playbook.load import (
     shipped,
 )
 from migrate.playbook.shown import shown
+from tests.cli.commands import kraft_migrate
 from tests.playbook.corpus import HEAD, INVENTORY, NO_INVENTORY, NO_PLAYBOOK, SPEC, Bad, policy, stages
 from tests.testing import worlds
 
@@ -273,7 +274,10 @@ def test_a_playbook_that_fits_its_inventory_gives_both(tmp_path: Path) -> None:
 
 
 # -- what is shipped ---------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("path", sorted(PLAYBOOKS.glob("*.yaml")), ids=lambda path: path.name)
+RUNNABLE = [path for path in sorted(PLAYBOOKS.glob("*.yaml")) if kind_of(path).endswith("Playbook")]
+
+
+@pytest.mark.parametrize("path", RUNNABLE, ids=lambda path: path.name)
 def test_shipped_playbooks_are_right(path: Path, tmp_path: Path) -> None:
     """They are read by people first: what they say must load, one about every broker beside a lab's inventory."""
     if kind_of(path) == "DirectoryPlaybook":
@@ -295,6 +299,27 @@ def test_the_production_example_stops_before_the_point_of_no_return() -> None:
     found = load_playbook(shipped("production-example.yaml"))
     assert found.stages[-1] is Stage.SOAK
     assert all(stage.reversible for stage in found.stages)
+
+
+def test_the_production_example_asks_for_an_approval_before_every_roll() -> None:
+    """Both restart every broker."""
+    approvals = load_playbook(shipped("production-example.yaml")).approvals
+    assert {Stage.MIGRATION_MODE.label, Stage.KRAFT_MODE.label} <= set(approvals.rules)
+
+
+def test_every_example_is_accepted_and_those_of_one_cluster_fit_together(tmp_path: Path) -> None:
+    """By `playbook lint`, and the production example beside the inventory example."""
+    examples = sorted(PLAYBOOKS.glob("*.yaml"))
+    kinds = {kind_of(path) for path in examples}
+    assert kinds == set(KINDS)
+    for path in examples:
+        ended = kraft_migrate("playbook", "lint", path)
+        assert (ended.code, ended.err) == (0, ""), path
+    names = ("inventory", "production", "fleet", "accepted-differences")
+    for name in names:
+        shutil.copy(PLAYBOOKS / f"{name}-example.yaml", tmp_path / f"{name}.yaml")
+    ended = kraft_migrate("playbook", "lint", *(tmp_path / f"{name}.yaml" for name in names))
+    assert ended.code == 0, ended.err
 
 
 @pytest.mark.parametrize(
@@ -365,7 +390,10 @@ def test_keys_without_effect_are_accepted_and_change_nothing(tmp_path: Path) -> 
     }
 
 
-@pytest.mark.parametrize("path", sorted(PLAYBOOKS.glob("*.yaml")), ids=lambda path: path.name)
+RUNNABLE = [path for path in sorted(PLAYBOOKS.glob("*.yaml")) if kind_of(path).endswith("Playbook")]
+
+
+@pytest.mark.parametrize("path", RUNNABLE, ids=lambda path: path.name)
 def test_shipped_playbooks_have_no_key_without_effect(path: Path) -> None:
     """Examples show what does something."""
     keys = re.findall(r"\b(quorum|dst|distinct|max_fail|max_urp|max_offline|fail_on|needs|configs):", path.read_text())

@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 from migrate.errors import DecodeError, EncodeError, UnknownSchemaError
 from migrate.protocol import primitives
+from migrate.protocol.codec import decode, decode_whole, encode
 from migrate.protocol.loader import UNKNOWN_TAGS, parse
-from migrate.protocol.reader import decode, decode_whole
-from migrate.protocol.writer import encode
 from tests.testing.encoding import write_varlong
 
 ID = "FgyzRFHJRC2kVDVxAIvi7A"

@@ -10,13 +10,14 @@ from migrate.model.findings import Finding, Severity
 from migrate.model.history import Event, LoadSummary
 from migrate.model.plan import Plan, PlannedStep, PlanSummary
 from migrate.model.stage import Stage
-from migrate.model.step import Action
+from migrate.model.step import NO_ZNODE, Action
 from migrate.report.run_values import Claim, Extra, Holds
 
 START: Final = 1_772_398_800.0  # 2026-03-01 21:00:00 UTC
 BROKERS: Final = (1, 2, 3)
 CONTROLLERS: Final = (3001, 3002, 3003)
 REPLICAS: Final = 36  # of each directory
+APPEARS: Final[dict[str, Any]] = {"before": NO_ZNODE, "after": "no copy yet"}
 DIGEST: Final = "4f0c1d2e" * 8
 
 WARNING: Final = Finding(
@@ -85,7 +86,7 @@ def _roll(stage: Stage, broker: int) -> PlannedStep:
 
 def planned_steps() -> Iterator[PlannedStep]:
     """Every stage."""
-    yield step(Stage.DISCOVER, "discover", "find where the cluster stands")
+    yield step(Stage.DISCOVER, "discover", "find the stage of the cluster")
     yield step(Stage.PREPARE, "back-up-zookeeper", "keep the ZooKeeper tree", Action("+", "here", "write a backup"))
     for node in CONTROLLERS:
         yield step(
@@ -100,7 +101,7 @@ def planned_steps() -> Iterator[PlannedStep]:
         "start-controllers",
         "the controllers start and wait for the brokers",
         *(Action(">", f"controller {node}", "start with the migration flag") for node in CONTROLLERS),
-        Action("+", "ZooKeeper", "the controllers create /migration, waiting", znode="/migration"),
+        Action("+", "ZooKeeper", "the controllers create /migration, waiting", znode="/migration", **APPEARS),
         undo="stop them, delete /migration",
         proof="state PRE_MIGRATION at the active controller",
     )
@@ -117,7 +118,8 @@ def planned_steps() -> Iterator[PlannedStep]:
             Action("!", "a controller", f"restart number {position} of 3, the active one last"),
             undo="none",
         )
-    release = Action("-", "ZooKeeper", "delete the run's own lock", znode="/kraft-migrate/lock")
+    lock: dict[str, Any] = {"znode": "/kraft-migrate/lock", "before": "this run as its holder", "after": NO_ZNODE}
+    release = Action("-", "ZooKeeper", "delete the run's own lock", **lock)
     yield step(Stage.CLEANUP, "release-zookeeper", "the lock in ZooKeeper is given back", release)
 
 
@@ -145,7 +147,7 @@ def plan(**changes: Any) -> Plan:
         blind_spots=("live answers: broker 3 did not answer within 5 s",),
         rollback=(
             {"stage": "migration-mode", "procedure": "roll the brokers back to ZooKeeper mode", "rolls": "1"},
-            {"stage": "finalize", "procedure": "none: there is no way back", "rolls": "-", "controller_gap": "-"},
+            {"stage": "finalize", "procedure": "none: there is no rollback", "rolls": "-", "controller_gap": "-"},
         ),
     )
     values: dict[str, Any] = {

@@ -7,14 +7,19 @@ from dataclasses import replace
 
 import pytest
 
+from migrate import __version__
 from migrate.model.findings import Finding, Severity
+from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
+from migrate.report import lines
 from migrate.report.assessment import (
     Assessment,
+    ClusterFacts,
     assessment_html,
     assessment_json,
+    assessment_lines,
     assessment_markdown,
-    assessment_text,
+    cluster_facts,
 )
 from migrate.report.directories import directory_rows
 from tests.report import pages
@@ -56,7 +61,7 @@ def test_the_share_names_the_checks_that_can_block_first_and_not_all_of_a_hundre
     told = Assessment("c", (*unseen, BLIND), tuple(entry.code for entry in (*unseen, BLIND)), ())
     assert str(told.checks).startswith("0 of 101 checks made; 101 could not: B-DIR-01, I-AAA-0, ")
     assert str(told.checks).endswith(" and 93 more")
-    assert len(json.loads(assessment_json(told))["checks"]["not_made"]) == 101
+    assert len(assessment_json(told)["checks"]["not_made"]) == 101
 
 
 @pytest.mark.parametrize("alone", [True, False])
@@ -64,18 +69,24 @@ def test_an_incomplete_assessment_says_how_to_complete_it(alone: bool) -> None:
     """In every form: by an inventory, or by rights."""
     told = Assessment("c", (BLIND,), ASKED, (), alone)
     page = " ".join(pages.read(assessment_html(told)).words.split())
-    for text in (assessment_text(told), assessment_json(told), assessment_markdown(told), page):
+    for text in (
+        lines.text(assessment_lines(told)),
+        json.dumps(assessment_json(told)),
+        assessment_markdown(told),
+        page,
+    ):
         assert "INCOMPLETE" in text
         assert ("connect string" in text) is alone
         assert ("doctor" in text) is not alone
     assert Assessment("c", (), ASKED, (), alone).advice == ""
 
 
-def test_verdict_and_share_fit_a_terminal_of_80_columns() -> None:
-    """Nothing is torn by the terminal."""
+@pytest.mark.parametrize("width", [72, 80, 120])
+def test_verdict_and_share_fit_the_terminal(width: int) -> None:
+    """Nothing is torn by it."""
     unseen = tuple(replace(BLIND, code=f"B-AAA-{number}") for number in range(100))
     told = Assessment("c", unseen, tuple(entry.code for entry in unseen), ())
-    assert max(map(len, assessment_text(told).splitlines())) <= 80
+    assert max(len(line.text) for line in assessment_lines(told, width)) <= width
 
 
 def test_the_pages_are_whole_and_nothing_in_them_is_markup_of_the_clusters() -> None:
@@ -93,3 +104,44 @@ def test_the_pages_are_whole_and_nothing_in_them_is_markup_of_the_clusters() -> 
     empty = pages.read(assessment_html(Assessment("c", (), (), ())))
     assert empty.faults == []
     assert "No findings." in empty.words
+
+
+def test_cluster_time_version_verdict_and_next_step_stand_at_the_top() -> None:
+    """In every form, before the findings; what was not seen says so."""
+    facts = ClusterFacts("2026-03-01 21:00:00 UTC", "3.9", 3, 1200)
+    told = Assessment("payments", (BLOCKER, WARNING), ASKED, (), facts=facts)
+    for text in (
+        pages.read(assessment_html(told)).words,
+        assessment_markdown(told),
+        lines.text(assessment_lines(told)),
+    ):
+        top = text[: text.index("B-ZKN-03")]
+        for words in ("payments", "2026-03-01 21:00:00 UTC", __version__, "BLOCKED", "3.9", "1,200", "assess again"):
+            assert words in top, words
+    ready = Assessment("payments", (INFO,), ASKED, ())
+    assert "kraft-migrate plan" in lines.text(assessment_lines(ready))
+    assert "partitions unknown" in lines.text(assessment_lines(ready))
+    body = assessment_json(told)
+    assert (body["looked"], body["release"], body["brokers"], body["partitions"]) == (
+        "2026-03-01 21:00:00 UTC",
+        "3.9",
+        3,
+        1200,
+    )
+
+
+def test_facts_are_counted_where_they_are_seen() -> None:
+    """ZooKeeper's partitions until the copy, the metadata's afterwards; a tree that nobody read counts nothing."""
+    for stage in (Stage.ASSESS, Stage.HYBRID):
+        found = cluster_facts(world_at(stage), "now")
+        assert (found.brokers, found.partitions, found.looked) == (3, 6, "now")
+        assert found.release == "3.9"
+    hidden = replace(
+        world_at(Stage.ASSESS), zookeeper=Unknown("hidden"), kraft=Unknown("hidden"), live=Unknown("hidden")
+    )
+    assert cluster_facts(hidden, "").words == {
+        "release": "unknown",
+        "brokers": "3",
+        "partitions": "unknown",
+        "last look": "unknown",
+    }

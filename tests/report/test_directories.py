@@ -132,3 +132,19 @@ def test_of_very_many_brokers_those_with_something_wrong_are_drawn() -> None:
     assert drawn.count("/d0 on") == MOST_BROKERS
     assert "broker 150" in drawn
     assert "and 160 brokers more, in the table" in drawn
+
+
+def test_before_there_is_a_ledger_a_bar_is_what_the_disk_is_full_of() -> None:
+    """With its bytes and its free space; where that is unknown it says so, and bars compare bytes."""
+    full = DirectoryRow(1, "/d0", "healthy", meta="V0", replicas=3, bytes=300, free_bytes=100)
+    drawn = str(disks_and_replicas([full]))
+    assert 'class="s-used" style="width:75.00%"' in drawn
+    assert "3 replicas, 300 B, 100 B free" in drawn
+    pair = [replace(full, free_bytes=-1), replace(full, path="/d1", free_bytes=-1, bytes=150)]
+    drawn = str(disks_and_replicas(pair))
+    assert "width:100.00%" in drawn
+    assert "width:50.00%" in drawn
+    assert "free space unknown" in drawn
+    told = pages.read(directories_html(pair, "c")).words
+    assert "share of the disk" in told
+    assert "cluster id" not in told, "a column that is `-` in every row says nothing"

@@ -6,17 +6,29 @@ import dataclasses
 import itertools
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from migrate.model.ledger import ReplicaState
-from migrate.report.figure_diff import counts_matrix
-from migrate.report.figure_ledger import MOST_MOMENTS, brokers, chosen, css_class, legend, overview
-from migrate.report.run_html import time_scale, timeline
+from migrate.report.markup import element, environment, picture, text
+from migrate.report.run_figures import (
+    MOST_MOMENTS,
+    NARROW,
+    WIDE,
+    Canvas,
+    brokers,
+    chosen,
+    css_class,
+    gates,
+    legend,
+    overview,
+    time_scale,
+    timeline,
+)
+from migrate.report.run_pages import run_html
 from migrate.report.run_report import build
 from migrate.report.run_values import Cell, DiffMoment, LedgerMoment, RunReport
-from migrate.report.svg import element, picture, text
-from migrate.report.templating import environment
 from tests.report import pages, story
 
 
@@ -28,6 +40,12 @@ def _boxes(svg: str, class_: str) -> list[dict[str, str]]:
     return [values for tag, values in pages.read(svg).elements if tag == "rect" and values.get("class") == class_]
 
 
+def _upright(svg: str) -> list[str]:
+    """Where the axis has its times."""
+    lines = [values for tag, values in pages.read(svg).elements if tag == "line" and values["class"] == "grid"]
+    return [values["x1"] for values in lines if values["x1"] == values["x2"]]
+
+
 # -- time line ---------------------------------------------------------------------------------------------------
 def test_the_time_line_shows_every_stage_and_every_restart() -> None:
     """A bar a stage, a bar a time that a process was down, and one a time that it was being proven."""
@@ -37,7 +55,8 @@ def test_the_time_line_shows_every_stage_and_every_restart() -> None:
     assert page.faults == []
     assert len(_boxes(svg, "bar-stage")) == 8
     assert len(_boxes(svg, "bar-final")) == 2
-    assert len(_boxes(svg, "bar-down")) == 9
+    assert len(_boxes(svg, "bar-down")) == 10
+    assert len(_boxes(svg, "bar-unseen")) == 1
     assert len(_boxes(svg, "bar-proof")) == 12
     assert len(_boxes(svg, "bar-gap")) == 2
     assert page.count("polygon") == 3
@@ -117,6 +136,29 @@ def test_the_ledger_fills_up_from_the_floor() -> None:
     assert max(heights) == max(float(box["height"]) for box in _boxes(svg, "s-migrating"))
 
 
+def test_the_ledger_stands_on_the_time_lines_own_axis() -> None:
+    """Its steps begin where the time line has their times, each lasts until the next, and a gate is where it was."""
+    report = _whole()
+    for frame in (WIDE, NARROW):
+        svg, line = overview(report, frame), timeline(report, frame)
+        scale = Canvas.of(report, frame).scale
+        begins = sorted({float(box["x"]) for state in ("s-verified", "s-migrating") for box in _boxes(svg, state)})
+        assert begins == pytest.approx(sorted(scale.x(ledger.time) for ledger in report.ledgers), abs=0.01)
+        ends = sorted({float(box["x"]) + float(box["width"]) for box in _boxes(svg, "s-migrating")})
+        assert all(any(abs(end - begin) < 0.05 for begin in begins) for end in ends)
+        assert re.findall(r'class="grid" x1|viewBox="0 0 (\d+)', svg)[0] == f"{frame.width:.0f}"
+        assert _upright(svg) == _upright(line)
+        assert pages.read(svg).count("polygon") == 2
+
+
+def test_a_gate_names_what_was_proven_before_the_next_broker_was_stopped() -> None:
+    """One between two brokers of the second roll; a stop that an engine's end interrupted is the same broker's."""
+    assert [tip for _, tip in gates(_whole())] == [
+        "gate before broker 2: broker 1 proven at 21:01:02, 108 of 324 replicas VERIFIED",
+        "gate before broker 3: broker 2 proven at 21:01:25, 216 of 324 replicas VERIFIED",
+    ]
+
+
 def test_every_broker_and_directory_has_a_panel_with_words() -> None:
     """Colour is never the only carrier."""
     groups = brokers(_whole())
@@ -193,12 +235,14 @@ def test_many_ledgers_are_thinned_to_the_first_the_last_and_the_changes(number: 
 def test_an_unexcused_difference_has_the_loud_colour() -> None:
     """Everything else is quiet, zeros most of all."""
     counts = {"topic": {"EQUAL": 70, "DIFFERS": 2}, "acl": {"EQUAL": 5, "ONLY_ZK": 1, "EXPECTED": 3}}
-    svg = counts_matrix(DiffMoment(0.0, "s", 5, 0, counts, 3, {}, ()))
+    report = dataclasses.replace(_whole(), diffs=(DiffMoment(0.0, "s", 5, 0, counts, 3, {}, ()),))
+    page = pages.read(run_html(report))
+    tiles = [values["class"].split()[1] for tag, values in page.elements if "tile-" in values.get("class", "")]
 
-    assert len(_boxes(svg, "tile-bad")) == 4  # two, and their sums
-    assert len(_boxes(svg, "tile-equal")) == 3
-    assert len(_boxes(svg, "tile-expected")) == 2
-    assert "75" in pages.read(svg).words.split()
+    assert tiles.count("tile-bad") == 4  # two, and their sums
+    assert tiles.count("tile-equal") == 3
+    assert tiles.count("tile-expected") == 2
+    assert "75" in page.words.split()
 
 
 # -- drawing -----------------------------------------------------------------------------------------------------

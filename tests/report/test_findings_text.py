@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
-from migrate.report.assessment import SCHEMA, Assessment, assessment_json, assessment_text
+from migrate.report.assessment import SCHEMA, Assessment, assessment_json, assessment_lines
 from migrate.report.findings_text import rows
+from migrate.report.lines import text
 from tests.report import story
 from tests.report.golden import same_as_golden
 
@@ -16,12 +16,12 @@ FOUND = Assessment("payments-eu1", ALL, tuple(entry.code for entry in ALL), ())
 
 def as_json(**head: Any) -> Any:
     """The whole as a program reads it."""
-    return json.loads(assessment_json(FOUND, **head))
+    return assessment_json(FOUND, **head)
 
 
 def test_the_text_of_findings() -> None:
     """Golden: blockers first, each with evidence and fix; blind spots by what could not be seen."""
-    same_as_golden("findings.txt", assessment_text(FOUND))
+    same_as_golden("findings.txt", text(assessment_lines(FOUND)))
 
 
 def test_blockers_come_first_in_every_form() -> None:
@@ -39,7 +39,7 @@ def test_the_json_has_a_schema_counts_and_the_callers_facts() -> None:
     assert (body["schema"], body["cluster"], body["detected"]) == (SCHEMA, "payments-eu1", "assess")
     assert body["verdict"] == "BLOCKED"
     assert body["checks"] == {"asked": 5, "made": 3, "not_made": ["B-MIG-02", "B-QRM-01"]}
-    assert body["counts"] == {"blocker": 1, "warning": 1, "blind spot": 2, "info": 1}
+    assert body["counts"] == {"blocker": 1, "warning": 1, "blind_spot": 2, "info": 1}
     first = body["findings"][0]
     assert (first["severity"], first["blocks_from"], first["fix"]) == ("B", 4, story.BLOCKER.fix)
 

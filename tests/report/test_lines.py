@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from migrate.report.lines import WIDTH, Page, Tone, columns, text
+from migrate.report.lines import WIDTH, Page, Tone, columns, fold, meanings, text
 
 cells = st.text(alphabet="abc def-", max_size=150)
 rows = st.lists(st.dictionaries(st.sampled_from(["broker", "path", "procedure"]), cells), max_size=5)
@@ -86,3 +86,53 @@ def test_plain_text_ends_with_a_new_line_and_has_no_colour() -> None:
 
     assert text(page.lines) == "\nZnodes\nx\n"
     assert [line.tone for line in page.lines] == [Tone.PLAIN, Tone.TITLE, Tone.BAD]
+
+
+LONG = "listener.security.protocol.map and inter.broker.listener.name have to name the same listeners on every broker"
+
+
+@pytest.mark.parametrize("width", [72, 80, 120])
+@pytest.mark.parametrize("head", ["next     ", "  where  ", "      - ", "", "E-ZK-02: ", "  12. "])
+def test_a_long_line_is_folded_between_words_under_its_text(head: str, width: int) -> None:
+    """No word is torn, none is lost, and the later pieces stand behind the label."""
+    line = f"{head}{LONG} {LONG}"
+    pieces = fold(line, width)
+    assert " ".join(" ".join(pieces).split()) == " ".join(line.split())
+    assert max(map(len, pieces)) <= width
+    begins = {len(piece) - len(piece.lstrip()) for piece in pieces[1:]}
+    assert begins == {len(head) if head.strip() and ":" not in head else len(head) - len(head.lstrip()) + 2}
+
+
+def test_what_is_copied_stays_on_one_line() -> None:
+    """Commands, paths and addresses; the terminal folds them without a line end."""
+    command = "next     kraft-migrate apply " + "/runs/a/plan.json " * 9
+    assert fold(command, 72) == [command]
+    path = "/var/lib/" + "kafka/" * 30
+    assert [piece.strip() for piece in fold(f"report: {path}", 72)] == ["report:", path]
+
+
+def test_a_narrow_table_breaks_keys_at_their_dots() -> None:
+    """Never inside a word of them."""
+    page = Page(width=72)
+    key = "inter.broker.listener.name"
+    page.table([{"key": key, "first": "x " * 40, "second": "y " * 40}])
+    cells = [line.text[2:].split("  ")[0].strip() for line in page.lines[1:]]
+    assert "".join(cells) == key
+    assert all(cell.endswith(".") or key.endswith(cell) for cell in cells if cell)
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("stage    unknown: no answer", [("stage", Tone.TITLE), ("unknown", Tone.BAD)]),
+        ("E-ZK-02: no session", [("E-ZK-02", Tone.BAD)]),
+        ("READY WITH WARNINGS (1)", [("READY WITH WARNINGS", Tone.WARN)]),
+        ("NOT PROVEN, not PROVEN", [("NOT PROVEN", Tone.BAD), ("PROVEN", Tone.GOOD)]),
+        ("UNREADY or READYING", []),
+    ],
+)
+def test_words_have_a_meaning_of_their_own(line: str, found: list[tuple[str, Tone]]) -> None:
+    """Whole words alone; what is painted says the same without colour."""
+    parts = [*meanings(line)]
+    assert "".join(part for part, _ in parts) == line
+    assert [(part, tone) for part, tone in parts if tone is not Tone.PLAIN] == found

@@ -21,7 +21,15 @@ words = st.text(max_size=12)
 texts = st.dictionaries(words, words, max_size=3)
 numbers = st.integers(-(2**40), 2**40)
 actions = st.builds(
-    Action, symbol=st.sampled_from("+~->=!"), where=words, what=words, diff=st.tuples(words, words), znode=words
+    Action,
+    symbol=st.sampled_from("+~->=!"),
+    where=words,
+    what=words,
+    diff=st.tuples(words, words),
+    znode=words,
+    version=st.none() | st.integers(0, 2**31 - 1),
+    before=st.none() | words,
+    after=st.none() | words,
 )
 steps = st.builds(
     PlannedStep,
@@ -35,6 +43,7 @@ steps = st.builds(
     expects=texts,
     undo=words,
     proof=words,
+    requires=st.lists(words, max_size=2).map(tuple),
 )
 findings = st.builds(
     Finding,
@@ -86,7 +95,7 @@ def test_a_saved_plan_is_the_same_plan(plan: Plan) -> None:
     assert (again.fingerprint, again.content) == (plan.fingerprint, plan.content)
 
 
-def test_the_file_names_its_schema_and_says_whether_there_is_a_way_back() -> None:
+def test_the_file_names_its_schema_and_says_whether_there_is_a_rollback() -> None:
     """A reader of the file need not know our code."""
     whole = json.loads(plan_to_json(story.plan()))
 
@@ -139,6 +148,8 @@ def _edited(path: str, value: Any) -> str:
         ("plan.steps.0.stage", None),
         ("plan.steps.0.shell", "rm"),
         ("plan.steps.1.actions.0.diff", "no list"),
+        ("plan.steps.1.actions.0.version", "3"),
+        ("plan.steps.1.actions.0.before", 3),
         ("plan.findings.0.severity", "Z"),
         ("plan.findings.0.blocks_from", True),
         ("plan.summary.inventory", {"topics": 1.5}),

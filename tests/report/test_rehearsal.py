@@ -8,8 +8,20 @@ from dataclasses import replace
 import pytest
 
 from migrate.model.history import LoadSummary
-from migrate.report.rehearsal import Leg, PartitionDown, Rehearsal, down_between, markdown, values
-from migrate.report.run_values import Claim, Holds
+from migrate.report.rehearsal import (
+    COUNTED_WHOLE,
+    Leg,
+    PartitionDown,
+    Rehearsal,
+    down_between,
+    load_between,
+    markdown,
+    values,
+)
+from migrate.report.run_pages import run_markdown
+from migrate.report.run_report import build
+from migrate.report.run_values import Claim, Extra, Holds
+from tests.report import story
 
 LOAD = LoadSummary(
     sent=1000,
@@ -84,3 +96,16 @@ def test_values_are_plain_json() -> None:
     assert (told["gap_seconds"], told["rollback_from"], len(told["legs"])) == (4.2, "hybrid", 3)
     want = {"partition": "orders-0", "leaderless": 0.75, "unacknowledged": 0.0, "why": "restart of broker 1"}
     assert told["down"][0] == want
+
+
+def test_the_load_beside_a_rollback_is_judged_in_its_report() -> None:
+    """With the gaps and partitions of that time, one that reaches into it too; records are said to be of all."""
+    beside = load_between(LOAD, 100.0, 130.0)
+    assert [gap[2] for gap in beside.gaps] == ["orders-1", "orders-1"]
+    assert [one[0] for one in beside.leaderless] == [101.0, 110.0, 99.0]
+    assert (beside.acknowledged, beside.missing) == (990, 0)
+    report = build(story.plan(), story.journal(), beside, Extra(True, blind_spots=(COUNTED_WHOLE,)))
+    text = run_markdown(report)
+    assert "990 acknowledged, 990 read, 0 missing" in text
+    assert "No load of ours ran" not in text
+    assert "its records were counted once, at the end of the whole rehearsal" in text

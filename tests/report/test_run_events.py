@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from migrate.model.history import Event
 from migrate.report.run_events import Story, node_order, stage_spans, tell
-from migrate.report.run_html import run_html
-from migrate.report.run_markdown import run_markdown
+from migrate.report.run_pages import run_html, run_markdown
 from migrate.report.run_report import build
 from migrate.report.run_values import StepRecord
 from tests.report import pages, story

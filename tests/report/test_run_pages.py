@@ -13,11 +13,11 @@ import pytest
 
 from migrate.errors import MigrateError
 from migrate.model.history import Event
-from migrate.report.markdown_text import words as markdown
-from migrate.report.run_html import run_html
-from migrate.report.run_markdown import run_markdown
+from migrate.report.markup import environment
+from migrate.report.markup import words as markdown
+from migrate.report.run_pages import changed_files, run_html, run_markdown
 from migrate.report.run_report import build
-from migrate.report.run_values import Cell, Extra, LedgerMoment, RunReport
+from migrate.report.run_values import Cell, Extra, LedgerMoment, RunReport, figures, run_answer, run_json
 from tests.report import pages, story
 from tests.report.golden import same_as_golden
 from tests.report.test_plan_report import HOSTILE
@@ -171,6 +171,81 @@ def test_a_big_cluster_folds() -> None:
     assert page.faults == []
     assert "59 brokers, each with every replica VERIFIED" in page.words
     assert page.words.index("Broker 17 ·") < page.words.index("59 brokers, each")
+
+
+def test_panels_beyond_six_directories_are_folded() -> None:
+    """Six directories are in sight; of nine, whole ones go under one line; of what is not whole the first stays."""
+    six = dataclasses.replace(_whole(), ledgers=(_ledger({1: 3, 2: 3}, "VERIFIED"),))
+    assert "every replica VERIFIED" not in pages.read(run_html(six)).words
+    assert "3 brokers, each with every replica VERIFIED" in pages.read(run_html(_whole())).words
+    odd = dataclasses.replace(_whole(), ledgers=(_ledger({1: 3, 2: 3, 3: 3}, "MIGRATING"),))
+    assert "1 broker, each with replicas that are not VERIFIED" in pages.read(run_html(odd)).words
+
+
+def _ledger(directories: dict[int, int], state: str) -> LedgerMoment:
+    cells = [
+        Cell(str(broker), f"d{n}", f"/d{n}", {state: 2})
+        for broker, number in directories.items()
+        for n in range(number)
+    ]
+    return LedgerMoment(story.START, "soak/soak", 900, "spark", tuple(cells))
+
+
+def test_a_narrow_page_hides_nothing_but_figures_that_it_draws_in_its_own_width() -> None:
+    """Facts that need a whole line are `wide`, too: they stay."""
+    css = environment().get_template("style.css.jinja").render()
+    hidden = {one.strip() for one in re.findall(r"([^{};]+)\{ display: none", css)}
+    assert hidden == {".scroll.narrow", ".scroll.wide", ".findings thead", ".map thead", "nav"}
+    drawn = [
+        values["class"]
+        for tag, values in pages.read(run_html(_whole())).elements
+        if "scroll " in values.get("class", "")
+    ]
+    assert sorted(drawn) == ["scroll narrow"] * 2 + ["scroll wide"] * 2
+
+
+def test_the_five_numbers_stand_first_in_every_form() -> None:
+    """Records, the longest gap, restarts, downtime, replicas: before the claims, and in the JSON."""
+    report = _whole()
+    words, text = pages.read(run_html(report)).words, run_markdown(report)
+    for name, value in (
+        ("Records", "24,090 acknowledged, 0 lost"),
+        ("Longest client gap", "2.6 s"),
+        ("Restarts", "10"),
+        ("Downtime per broker", "at most 3.1 s"),
+        ("Replicas VERIFIED", "324 of 324"),
+    ):
+        assert words.index(f"{name} {value}") < words.index("Every planned step")
+        assert text.index(f"| {name} | {value} |") < text.index("## Claims")
+        assert {"name": name, "value": value} in [
+            {key: entry[key] for key in ("name", "value")} for entry in run_answer(report)["figures"]
+        ]
+
+
+def test_a_number_that_nobody_measured_is_not_a_zero() -> None:
+    """No load, no ledger, a downtime that no session saw whole."""
+    found = {one.name: one for one in figures(build(story.plan(), []))}
+    assert [found[name].value for name in ("Records", "Longest client gap", "Replicas VERIFIED")] == [
+        "not measured",
+        "not measured",
+        "not computed",
+    ]
+    assert "1 downtime not observed" in {one.name: one for one in figures(_whole())}["Downtime per broker"].detail
+    unread = build(story.plan(), story.journal(), story.load(read=0), story.extra())
+    assert figures(unread)[0].value == "24,090 acknowledged, losses not known"
+
+
+def test_equal_changes_of_files_are_shown_once_with_the_lines_that_differ() -> None:
+    """In both forms; the JSON has each file's own."""
+    report = _whole()
+    html, text = run_html(report), run_markdown(report)
+    assert html.count("+zookeeper.metadata.migration.enable=true") == 1
+    assert text.count("+zookeeper.metadata.migration.enable=true") == 1
+    assert "but for `-broker.id=2`, `+node.id=2`" in text
+    assert run_json(report).count('"+zookeeper.metadata.migration.enable=true"') == 3
+    alone = dataclasses.replace(report, hosts=report.hosts[:2])
+    files = [file.path for host in alone.hosts for file in host.files]
+    assert [one.file.path for one in changed_files(alone)] == files
 
 
 def test_differences_stand_in_the_page_with_their_cause() -> None:

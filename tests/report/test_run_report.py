@@ -11,8 +11,8 @@ import pytest
 from migrate.model.history import Event
 from migrate.model.plan import Direction
 from migrate.model.stage import MIGRATION, Stage
-from migrate.report.run_html import run_html
-from migrate.report.run_markdown import run_markdown
+from migrate.report.plan_verdict import blind_spots
+from migrate.report.run_pages import run_html, run_markdown
 from migrate.report.run_report import build
 from migrate.report.run_values import SCHEMA, Claim, Extra, Holds, RunReport, RunWord, run_json
 from tests.report import story
@@ -42,16 +42,16 @@ def test_a_run_whose_every_claim_holds_is_proven() -> None:
 
     assert str(report.verdict) == "PROVEN"
     assert {claim.holds for claim in report.claims} == {Holds.YES}
-    assert "2 things could not be checked" in report.verdict.sentence
+    assert "4 things could not be checked" in report.verdict.sentence
 
 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
         ({"missing": 1}, "No acknowledged record is missing"),
-        ({"duplicated": 2}, "two offsets"),
-        ({"unexpected": 1}, "never sent"),
-        ({"leaderless": ((story.START, 3.0, "load-rf3-1", "unexplained"),)}, "without leader"),
+        ({"duplicated": 2}, "is stored twice"),
+        ({"unexpected": 1}, "every stored record was sent"),
+        ({"leaderless": ((story.START, 3.0, "load-rf3-1", "unexplained"),)}, "lost its leader unexpectedly"),
         ({"short": ((story.START, 3.0, "load-rf3-1", "unexplained"),)}, "min.insync.replicas"),
     ],
 )
@@ -107,6 +107,20 @@ def test_an_unexcused_difference_is_enough() -> None:
     assert _claim(nothing, "ZooKeeper and KRaft").holds is Holds.NOT_SEEN
 
 
+def test_people_read_passed_and_failed_and_programs_what_they_always_did() -> None:
+    """The values of the JSON stay; an expected loss of a leader is counted with its reason."""
+    assert [(str(one), one.words) for one in (Holds.YES, Holds.NO)] == [
+        ("holds", "passed"),
+        ("does not hold", "FAILED"),
+    ]
+    assert all(one.words == one.value for one in Holds if one not in {Holds.YES, Holds.NO})
+    report = build(story.plan(), story.journal(), story.load(), story.extra())
+    found = _claim(report, "No partition lost its leader unexpectedly.")
+    expected = "2 times without a leader, 0 of them unexpected (expected: topics with one replica, planned restarts)"
+    assert found.evidence == expected
+    assert report.verdict.sentence.startswith("Every step up to stage cleanup ended, and all required checks passed.")
+
+
 @pytest.mark.parametrize(("intact", "holds"), [(False, Holds.NO), (None, Holds.NOT_SEEN)])
 def test_a_journal_that_is_broken_or_unchecked_proves_nothing(intact: bool | None, holds: Holds) -> None:
     """The report stands on it."""
@@ -128,7 +142,9 @@ def test_a_journal_that_is_broken_or_unchecked_proves_nothing(intact: bool | Non
 )
 def test_what_the_copy_dropped_is_a_claim(changes: dict[str, object], holds: Holds, words: str) -> None:
     """Named where it was known, against the verdict where it was not; what was not looked at is not checked."""
-    found = _claim(build(story.plan(), _with("copy-check", **changes), story.load(), story.extra()), "The copy dropped")
+    found = _claim(
+        build(story.plan(), _with("copy-check", **changes), story.load(), story.extra()), "Everything in ZooKeeper"
+    )
     assert found.holds is holds
     assert words in found.evidence
 
@@ -194,20 +210,51 @@ def test_a_stage_that_is_not_through_is_open() -> None:
     assert (last.stage, last.end, last.passed, last.steps) == ("kraft-mode", None, 2, 3)
 
 
-def test_a_restart_that_a_kill_cut_in_two_is_one_restart() -> None:
-    """The stop of the first session and the start of the second belong together."""
-    rolls = [entry for entry in _whole().restarts if entry.step == "kraft-mode/roll-to-kraft/2"]
+def test_two_stops_in_two_sessions_are_no_downtime_from_the_first_to_the_last() -> None:
+    """Between them somebody may have started the node: the first has no start that was observed."""
+    report = _whole()
+    cut, again = [entry for entry in report.restarts if entry.step == "kraft-mode/roll-to-kraft/2"]
 
-    assert len(rolls) == 1
-    assert rolls[0].stopped is not None
-    assert rolls[0].started is not None
-    assert rolls[0].proven is not None
-    assert rolls[0].started - rolls[0].stopped > 14
+    assert (cut.started, cut.down, cut.observed) == (None, None, False)
+    assert cut.unseen_from == report.sessions[0].last
+    assert cut.unseen_to == again.stopped
+    assert again.observed
+    assert again.down is not None
+    assert again.down < 4
+    row, *_ = [line for line in run_markdown(report).splitlines() if "| broker 2 | kraft-mode" in line]
+    assert row.count("not observed") == 3
+    assert "not observed" in run_html(report)
+    said = [entry for entry in json.loads(run_json(report))["restarts"] if entry["node"] == "2"]
+    assert [(entry["observed"], entry["down"] is None) for entry in said] == [
+        (True, False),
+        (False, True),
+        (True, False),
+    ]
+    assert any(spot.startswith("nodes while no engine ran (1 time between sessions") for spot in report.blind_spots)
+
+
+def test_a_start_in_a_later_session_has_no_downtime_but_its_times() -> None:
+    """The node was seen down twice; whether it was so in between was not observed."""
+    stop: dict[str, object] = {"step": "a/1", "effect": "stop", "node": "1", "detail": ""}
+    told: list[tuple[str, dict[str, object]]] = [
+        ("session", {"resumed": False}),
+        ("effect", stop),
+        ("effected", stop),
+        ("session", {"resumed": True}),
+        ("effect", {**stop, "effect": "start"}),
+        ("effected", {**stop, "effect": "start"}),
+    ]
+    events = [Event(at, story.START + at * 10, name, data) for at, (name, data) in enumerate(told)]
+
+    (entry,) = build(story.plan(), events).restarts
+
+    assert (entry.stopped, entry.started) == (story.START + 10, story.START + 50)
+    assert (entry.unseen_from, entry.unseen_to, entry.down) == (story.START + 20, story.START + 50, None)
 
 
 def test_every_restart_is_there_with_its_times() -> None:
     """Three first starts, two rolls, three restarts of controllers."""
-    restarts = _whole().restarts
+    restarts = [entry for entry in _whole().restarts if entry.observed]
 
     assert len(restarts) == 12
     assert [entry.node for entry in restarts if entry.stopped is None] == ["3001", "3002", "3003"]
@@ -263,9 +310,17 @@ def test_blind_spots_of_plan_comparison_and_load_stand_together() -> None:
     load = story.load(blind=((story.START, 4.0, "no broker answered"),))
     report = build(story.plan(), story.journal(), load, Extra(True, blind_spots=("clocks were not compared",)))
 
-    assert len(report.blind_spots) == 4
-    assert report.blind_spots[0] == "live answers: broker 3 did not answer within 5 s"
+    assert len(report.blind_spots) == 6
+    assert report.blind_spots[0] == "when the plan was made: live answers: broker 3 did not answer within 5 s"
     assert report.blind_spots[-1] == "load: nobody saw who leads for 4.0 s: no broker answered"
+
+
+def test_what_a_check_of_the_plan_could_not_see_is_carried_into_the_run() -> None:
+    """The report of the run and the plan list the same."""
+    report = build(story.plan(), story.journal(), story.load(), Extra(True))
+    missed = [f"when the plan was made: {spot}" for spot in blind_spots(story.plan())]
+    assert any(" (for " in spot for spot in missed)
+    assert list(report.blind_spots[: len(missed)]) == missed
 
 
 def test_directories_without_an_id_share_one_cell_and_no_path() -> None:
@@ -287,7 +342,9 @@ def test_the_verdict_names_the_stage_that_it_speaks_of() -> None:
     unproven = build(part, [*events, story.journal()[-1]], None, Extra(True))
 
     assert proven.verdict.sentence.startswith("Every step up to stage cleanup ended")
-    assert unproven.verdict.sentence.startswith("Every step up to stage controllers ended, but 1 claim")
+    assert unproven.verdict.sentence.startswith(
+        "Every step up to stage controllers ended, but 1 required check failed or could not be made."
+    )
 
 
 def test_events_of_a_later_version_do_not_break_the_report() -> None:
@@ -313,8 +370,8 @@ def test_the_json_holds_every_value_under_its_own_name() -> None:
     assert body["diffs"][-1]["counts"]["partition"] == {"EQUAL": 826}
 
 
-def _way_back(*events: tuple[str, dict[str, object]]) -> RunReport:
-    """A way back of two steps, with these events."""
+def _rollback(*events: tuple[str, dict[str, object]]) -> RunReport:
+    """A rollback of two steps, with these events."""
     plan = dataclasses.replace(story.plan(), direction=Direction.BACK, target=Stage.ASSESS)
     steps = tuple(
         dataclasses.replace(plan.steps[0], id=name, stage=stage)
@@ -337,9 +394,9 @@ PROVEN: tuple[str, dict[str, object]] = (
 )
 
 
-def test_a_way_back_is_proven_by_its_end_and_owes_no_comparison() -> None:
+def test_a_rollback_is_proven_by_its_end_and_owes_no_comparison() -> None:
     """Its last step's evidence is the claim; the ledger and the comparison are the way forward's."""
-    report = _way_back(STOPPED, PROVEN, ("end", {"target": "assess"}))
+    report = _rollback(STOPPED, PROVEN, ("end", {"target": "assess"}))
     assert str(report.verdict) == "PROVEN"
     assert report.verdict.sentence.startswith("Every step of the rollback ended")
     assert _claim(report, "in ZooKeeper mode").evidence == "/migration is gone"
@@ -347,10 +404,10 @@ def test_a_way_back_is_proven_by_its_end_and_owes_no_comparison() -> None:
     assert report.title == f"Rollback of {report.cluster} to ZooKeeper mode"
 
 
-def test_a_way_back_without_its_proof_is_not_proven() -> None:
+def test_a_rollback_without_its_proof_is_not_proven() -> None:
     """Under way it is not due; ended without, it does not hold."""
-    assert _claim(_way_back(STOPPED), "in ZooKeeper mode").holds is Holds.NOT_DUE
-    ended = _way_back(STOPPED, ("end", {"target": "assess"}))
+    assert _claim(_rollback(STOPPED), "in ZooKeeper mode").holds is Holds.NOT_DUE
+    ended = _rollback(STOPPED, ("end", {"target": "assess"}))
     assert _claim(ended, "in ZooKeeper mode").holds is Holds.NO
     assert ended.verdict.word is RunWord.NOT_PROVEN
 

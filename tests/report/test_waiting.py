@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
+from migrate.model.findings import Explanation
 from migrate.model.outcome import Unknown
-from migrate.model.waiting import Explanation
-from migrate.report.waiting import WIDTH, as_lines, as_values
+from migrate.report.status_text import waiting_lines, waiting_values
 
 KNOWN = Explanation(
     "S-STUCK-31",
@@ -26,7 +26,7 @@ UNKNOWN = Explanation(
 
 def test_a_row_holds_every_field_and_no_cause_is_null() -> None:
     """For machines: exactly one of cause and unknown."""
-    known, unknown = as_values([KNOWN, UNKNOWN])
+    known, unknown = waiting_values([KNOWN, UNKNOWN])
     assert known == {
         "code": "S-STUCK-31",
         "waits_for": "broker 1 to register",
@@ -45,7 +45,7 @@ def test_a_row_holds_every_field_and_no_cause_is_null() -> None:
 
 def test_a_person_reads_what_why_who_and_what_next() -> None:
     """In that order, under one heading a wait."""
-    assert list(as_lines(as_values([KNOWN]))) == [
+    assert list(waiting_lines(waiting_values([KNOWN]))) == [
         "waits    S-STUCK-31 for broker 1 to register",
         "         because its process is stopped",
         "         seen: it ended with code 1",
@@ -58,16 +58,6 @@ def test_a_person_reads_what_why_who_and_what_next() -> None:
 
 def test_what_cannot_be_told_is_said_with_its_reason() -> None:
     """Never a cause."""
-    text = "\n".join(as_lines(as_values([UNKNOWN])))
+    text = "\n".join(waiting_lines(waiting_values([UNKNOWN])))
     assert "cannot tell why, because not seen: its file: gone" in text
     assert "         because" not in text
-
-
-def test_long_texts_are_wrapped_and_what_is_copied_stays_whole() -> None:
-    """A reassignment's JSON, a path, an address."""
-    value = '{"version":1,"partitions":[' + ",".join(['{"topic":"a-b-c","partition":0,"replicas":[0,1]}'] * 5) + "]}"
-    long = Explanation("S-STUCK-50", "x", "y", "word " * 60, f"move with this file: {value}", "z")
-    lines = list(as_lines(as_values([long])))
-    assert any(value in line for line in lines)
-    assert all(len(line) <= WIDTH or value in line for line in lines)
-    assert list(as_lines([])) == []

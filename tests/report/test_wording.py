@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from migrate.report.wording import clip, clock, duration, moment, plural, printable, size
+from migrate.report.wording import clip, clock, moment, plural, printable, size
 
 
 @given(st.text())
@@ -40,24 +40,6 @@ def test_ordinary_text_is_not_touched(text: str) -> None:
 def test_what_acts_is_spelled_out(text: str, shown: str) -> None:
     """Escape sequences, new lines, bidirectional overrides, tags, lone surrogates."""
     assert printable(text) == shown
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [
-        (0.04, "0.0 s"),
-        (9.94, "9.9 s"),
-        (9.99, "10.0 s"),
-        (12.4, "12 s"),
-        (59.6, "1 min 00 s"),
-        (185, "3 min 05 s"),
-        (7800, "2 h 10 min"),
-        (540_000, "6 d 6 h"),
-    ],
-)
-def test_durations_are_read_at_a_glance(seconds: float, words: str) -> None:
-    """Two units at most."""
-    assert duration(seconds) == words
 
 
 def test_times_are_utc_and_impossible_ones_are_still_shown() -> None:

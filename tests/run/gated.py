@@ -21,10 +21,10 @@ from migrate.model.world import Need, World
 from migrate.plan.build import build
 from migrate.report.plan_json import plan_to_json
 from migrate.run import journal as journals
+from migrate.run.control import ParkRequest
 from migrate.run.effects import Hands, JournaledEffects
 from migrate.run.engine import Engine, Machinery
 from migrate.run.gatekeeper import RunGate
-from migrate.run.interrupts import ParkRequest
 from migrate.run.journal import Journal
 from tests.run.test_engine import PLANNED_ON, NoLock
 from tests.testing import worlds

@@ -86,7 +86,7 @@ def test_a_stage_without_a_rule_asks_for_nothing() -> None:
         (signed(yes("bob")), "the playbook has no key for that name"),
         (yes("bob", plan="cd" * 32), f"it is of plan cdcdcdcd, this is {PLAN.short}"),
         (yes("bob", content="cd" * 32), "it approves the content cdcdcdcd of the plan"),
-        (signed(yes("alice", content="cd" * 32)), "made anew or edited since"),
+        (signed(yes("alice", content="cd" * 32)), "made again or edited since"),
         (replace(signed(yes("alice", content="cd" * 32)), content=PLAN.content), "its signature does not fit"),
         (yes("mallory"), "no reviewer of stage finalize"),
         (yes("bob", time=NOW - 3601), "it expired 1 s ago"),

@@ -12,19 +12,18 @@ import pytest
 from migrate.model.history import Event
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory
+from migrate.model.launch import ENABLED_BY_RUNS
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
-from migrate.model.units import ENABLED_BY_RUNS
 from migrate.model.world import World
 from migrate.plan import rollback
 from migrate.plan.build import build
 from migrate.report.run_report import AT_BOOT
 from migrate.report.run_report import build as report
 from migrate.report.run_values import Extra, Holds, RunReport, RunWord
-from migrate.run.proven import enabled_by_runs
+from migrate.run.past_runs import enabled_by_runs
 from migrate.run.snapshots import write
-from migrate.steps.at_boot import EnableAtBoot
-from migrate.steps.rollback.at_boot import DisableAtBoot
+from migrate.steps.at_boot import DisableAtBoot, EnableAtBoot
 from tests.checks.bends import unit_of
 from tests.report import story
 from tests.run.test_engine import plan_for, run

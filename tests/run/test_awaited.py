@@ -9,7 +9,7 @@ import pytest
 
 from migrate.errors import NoProgress, PlanStopped
 from migrate.model.outcome import Awaited, Unknown
-from migrate.model.rollback_evidence import MetadataLogs
+from migrate.model.rollback_readiness import MetadataLogs
 from migrate.model.world import World
 from migrate.run import journal as journals
 from tests.run.test_rollback import at, go_back, is_back
@@ -34,7 +34,7 @@ def held(cluster: TwoWay, seen: Unknown, looks: int) -> list[World]:
 
 
 def test_a_log_that_a_person_brings_late_is_waited_for(tmp_path: Path) -> None:
-    """Longer than the half minute for what is unseen; who owns the wait is told, and the way back ends well."""
+    """Longer than the half minute for what is unseen; who owns the wait is told, and the rollback ends well."""
     cluster = at("hybrid", tmp_path / "forward")
     looked = held(cluster, ASKED, LONG)
     events = go_back(cluster, tmp_path / "back")

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from migrate.model.inventory import Inventory
-from migrate.run.before_copy import NOTE, kept_before_copy
-from tests.run.test_way_back_facts import journal
+from migrate.run.past_runs import NOTE, kept_before_copy
+from tests.run.test_rollback_facts import journal
 from tests.testing import worlds
 
 DIGEST, OTHER = "a" * 64, "b" * 64

@@ -1,4 +1,4 @@
-"""Behind a roll's first broker the run watches for as long as the playbook says; a fault begins the time anew."""
+"""Behind a roll's first broker the run watches for as long as the playbook says; a fault starts the soak again."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 
 from migrate.errors import NoProgress, PlanStopped, RunInterrupted
+from migrate.model.facts import pure_ledger
 from migrate.model.history import Event
 from migrate.model.inventory import ErrorBudget, RollOrder
 from migrate.model.outcome import NotYet, Refused, Unknown, Verified
 from migrate.model.stage import Stage
 from migrate.model.world import World
-from migrate.observe.ledgers import pure_ledger
 from migrate.plan.build import build
 from migrate.report.run_report import build as build_report
 from migrate.report.run_values import Holds
-from migrate.steps.canary import CLOCK, HELD, CanaryInKraftMode, CanaryInMigrationMode
+from migrate.steps.look import CLOCK, HELD, CanaryInKraftMode, CanaryInMigrationMode
 from tests.run.gated import Gated, probe_line
 from tests.run.test_engine import PLANNED_ON
 from tests.steps.looks import different, unhealthy

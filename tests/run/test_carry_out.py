@@ -21,7 +21,7 @@ from migrate.model.stage import Stage
 from migrate.observe.sources import Sources
 from migrate.plan.build import build
 from migrate.run import carry_out as module
-from migrate.run import owners
+from migrate.run import locks
 from migrate.run.carry_out import Options, acting_alone, carry_out, folder_of
 from migrate.run.clock import SystemClock
 from migrate.run.journal import Journal, read
@@ -176,18 +176,18 @@ def test_a_run_lies_in_a_folder_named_by_its_plan(inventory: Inventory) -> None:
 
 
 # -- who is alive ------------------------------------------------------------------------------------------------------
-def _process(pid: int) -> owners.Alive:
-    return owners.process(socket.gethostname(), pid)
+def _process(pid: int) -> locks.Alive:
+    return locks.process_alive(socket.gethostname(), pid)
 
 
 def test_a_holder_is_alive_or_dead_by_its_process() -> None:
     """A process of somebody else that we may not signal lives, too."""
-    assert _process(os.getpid()) is owners.Alive.LIVES
-    assert _process(1) is owners.Alive.LIVES
+    assert _process(os.getpid()) is locks.Alive.LIVES
+    assert _process(1) is locks.Alive.LIVES
     ended = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    assert _process(ended.pid) is owners.Alive.LIVES
+    assert _process(ended.pid) is locks.Alive.LIVES
     ended.send_signal(signal.SIGKILL)
     assert ended.stdin is not None
     ended.stdin.close()
     ended.wait()
-    assert _process(ended.pid) is owners.Alive.DEAD
+    assert _process(ended.pid) is locks.Alive.DEAD

@@ -1,4 +1,4 @@
-"""The control file: one wish, whole or refused, and an abort that counts once."""
+"""The control file: one request, whole or refused, and an abort that counts once."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ import pytest
 from migrate.errors import ControlUnreadable, ControlUnwritable
 from migrate.model.stage import MIGRATION
 from migrate.run import control
-from migrate.run.control import Control, Wish
+from migrate.run.control import Control, Request
 from migrate.run.locks import LockFile
 from tests.testing.full_disk import fill, small_disk
 from tests.testing.no_room import no_room
 
 NAMED = '{"pid": 1, "host": "h"}'
-FULL = Control(Wish.PAUSE, "copy", "alice", "desk", 5.5, "lunch")
+FULL = Control(Request.PAUSE, "copy", "alice", "desk", 5.5, "lunch")
 
 
 def written(folder: Path, **changes: Any) -> Path:
@@ -33,7 +33,7 @@ def written(folder: Path, **changes: Any) -> Path:
     return path
 
 
-def test_a_wish_is_read_as_it_was_written_and_no_file_is_none(tmp_path: Path) -> None:
+def test_a_request_is_read_as_it_was_written_and_no_file_is_none(tmp_path: Path) -> None:
     """For its owner alone, and nothing else lies beside it."""
     assert control.read(tmp_path) == Control(time=0.0)
     control.write(tmp_path, Control())
@@ -49,8 +49,8 @@ def test_a_wish_is_read_as_it_was_written_and_no_file_is_none(tmp_path: Path) ->
     [
         {"format": "kraft-migrate/control/v2"},
         {"format": None},
-        {"wish": "stop"},
-        {"wish": None},
+        {"request": "stop"},
+        {"request": None},
         {"hold_after": "nowhere"},
         {"hold_after": 3},
         {"by": None},
@@ -61,10 +61,11 @@ def test_a_wish_is_read_as_it_was_written_and_no_file_is_none(tmp_path: Path) ->
         {"time": "inf"},
         {"time": "5"},
         {"time": True},
+        {"wish": "run"},
         {"more": ""},
     ],
 )
-def test_a_field_that_is_none_of_ours_is_no_wish_at_all(tmp_path: Path, changes: dict[str, Any]) -> None:
+def test_a_field_that_is_none_of_ours_is_no_request_at_all(tmp_path: Path, changes: dict[str, Any]) -> None:
     """Nobody knows what was meant: it may have been a pause."""
     written(tmp_path, **changes) if "format" not in changes or changes["format"] else written(tmp_path, format=None)
     with pytest.raises(ControlUnreadable, match="it is no control file"):
@@ -72,20 +73,20 @@ def test_a_field_that_is_none_of_ours_is_no_wish_at_all(tmp_path: Path, changes:
 
 
 def test_a_time_is_a_number_whole_or_not(tmp_path: Path) -> None:
-    """And a wish without a hold holds nothing."""
+    """And a request without a hold holds nothing."""
     written(tmp_path, time=7, hold_after="")
     assert control.read(tmp_path) == replace(FULL, time=7.0, hold_after="")
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"null", b"{", b"\xff", b" " * 100_000 + b"{}"])
 def test_what_is_no_object_of_ours_is_refused(tmp_path: Path, content: bytes) -> None:
-    """Never taken as no wish."""
+    """Never taken as no request."""
     (tmp_path / control.NAME).write_bytes(content)
     with pytest.raises(ControlUnreadable):
         control.read(tmp_path)
 
 
-def test_a_wish_without_a_time_is_of_no_time() -> None:
+def test_a_request_without_a_time_is_of_no_time() -> None:
     """As nobody said when."""
     assert Control().time == 0.0
 
@@ -97,14 +98,21 @@ def test_what_cannot_be_read_is_refused(tmp_path: Path) -> None:
         control.read(tmp_path)
 
 
-def test_an_abort_counts_once_and_a_newer_wish_stays(tmp_path: Path) -> None:
+def test_a_request_that_the_earlier_version_wrote_still_holds(tmp_path: Path) -> None:
+    """It named the request otherwise: a run must not lose a pause to an upgrade."""
+    written = control.write(tmp_path, FULL)
+    written.write_bytes(written.read_bytes().replace(b'"request"', b'"wish"'))
+    assert control.read(tmp_path) == FULL
+
+
+def test_an_abort_counts_once_and_a_newer_request_stays(tmp_path: Path) -> None:
     """A person may have changed their mind in between."""
-    abort = replace(FULL, wish=Wish.ABORT)
+    abort = replace(FULL, request=Request.ABORT)
     control.write(tmp_path, abort)
-    control.obeyed(tmp_path, abort)
-    assert control.read(tmp_path) == replace(abort, wish=Wish.RUN)
+    control.clear_abort(tmp_path, abort)
+    assert control.read(tmp_path) == replace(abort, request=Request.RUN)
     control.write(tmp_path, FULL)
-    control.obeyed(tmp_path, abort)
+    control.clear_abort(tmp_path, abort)
     assert control.read(tmp_path) == FULL
 
 
@@ -116,14 +124,14 @@ def test_a_hold_is_behind_its_stage_and_not_before(tmp_path: Path) -> None:
     assert not any(Control().holds_before(stage) for stage in MIGRATION)
 
 
-def test_who_wished_it_is_said_as_far_as_it_is_known() -> None:
+def test_who_requested_it_is_said_as_far_as_it_is_known() -> None:
     """Nobody is left unnamed in silence."""
     assert FULL.said == "by alice on desk: lunch"
     assert Control().said == "by somebody on an unnamed host"
 
 
 def test_on_a_full_disk_a_pause_names_the_signal_that_stops_the_run(tmp_path: Path) -> None:
-    """On a real one: the earlier wish still holds, no draft is left, and the owner of the lock is named."""
+    """On a real one: the earlier request still holds, no draft is left, and the owner of the lock is named."""
     with small_disk(tmp_path / "disk") as disk:
         folder = disk / "runs" / "0123abcd"
         folder.mkdir(parents=True)

@@ -176,7 +176,7 @@ def test_empty_directories_are_taken_away_again_and_nothing_is_deleted(tmp_path:
 
 
 def test_there_back_and_there_again(tmp_path: Path) -> None:
-    """What the way back leaves in a directory does not make it another one's."""
+    """What the rollback leaves in a directory does not make it another one's."""
     cluster = grown(tmp_path / "there")
     carry_out(cluster, tmp_path / "back", back=True)
     carry_out(cluster, tmp_path / "again")
@@ -184,7 +184,7 @@ def test_there_back_and_there_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_way_back_killed_at_any_effect_ends_the_same(tmp_path: Path) -> None:
+def test_a_rollback_killed_at_any_effect_ends_the_same(tmp_path: Path) -> None:
     """As the way there."""
     start_of_it, count = grown(tmp_path / "there"), KillAt()
     reference = deepcopy(start_of_it)

@@ -22,15 +22,15 @@ from migrate.errors import (
     ProcessNotStopped,
 )
 from migrate.hosts import meta_properties
-from migrate.hosts.leftovers import ASIDE_SUFFIX
+from migrate.hosts.leftovers import ASIDE_SUFFIX, BACKUP_SUFFIX
 from migrate.model.history import Event
 from migrate.model.ids import NodeId
+from migrate.model.launch import STOP_SECONDS
 from migrate.model.outcome import Unknown
-from migrate.model.rollback_evidence import StateBehind
-from migrate.model.units import STOP_SECONDS
+from migrate.model.rollback_readiness import StateBehind
 from migrate.model.views import MetaProperties, Running, ServiceState, Stopped
-from migrate.run import measured
-from migrate.run.effects import BACKUP_SUFFIX, STATES_AT_ONCE, Hands, JournaledEffects
+from migrate.run import journal as journals
+from migrate.run.effects import STATES_AT_ONCE, Hands, JournaledEffects
 from migrate.run.journal import Journal, notes, read
 from tests.testing.simulated import FakeClock, KillAt, Killed
 
@@ -249,7 +249,7 @@ def test_a_lock_lost_while_the_intent_was_written_lets_nothing_happen(name: str,
 
 @each
 def test_who_watches_is_told_before_and_after(name: str, act: Act, does: str, rig: Rig) -> None:
-    """A stop may take minutes: what is under way is said as soon as it is on disk, and before it is done."""
+    """A stop may take minutes: what is in progress is said as soon as it is on disk, and before it is done."""
     rig.log.fails = does
     with pytest.raises((OSError, NotSetAside)):
         act(rig.effects)
@@ -419,7 +419,7 @@ def test_what_the_journals_times_tell_is_noted(rig: Rig) -> None:
     rig.effects.note_measures()
     found = notes(rig.journal.events)
     assert found
-    assert found == measured.notes(rig.journal.events)
+    assert found == journals.measures(rig.journal.events)
 
 
 def test_what_kafka_said_of_a_format_is_noted_in_one_line(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -526,7 +526,7 @@ def test_metadata_that_cannot_be_moved_says_why(rig: Rig) -> None:
 
 
 def test_a_file_that_is_overwritten_is_kept_beside_it(rig: Rig) -> None:
-    """Whatever wrote it: a way back needs every file that there was."""
+    """Whatever wrote it: a rollback needs every file that there was."""
     rig.effects.write_config(NODE, PATH, NEW, hashlib.sha256(OLD).hexdigest())
     rig.effects.write_config(NODE, PATH, OLD, hashlib.sha256(NEW).hexdigest())
     assert rig.log.files[PATH + BACKUP_SUFFIX] == OLD

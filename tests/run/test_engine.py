@@ -29,6 +29,7 @@ from migrate.run.engine import Engine, Machinery, reading, since_last_roll
 from migrate.run.journal import Journal
 from migrate.run.waits import UNSEEN_SECONDS, Wait
 from tests.testing import worlds
+from tests.testing.open_gate import OpenGate
 from tests.testing.simulated import AsAsked, FakeClock, KillAt, Killed, SimulatedCluster
 from tests.testing.worlds import live, zk
 
@@ -49,7 +50,7 @@ class NoLock:
 
 
 def plan_for(cluster: SimulatedCluster, target: Stage = Stage.CLEANUP) -> Plan:
-    """The plan from where the cluster stands."""
+    """The plan from the stage of the cluster."""
     return build(cluster.observe(PLANNED_ON, {}), worlds.playbook(), target=target, only=False, created=1.0)
 
 
@@ -66,7 +67,7 @@ def run(
     )
     crash: Any = kill or KillAt()
     effects = JournaledEffects(hands, journal, held, clock, folder, crash)
-    machinery = Machinery(AsAsked(cluster), effects, journal, held, clock, lambda _: 60.0, lambda _: None)
+    machinery = Machinery(AsAsked(cluster), effects, journal, held, clock, lambda _: 60.0, lambda _: None, OpenGate())
     try:
         Engine(plan, machinery).run()
     finally:
@@ -250,7 +251,9 @@ def test_without_spark_the_second_roll_does_not_begin(tmp_path: Path) -> None:
     )
     effects = JournaledEffects(hands, journal, NoLock(), clock, folder, crash)  # type: ignore[arg-type]
     with pytest.raises(PlanStopped, match="no Spark here"):
-        Engine(plan, Machinery(Blind(), effects, journal, NoLock(), clock, lambda _: 60.0, lambda _: None)).run()
+        Engine(
+            plan, Machinery(Blind(), effects, journal, NoLock(), clock, lambda _: 60.0, lambda _: None, OpenGate())
+        ).run()
     assert "kraft" not in cluster.registered.values()
     journal.close()
 
@@ -463,7 +466,9 @@ def test_a_whole_migration_under_a_clock_that_jumps_ends_as_any(tmp_path: Path) 
     )
     crash = KillAt()
     effects = JournaledEffects(hands, journal, NoLock(), clock, tmp_path, crash)  # type: ignore[arg-type]
-    Engine(plan, Machinery(AsAsked(cluster), effects, journal, NoLock(), clock, lambda _: 60.0, lambda _: None)).run()
+    Engine(
+        plan, Machinery(AsAsked(cluster), effects, journal, NoLock(), clock, lambda _: 60.0, lambda _: None, OpenGate())
+    ).run()
     journal.close()
     assert cluster.finalized
     assert clock.time - 1_000_000 == pytest.approx(1.0, abs=0.5), "one second of soak was asked for, and waited"

@@ -17,10 +17,10 @@ from migrate.model.views import Running, ServiceState, Stopped
 from migrate.run import journal as journals
 from migrate.run.effects import Hands, JournaledEffects
 from migrate.run.engine import Engine, Machinery
-from migrate.run.first_election import KEY, STEP, died_of_it, once_more
 from migrate.run.journal import Journal
-from migrate.run.last_words import last_words_told
+from migrate.run.last_words import KEY, STEP, died_of_it, last_words_told, once_more
 from tests.run.test_engine import NoLock, plan_for
+from tests.testing.open_gate import OpenGate
 from tests.testing.simulated import FakeClock, KillAt, SimulatedCluster
 
 BEGIN: Final = (
@@ -63,7 +63,7 @@ def carried_out(cluster: Racing, folder: Path, plan: Plan | None = None) -> None
         cluster, cluster, lambda: cluster, cluster.drive, cluster.restore_leaders, not_storing=cluster.not_storing
     )
     effects = JournaledEffects(hands, journal, NoLock(), clock, folder, KillAt())  # type: ignore[arg-type] # never kills
-    machinery = Machinery(cluster, effects, journal, NoLock(), clock, lambda _: 60.0, lambda _: None)
+    machinery = Machinery(cluster, effects, journal, NoLock(), clock, lambda _: 60.0, lambda _: None, OpenGate())
     try:
         with last_words_told(journal, cluster, clock):
             once_more(Engine(plan, machinery).run, journal, cluster, clock)

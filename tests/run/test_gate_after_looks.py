@@ -11,7 +11,7 @@ from migrate.errors import ClockJumped, MigrateError, RunInterrupted, RunParked
 from migrate.model.inventory import HealthPolicy, Pace
 from migrate.model.windows import Dated
 from migrate.run import control
-from migrate.run.control import Control, Wish
+from migrate.run.control import Control, Request
 from tests.run.gated import EVENING, HOUR, Gated, bound, gated
 from tests.run.test_gatekeeper import NIGHTS
 from tests.run.test_health_gate import unhealthy
@@ -41,13 +41,13 @@ def test_a_clock_that_is_set_while_it_is_looked_starts_nothing(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("said", "error"),
     [
-        (Control(Wish.ABORT, by="bob", host="desk"), RunParked),
+        (Control(Request.ABORT, by="bob", host="desk"), RunParked),
         (Control(hold_after="prepare", by="bob", host="desk"), RunParked),
         (None, RunInterrupted),
     ],
     ids=["abort", "hold-after", "ctrl-c"],
 )
-def test_a_wish_that_comes_while_it_is_looked_starts_nothing(
+def test_a_request_that_comes_while_it_is_looked_starts_nothing(
     said: Control | None, error: type[MigrateError], tmp_path: Path
 ) -> None:
     """Every look is good; whoever speaks meanwhile is heard before the controllers are started."""

@@ -31,11 +31,10 @@ from migrate.model.step import Action
 from migrate.model.windows import Dated, Window
 from migrate.model.world import Need, World
 from migrate.run import approvals, control
-from migrate.run.control import Control, Wish
+from migrate.run.control import Control, ParkRequest, Request
 from migrate.run.gatekeeper import RunGate
-from migrate.run.interrupts import ParkRequest
 from migrate.run.journal import Journal
-from migrate.steps.canary import CLOCK
+from migrate.steps.look import CLOCK
 from tests.run.gated import EVENING, HOUR, Gated, JumpingClock, probe_line
 from tests.steps.looks import unhealthy
 from tests.testing import worlds
@@ -100,9 +99,9 @@ class Gate:
         """A line of the journal."""
         self.journal.append(self.clock.now(), name, data)
 
-    def wish(self, wish: Wish = Wish.RUN, **changes: Any) -> None:
+    def ask(self, request: Request = Request.RUN, **changes: Any) -> None:
         """A control file."""
-        control.write(self.folder, Control(wish, by="alice", host="desk", **changes))
+        control.write(self.folder, Control(request, by="alice", host="desk", **changes))
 
     def told(self, name: str) -> list[Event]:
         """What was said by that name."""
@@ -167,15 +166,15 @@ def test_a_clock_that_is_set_while_a_step_looks_stops_it_before_it_acts(gate: Ga
         gate.gate.still(gate.step(BACK_UP))
 
 
-# -- wishes ----------------------------------------------------------------------------------------------------------
+# -- requests ----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("step", [BACK_UP, RESTART, "finalize/1-of-3", "cleanup/prove-final"])
 def test_who_asks_to_park_is_obeyed_before_a_step(gate: Gate, step: str) -> None:
     """By Ctrl-C, or by an abort, which counts once."""
     gate.request.by = "Ctrl-C"
     assert gate.parked(step, RunInterrupted) == f"parked before {step}: Ctrl-C asked for it"
     gate.request.by = ""
-    gate.wish(Wish.ABORT, reason="pager")
-    assert gate.parked(step) == f"parked before {step}: abort was wished by alice on desk: pager"
+    gate.ask(Request.ABORT, reason="pager")
+    assert gate.parked(step) == f"parked before {step}: abort was requested by alice on desk: pager"
     gate.before(step)
 
 
@@ -189,7 +188,7 @@ def test_what_is_asked_where_the_run_may_not_park_is_noted_once_and_obeyed_later
     gate.before(step)
     assert gate.said == []
     gate.request.by = "Ctrl-C"
-    gate.wish(Wish.PAUSE)
+    gate.ask(Request.PAUSE)
     gate.before(step)
     assert gate.gate.still(gate.step(step))
     gate.gate.while_waiting(gate.step(step), begun=False)
@@ -199,17 +198,17 @@ def test_what_is_asked_where_the_run_may_not_park_is_noted_once_and_obeyed_later
         "value": f"Ctrl-C asked to park; pause was asked for by alice on desk: obeyed {where}, as the run may not park "
         "sooner",
     }
-    gate.wish(Wish.ABORT)
+    gate.ask(Request.ABORT)
     gate.before(step)
     assert len(gate.told("note")) == 2
-    assert control.read(gate.folder).wish is Wish.ABORT, "it is obeyed at the next parking point"
+    assert control.read(gate.folder).request is Request.ABORT, "it is obeyed at the next parking point"
 
 
 def test_what_is_taken_back_where_the_run_may_not_park_is_not_noted(gate: Gate) -> None:
     """Nothing is left to obey."""
-    gate.wish(Wish.PAUSE)
+    gate.ask(Request.PAUSE)
     gate.before(COPY)
-    gate.wish()
+    gate.ask()
     gate.before(COPY)
     assert len(gate.told("note")) == 1
 
@@ -233,18 +232,18 @@ def test_a_control_file_that_cannot_be_read_is_noted_where_the_run_may_not_park(
 
 def test_a_hold_that_falls_into_a_block_is_obeyed_behind_it(gate: Gate) -> None:
     """And names it: held after the stage, not before it."""
-    gate.wish(hold_after="migration-mode")
+    gate.ask(hold_after="migration-mode")
     gate.before(RESTART)
     gate.before(COPY)
     assert "hold after stage migration-mode was asked for by alice" in gate.told("note")[0].data["value"]
     assert "held after stage migration-mode by alice on desk" in gate.parked("hybrid/hybrid")
-    gate.wish()
+    gate.ask()
     gate.before("hybrid/hybrid")
 
 
 def test_a_hold_binds_only_behind_its_stage(gate: Gate) -> None:
     """A later one holds nothing yet, and is none of those that were put off."""
-    gate.wish(hold_after="soak")
+    gate.ask(hold_after="soak")
     for step in (BACK_UP, RESTART, COPY, "hybrid/hybrid", "soak/soak"):
         gate.before(step)
     assert gate.told("note") == []
@@ -254,8 +253,8 @@ def test_a_hold_binds_only_behind_its_stage(gate: Gate) -> None:
 def test_a_pause_lasts_until_it_is_taken_back_and_makes_the_look_old(gate: Gate) -> None:
     """Told once at its beginning and once at its end; without one the look is as good as it was."""
     assert gate.gate.still(gate.step(RESTART))
-    gate.wish(Wish.PAUSE)
-    gate.clock.slept = lambda: gate.wish() if gate.clock.now() > EVENING + 30.0 else None
+    gate.ask(Request.PAUSE)
+    gate.clock.slept = lambda: gate.ask() if gate.clock.now() > EVENING + 30.0 else None
     assert not gate.gate.still(gate.step(RESTART))
     assert 30.0 < gate.clock.now() - EVENING < 33.0
     (paused,), (resumed,) = gate.told("paused"), gate.told("resumed")
@@ -265,11 +264,11 @@ def test_a_pause_lasts_until_it_is_taken_back_and_makes_the_look_old(gate: Gate)
 def test_a_clock_that_is_set_while_the_run_is_paused_stops_it(gate: Gate) -> None:
     """Before anything else is decided by it."""
     gate.before(BACK_UP)
-    gate.wish(Wish.PAUSE)
+    gate.ask(Request.PAUSE)
 
     def slept() -> None:
         gate.clock.set_by = 2 * HOUR
-        gate.wish()
+        gate.ask()
 
     gate.clock.slept = slept
     gate.parked(BACK_UP, ClockJumped)
@@ -279,7 +278,7 @@ def test_a_clock_that_is_set_while_the_run_is_paused_stops_it(gate: Gate) -> Non
 def test_a_window_that_closes_while_the_run_is_paused_parks_it(tmp_path: Path) -> None:
     """Nobody has to come back for that."""
     gate = bound(tmp_path)
-    gate.wish(Wish.PAUSE)
+    gate.ask(Request.PAUSE)
     gate.clock.slept = lambda: setattr(gate.clock, "time", gate.clock.time + HOUR)
     gate.parked(BACK_UP, WindowClosed)
     assert gate.clock.now() < EVENING + 8 * HOUR
@@ -288,7 +287,7 @@ def test_a_window_that_closes_while_the_run_is_paused_parks_it(tmp_path: Path) -
 # -- while a step waits ----------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("step", [COPY, "soak/soak"])
 def test_a_step_that_changes_nothing_can_be_left_while_it_waits(gate: Gate, step: str) -> None:
-    """What goes on without the run is said."""
+    """What continues without the run is said."""
     gate.request.by = "Ctrl-C"
     with pytest.raises(RunInterrupted) as caught:
         gate.gate.while_waiting(gate.step(step), begun=True)
@@ -300,22 +299,22 @@ def test_a_step_that_changes_nothing_can_be_left_while_it_waits(gate: Gate, step
 def test_a_restart_under_way_is_not_left(gate: Gate) -> None:
     """Whoever asks."""
     gate.request.by = "Ctrl-C"
-    gate.wish(Wish.ABORT)
+    gate.ask(Request.ABORT)
     gate.gate.while_waiting(gate.step(RESTART), begun=True)
     with pytest.raises(RunInterrupted):
         gate.gate.while_waiting(gate.step(RESTART), begun=False)
 
 
 def test_a_watched_copy_pauses_and_is_not_held_and_a_soak_is_held_and_does_not_pause(gate: Gate) -> None:
-    """A copy goes on by itself, so that a pause only stops the watching."""
-    gate.wish(hold_after="prepare")
+    """A copy continues by itself, so that a pause only stops the watching."""
+    gate.ask(hold_after="prepare")
     gate.gate.while_waiting(gate.step(COPY), begun=True)
     with pytest.raises(RunParked):
         gate.gate.while_waiting(gate.step("soak/soak"), begun=True)
-    gate.wish(Wish.PAUSE)
+    gate.ask(Request.PAUSE)
     gate.gate.while_waiting(gate.step("soak/soak"), begun=True)
     assert gate.told("paused") == []
-    gate.clock.slept = gate.wish
+    gate.clock.slept = gate.ask
     gate.gate.while_waiting(gate.step(COPY), begun=True)
     assert len(gate.told("paused")) == 1
 
@@ -554,7 +553,7 @@ def interrupted(gate: Gate, at: int, number: int) -> None:
     gate.request.by = "Ctrl-C" if number == at else ""
 
 
-def test_time_that_passed_meanwhile_lets_wishes_and_the_hour_speak_again(tmp_path: Path) -> None:
+def test_time_that_passed_meanwhile_lets_requests_and_the_hour_speak_again(tmp_path: Path) -> None:
     """A look before a restart may be a minute old."""
     for samples in (2, 3):
         (tmp_path / str(samples)).mkdir()
@@ -567,11 +566,11 @@ def test_an_abort_reaches_a_run_that_waits_for_health_and_a_pause_comes_behind_i
     """Paused, nobody would see that the cluster gets well."""
     gate = healthy(tmp_path)
     gate.sick = {1, 2, 3}
-    gate.at_look = lambda number: gate.wish(Wish.PAUSE) if number == 2 else gate.wish(Wish.RUN)
+    gate.at_look = lambda number: gate.ask(Request.PAUSE) if number == 2 else gate.ask(Request.RUN)
     gate.before(RESTART)
     assert gate.told("paused") == []
     gate.sick = set(range(100))
-    gate.at_look = lambda number: gate.wish(Wish.ABORT) if number == 9 else None
+    gate.at_look = lambda number: gate.ask(Request.ABORT) if number == 9 else None
     gate.parked(RESTART)
     assert len(gate.looks) == 9
 

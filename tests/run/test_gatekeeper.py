@@ -1,4 +1,4 @@
-"""Before every step the run asks: windows, approvals, wishes, clock, health.  Each refusal changes nothing."""
+"""Before every step the run asks: windows, approvals, requests, clock, health.  Each refusal changes nothing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from migrate.model.plan import Direction
 from migrate.model.stage import Stage
 from migrate.model.windows import Dated, Weekly, Window
 from migrate.run import approvals, control
-from migrate.run.control import Control, Wish
+from migrate.run.control import Control, Request
 from tests.run.gated import EVENING, HOUR, Gated, bound, gated, refused
 
 NIGHTS = Window("default", "UTC", (Weekly(tuple(range(7)), 21 * 60, 5 * 60),), (), 2700.0)
@@ -230,9 +230,9 @@ def test_a_new_session_asks_again(tmp_path: Path) -> None:
     assert "it expired" in refused(run, NotApproved).why
 
 
-# -- the way back ----------------------------------------------------------------------------------------------------
+# -- the rollback ----------------------------------------------------------------------------------------------------
 def back(tmp_path: Path, **changes: Any) -> Gated:
-    """A run whose plan is called the way back, at noon, under a playbook whose window opens at night."""
+    """A run whose plan is called the rollback, at noon, under a playbook whose window opens at night."""
     run = Gated(tmp_path, bound(NIGHTS, **changes))
     run.clock.time -= 9 * HOUR
     run.target = Stage.CONTROLLERS
@@ -260,9 +260,9 @@ def test_a_rollback_asks_for_the_approval_of_rollbacks_alone(tmp_path: Path) -> 
     assert [event.data["stage"] for event in run.named("approved")] == ["rollback"]
 
 
-# -- wishes ----------------------------------------------------------------------------------------------------------
+# -- requests ----------------------------------------------------------------------------------------------------------
 def test_the_first_interrupt_parks_behind_the_broker_that_is_being_restarted(tmp_path: Path) -> None:
-    """With it up and proven; exit code 130; the same command goes on."""
+    """With it up and proven; exit code 130; the same command resumes."""
     run = gated(tmp_path)
     run.each_look = _once(lambda: run.stopped() == ["0"], lambda: setattr(run.request, "by", "Ctrl-C"))
     error = refused(run, RunInterrupted)
@@ -304,13 +304,13 @@ def test_a_soak_can_be_left_while_it_lasts(tmp_path: Path) -> None:
 
 
 def test_abort_counts_once(tmp_path: Path) -> None:
-    """Obeyed at the next parking point, with who wished it; the next apply goes on."""
+    """Obeyed at the next parking point, with who requested it; the next apply goes on."""
     run = gated(tmp_path)
-    wish = Control(Wish.ABORT, by="alice", host="desk", time=1.0, reason="pager")
-    run.each_look = _once(lambda: run.stopped() == ["0"], lambda: control.write(run.folder, wish))
+    request = Control(Request.ABORT, by="alice", host="desk", time=1.0, reason="pager")
+    run.each_look = _once(lambda: run.stopped() == ["0"], lambda: control.write(run.folder, request))
     error = refused(run, RunParked)
-    assert "parked before migration-mode/1: abort was wished by alice on desk: pager" in error.what
-    assert control.read(run.folder).wish is Wish.RUN
+    assert "parked before migration-mode/1: abort was requested by alice on desk: pager" in error.what
+    assert control.read(run.folder).request is Request.RUN
     assert run.session()[-1].name == "end"
 
 
@@ -330,7 +330,7 @@ def test_hold_after_a_stage_stops_behind_it_until_it_is_resumed(tmp_path: Path) 
 def test_pause_waits_at_the_next_parking_point_and_resume_goes_on(tmp_path: Path) -> None:
     """The process stays and holds its lock; both are in the journal, and are no part of a node's time."""
     run = gated(tmp_path)
-    pause = Control(Wish.PAUSE, by="alice", host="desk")
+    pause = Control(Request.PAUSE, by="alice", host="desk")
     run.each_look = _once(lambda: run.stopped() == ["0"], lambda: control.write(run.folder, pause))
     run.clock.slept = lambda: (
         control.write(run.folder, Control())
@@ -347,14 +347,14 @@ def test_a_pause_that_outlasts_the_window_parks(tmp_path: Path) -> None:
     """Nobody resumes: at 04:00 there is no more room, and the lock is given back."""
     short = replace(NIGHTS, allow=(Dated("2026-12-07T20:00", "2026-12-07T22:00"),))
     run = Gated(tmp_path, bound(short, stage_windows={Stage.DISCOVER: "default"}))
-    control.write(run.folder, Control(Wish.PAUSE, by="alice"))
+    control.write(run.folder, Control(Request.PAUSE, by="alice"))
     refused(run, WindowClosed)
     assert EVENING < run.clock.now() < EVENING + 0.5 * HOUR
     assert run.cluster.done == []
 
 
-WISH = (
-    b'{"format": "kraft-migrate/control/v1", "wish": "abort", "hold_after": "", "by": "", "host": "", "reason": "", '
+REQUEST = (
+    b'{"format": "kraft-migrate/control/v1", "request": "abort", "hold_after": "", "by": "", "host": "", "reason": "", '
     b'"time": %s}'
 )
 
@@ -368,8 +368,8 @@ WISH = (
         b'{"format": "kraft-migrate/control/v2"}',
         b"\xff",
         b"[" * 9,
-        WISH % b"NaN",
-        WISH % (b"9" * 400),
+        REQUEST % b"NaN",
+        REQUEST % (b"9" * 400),
     ],
 )
 def test_a_control_file_that_cannot_be_read_stops_the_run(tmp_path: Path, content: bytes) -> None:

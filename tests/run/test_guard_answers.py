@@ -140,7 +140,7 @@ def test_either_store_of_another_cluster_makes_the_plan_stale(bend: Bend) -> Non
 )
 @pytest.mark.parametrize("kind", ["roll-to-migration-mode", "assign-directories", "roll-to-kraft"])
 def test_a_controller_without_the_flag_refuses_every_roll(kind: str, bend: Bend, says: str) -> None:
-    """By its file as by its own answer; and the way back is told to be gone where it is."""
+    """By its file as by its own answer; and the rollback is told to be gone where it is."""
     found = ask("early-finalize", bend(HYBRID), kind)
     assert isinstance(found, Refused)
     assert says in found.reason

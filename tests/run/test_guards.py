@@ -18,8 +18,8 @@ from migrate.model.stage import Stage
 from migrate.model.step import NotBegun
 from migrate.model.views import MetaBroken, MetaMissing, MigrationZnode, NodeAnswer
 from migrate.model.world import Need, World
+from migrate.run import guards
 from migrate.run import journal as journals
-from migrate.run import staleness
 from migrate.steps import gates
 from migrate.steps.controllers import FormatController
 from migrate.steps.roll_broker import RollToMigrationMode
@@ -157,9 +157,9 @@ def test_a_step_in_another_stage_than_its_own_is_no_plan() -> None:
     hidden = replace(final, stage=Stage.SOAK)
     assert replace(plan, steps=(hidden,)).fingerprint == replace(plan, steps=(final,)).fingerprint
     with pytest.raises(PlanUnreadable, match="soak"):
-        staleness.own_step(hidden)
+        guards.own_step(hidden)
     with pytest.raises(PlanUnreadable):
-        staleness.own_step(replace(final, id="finalize/one"))
+        guards.own_step(replace(final, id="finalize/one"))
 
 
 def test_a_plan_is_for_one_cluster(tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ def test_what_could_not_be_seen_when_it_was_planned_is_bound_to_nothing() -> Non
     step = next(step for step in plan.steps if step.id == "migration-mode/1")
     blind = replace(step, binds={"config:1": "unknown"})
     with pytest.raises(PlanIsStale, match=r"/conf/b1\.properties of broker 1 on b1|config:1 would become"):
-        staleness.check_binds(blind, replace(worlds.world_at(Stage.CONTROLLERS), configs=Unknown("hidden")))
+        guards.check_binds(blind, replace(worlds.world_at(Stage.CONTROLLERS), configs=Unknown("hidden")))
 
 
 # -- the first roll --------------------------------------------------------------------------------------------------
@@ -191,7 +191,7 @@ def test_the_registration_of_the_process_that_was_stopped_is_no_proof() -> None:
     assert "notyet" not in answer(FIRST.verify(world))
     found = FIRST.verify(replace(world, facts={"ended:migration-mode/1": old}))
     assert isinstance(found, NotYet)
-    assert "register anew" in found.what
+    assert "register again" in found.what
     assert "notyet" not in answer(FIRST.verify(replace(world, facts={"ended:migration-mode/1": "older"})))
 
 

@@ -14,10 +14,11 @@ from click.testing import CliRunner
 from migrate.cli.unlock import unlock
 from migrate.errors import DirectoriesRefused, LockLost, LockNotDead, RunLocked
 from migrate.hosts.executors import SUPERVISOR
-from migrate.hosts.persistent_command import ProgramHolder
 from migrate.hosts.remote_files import HostLock
+from migrate.hosts.runner import ProgramHolder
 from migrate.model.ids import NodeId
 from migrate.run.locks import HOST_SUFFIX, HostLocks, LockFile, RunLock, of_brokers
+from tests.cli.commands import kraft_migrate
 from tests.playbook.test_directories import SPEC, lay
 from tests.testing import worlds
 from tests.testing.host_program import broker, installed
@@ -180,8 +181,8 @@ def test_unlock_shows_the_hosts_locks_and_removes_none(tmp_path: Path) -> None:
         CliRunner().invoke(unlock, [str(path)], standalone_mode=False, catch_exceptions=False)
     assert caught.value.where.endswith(f"b1.properties{HOST_SUFFIX}")
     held.release()
-    said = CliRunner().invoke(unlock, [str(path), "-o", "json"], standalone_mode=False, catch_exceptions=False)
-    states = [row["alive"] for row in json.loads(said.output)["files"]]
+    said = kraft_migrate("unlock", path, "-o", "json")
+    states = [row["alive"] for row in json.loads(said.out)["files"]]
     assert states == ["nobody", "nobody", "is dead"]
 
 
@@ -210,5 +211,5 @@ def test_unlock_asks_the_hosts_where_the_files_are_theirs(tmp_path: Path) -> Non
 
 def states(path: Path) -> list[tuple[str, str]]:
     """What is said of each file."""
-    said = CliRunner().invoke(unlock, [str(path), "-o", "json"], standalone_mode=False, catch_exceptions=False)
-    return [(row["owner"], row["alive"]) for row in json.loads(said.output)["files"]]
+    said = kraft_migrate("unlock", path, "-o", "json")
+    return [(row["owner"], row["alive"]) for row in json.loads(said.out)["files"]]

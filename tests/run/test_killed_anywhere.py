@@ -56,7 +56,7 @@ def test_a_plan_that_parks_early_is_killed_as_well(target: Stage) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("entry", ["hybrid", "half of the second roll", "controllers up"])
-def test_the_way_back_is_killed_as_well(entry: str, tmp_path: Path) -> None:
+def test_the_rollback_is_killed_as_well(entry: str, tmp_path: Path) -> None:
     """Every single kill of a rollback, and the first kills of its recoveries."""
     plan = rollback_plan(at(entry, tmp_path / "forward"))
     with memory_folder() as folder:
@@ -67,7 +67,7 @@ def test_the_way_back_is_killed_as_well(entry: str, tmp_path: Path) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("entry", ENTRIES)
-def test_every_number_of_kills_of_the_way_back(entry: str, tmp_path: Path) -> None:
+def test_every_number_of_kills_of_the_rollback(entry: str, tmp_path: Path) -> None:
     """The whole walk, from every entry."""
     plan = rollback_plan(at(entry, tmp_path / "forward"))
     with memory_folder() as folder:
@@ -121,7 +121,7 @@ def calls(tree: ast.AST) -> list[tuple[str, int]]:
 
 ACTING = {  # what changes something -> where it may be called
     "format_storage": {"run/effects.py", "steps/controllers.py", "hosts/host_program.py"},  # the second asks the first
-    "format_directories": {"steps/directories/add.py"},
+    "format_directories": {"steps/directories/steps.py"},
     "drive": {"run/effects.py", "cli/directories.py"},
     "assign": {"run/drive.py", "run/rescue.py", "kafka/topic_probe.py"},  # the last: a consumer's own partitions
     "assign_directories": {"steps/assign.py"},
@@ -133,8 +133,8 @@ ACTING = {  # what changes something -> where it may be called
     "replace_file": {
         "run/effects.py",
         "run/control.py",
-        "cli/outputs.py",
-        "cli/instructions.py",
+        "cli/options.py",
+        "cli/manual.py",
         "hosts",
         "cli/bundle.py",
         "observe/bundle.py",

@@ -171,7 +171,7 @@ def test_a_wait_that_stood_still_names_the_broker_that_cannot_speak_to_the_contr
     assert isinstance(found, NoProgress)
     assert "broker 1: its thread of channel alter-partition has died" in found.why
     assert "broker 0: its thread" not in found.why
-    assert found.next_step == "restart broker 1 with the file that lies there, then give the same command again"
+    assert found.next_step == "restart broker 1 with the current file, then give the same command again"
     assert services.depths[:3] == [LOG_LINES_DEEP] * 3  # such a broker's log is flooded
 
 
@@ -225,7 +225,7 @@ def test_who_has_none_is_not_told() -> None:
     found = {0: (), 1: ("alter-partition",)}
     (line,) = why(found)
     assert line.startswith("broker 1: ")
-    assert next_step(found).startswith("restart broker 1 with the file that lies there")
+    assert next_step(found).startswith("restart broker 1 with the current file")
     assert "brokers [0, 1], one by one," in next_step({0: ("forwarding",), 1: ("alter-partition",)})
     assert why({0: ()}) == ()
     assert next_step({0: ()}) == ""

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from migrate.errors import AccessRefused, AnswerTimeout, LeadersNotRestored
-from migrate.kafka.codes import Code
 from migrate.model.inventory import Playbook
 from migrate.model.outcome import NotYet, Readiness, Ready, Unknown
 from migrate.model.stage import Stage
 from migrate.model.views import ControllerZnode
 from migrate.model.world import Need, World
 from migrate.plan.build import build
+from migrate.protocol.messages import Code
 from migrate.run import journal as journals
 from migrate.run.leaders import STILL_SECONDS, LeaderRestorer
 from tests.run.gated import Gated
@@ -108,7 +108,7 @@ def test_in_zookeeper_mode_the_broker_that_owns_the_controller_znode_is_asked() 
 
 
 def test_nothing_is_asked_while_clients_suffer_or_nobody_can_be_seen() -> None:
-    """It waits for both, and goes on."""
+    """It waits for both, and continues."""
     cluster = Cluster(unseen=3)
     spent: list[Readiness] = [NotYet("the budget", "clients", "", str(number)) for number in range(4)]
 
@@ -255,7 +255,7 @@ def test_killed_anywhere_near_the_elections_the_same_command_ends_the_same() -> 
     assert [entry for entry in walk.done if entry.startswith("elect")]
 
 
-def test_at_the_end_of_the_way_back_zookeepers_controller_is_asked(tmp_path: Path) -> None:
+def test_at_the_end_of_the_rollback_zookeepers_controller_is_asked(tmp_path: Path) -> None:
     """Behind the last roll, before the controllers are set aside."""
     cluster = at("hybrid", tmp_path / "forward")
     cluster.leaders_move = True

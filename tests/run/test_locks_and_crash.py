@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from migrate.errors import LockLost, RunLocked
-from migrate.run.crash import VARIABLE, CrashPoints
+from migrate.run.effects import VARIABLE, CrashPoints
 from migrate.run.locks import LockFile, RunLock
 
 
@@ -127,7 +127,7 @@ def test_without_a_znode_the_file_alone_is_the_lock(tmp_path: Path) -> None:
 def test_a_crash_point_kills_the_process_at_its_number_or_label(wanted: str) -> None:
     """As nothing else could: SIGKILL."""
     code = (
-        "from migrate.run.crash import CrashPoints; points = CrashPoints(); points.reach('before:start:1');"
+        "from migrate.run.effects import CrashPoints; points = CrashPoints(); points.reach('before:start:1');"
         "print('passed', flush=True); points.reach('before:stop:1'); print('never')"
     )
     ended = subprocess.run(
@@ -137,7 +137,7 @@ def test_a_crash_point_kills_the_process_at_its_number_or_label(wanted: str) -> 
     assert ended.stdout == b"passed\n"
 
 
-def test_without_a_wish_nothing_crashes() -> None:
+def test_without_a_request_nothing_crashes() -> None:
     """Points are only counted."""
     points = CrashPoints("")
     points.reach("a")

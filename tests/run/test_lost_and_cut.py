@@ -11,16 +11,18 @@ from typing import Any
 import pytest
 
 from migrate.errors import DriveStopped, JournalUnwritable, LockLost, PlanIsStale, StaleBrokerEpoch
+from migrate.hosts.leftovers import BACKUP_SUFFIX
 from migrate.model.ids import NodeId
 from migrate.model.ledger import ReplicaState
 from migrate.model.outcome import NotYet, Ready, Refused, Unknown, Verified
 from migrate.model.stage import Stage
 from migrate.model.views import MigrationZnode
+from migrate.model.work import Work
 from migrate.model.world import Need, World
 from migrate.observe.world import ClusterObserver
 from migrate.run import journal as journals
 from migrate.run.drive import Driver
-from migrate.run.effects import BACKUP_SUFFIX, Hands, JournaledEffects
+from migrate.run.effects import Hands, JournaledEffects
 from migrate.run.journal import Journal
 from migrate.run.locks import LockFile, RunLock
 from migrate.steps import configuration
@@ -199,6 +201,7 @@ def test_who_is_alive_is_asked_after_what_takes_long() -> None:
 
         inventory = worlds.inventory()
         playbook = worlds.playbook()
+        work = Work()
 
         def __getattr__(self, name: str) -> Callable[..., Any]:
             def look(*_: object) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from migrate.model.history import Event
-from migrate.run.measured import Gap, away, controller_gap, notes
+from migrate.run.journal import Gap, away, controller_gap, measures
 
 
 def effect(time: float, name: str, node: object, step: str, event: str = "effect") -> Event:
@@ -67,5 +67,5 @@ def test_controllers_are_not_counted_among_the_brokers() -> None:
 
 def test_the_notes_are_texts_by_key() -> None:
     """As the journal keeps them."""
-    assert notes(BACK) == {"gap:controller": "5.5", "away:0": "7.0"}
-    assert notes(()) == {}
+    assert measures(BACK) == {"gap:controller": "5.5", "away:0": "7.0"}
+    assert measures(()) == {}

@@ -36,7 +36,7 @@ from migrate.model.plan import Plan
 from migrate.model.stage import Stage
 from migrate.model.world import World
 from migrate.report.plan_json import plan_to_json
-from migrate.run import guards, staleness
+from migrate.run import guards
 from migrate.run import journal as journals
 from migrate.run.effects import JournaledEffects
 from migrate.run.locks import LockFile
@@ -173,7 +173,7 @@ def stores_differ(cluster: Fragile) -> None:
 def no_other_layers(monkeypatch: pytest.MonkeyPatch) -> None:
     """What else stands against a stale /migration: the step's own look, and the prediction that it waits."""
     monkeypatch.setattr(controllers, "_no_other_copy", always)
-    monkeypatch.setattr(staleness, "check_expectations", lambda *_: None)
+    monkeypatch.setattr(guards, "check_expectations", lambda *_: None)
 
 
 SCENARIOS = (
@@ -238,7 +238,7 @@ SCENARIOS = (
         formatted_disk,
         PlanStopped,
         "B-RBK-03",
-        "the way back is shut",
+        "the rollback is shut",
         off("B-RBK-03"),
     ),
     Scenario(

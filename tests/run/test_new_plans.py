@@ -16,8 +16,8 @@ from migrate.model.plan import Plan
 from migrate.model.stage import MIGRATION, Stage
 from migrate.model.world import World
 from migrate.plan.build import build
-from migrate.run.proven import by_journals
-from migrate.run.takeover import gone_back, what_is_found
+from migrate.run.carry_out import gone_back, what_is_found
+from migrate.run.past_runs import by_journals
 from tests.run.test_engine import PLANNED_ON, plan_for, run
 from tests.steps.looks import WRONG
 from tests.testing import worlds
@@ -85,7 +85,7 @@ def test_a_new_plan_after_any_step_ends_the_same(step: str, reference: Simulated
 
 @pytest.mark.parametrize("step", HALF_FINAL)
 def test_half_a_finalize_is_finished_over_no_difference(step: str, tmp_path: Path) -> None:
-    """Until one of them is elected there is a way back: a difference is still a reason to stop."""
+    """Until one of them is elected there is a rollback: a difference is still a reason to stop."""
     cluster = after(step, tmp_path)
     before = list(cluster.done)
     plan = plan_for(cluster)
@@ -170,7 +170,7 @@ LOOKED = [name for name in IDS if name.startswith(("discover", "assess", "prepar
 @pytest.mark.slow
 @pytest.mark.parametrize("step", [step for step in IDS if step not in LOOKED])
 def test_the_same_plan_without_its_journal_does_nothing_again(step: str, tmp_path: Path) -> None:
-    """What it did cannot be told from it: refused with what was found, or with the file that is not as planned."""
+    """What it did is unknown from it: refused with what was found, or with the file that is not as planned."""
     whole = plan_for(SimulatedCluster.in_zookeeper_mode())
     cluster = after(step, tmp_path)
     before, files = list(cluster.done), dict(cluster.files)
@@ -191,7 +191,7 @@ def test_a_plan_that_was_rolled_back_since_is_stale(tmp_path: Path) -> None:
     plan = plan_for(SimulatedCluster.in_zookeeper_mode())
     done = frozenset(step.id for step in plan.steps if step.stage <= Stage.HYBRID)
     back = SimulatedCluster.in_zookeeper_mode()
-    with pytest.raises(PlanIsStale, match="had reached stage hybrid, and the cluster stands at assess") as caught:
+    with pytest.raises(PlanIsStale, match="had reached stage hybrid, and the cluster is at assess") as caught:
         gone_back(plan, done, back.observe(PLANNED_ON, {}))
     assert "rolled back" in caught.value.why
     gone_back(plan, done, replace(back.observe(PLANNED_ON, {}), zookeeper=Unknown("gone"), kraft=Unknown("gone")))
@@ -202,18 +202,18 @@ def test_a_plan_that_was_rolled_back_since_is_stale(tmp_path: Path) -> None:
 
 
 def test_what_is_found_is_told_with_the_next_step(tmp_path: Path) -> None:
-    """A journal that was lost in hybrid: where the cluster stands, and that a new plan goes on from there."""
+    """A journal that was lost in hybrid: the stage of the cluster, and that a new plan goes on from there."""
     plan = plan_for(SimulatedCluster.in_zookeeper_mode())
     cluster = SimulatedCluster.in_zookeeper_mode()
     assert "stage assess" in what_is_found(plan, cluster.observe(PLANNED_ON, {}))
     cluster = after("hybrid/hybrid", tmp_path)
-    with pytest.raises(PlanIsStale, match="begins with stage prepare, the cluster stands at stage copy") as caught:
+    with pytest.raises(PlanIsStale, match="begins with stage prepare, the cluster is at stage copy") as caught:
         what_is_found(plan, cluster.observe(PLANNED_ON, {}))
     assert "new plan" in caught.value.next_step
     again = plan_for(cluster)
     assert "stage copy" in what_is_found(again, cluster.observe(PLANNED_ON, {}))
     blind = replace(cluster.observe(PLANNED_ON, {}), kraft=Unknown("x"), zookeeper=Unknown("y"))
-    assert "cannot be told" in what_is_found(plan, blind)
+    assert "cannot be determined" in what_is_found(plan, blind)
 
 
 def test_status_knows_by_the_journals_that_hybrid_was_proven(tmp_path: Path) -> None:

@@ -17,10 +17,9 @@ from migrate.model.inventory import Inventory
 from migrate.model.outcome import Unknown
 from migrate.model.rescue import Found, Proofs, find
 from migrate.model.world import Need, World
-from migrate.run.directory_proofs import proofs_of
 from migrate.run.drive import ATTEMPTS
 from migrate.run.journal import Journal
-from migrate.run.rescue import Rescued, Rescuer
+from migrate.run.rescue import Rescued, Rescuer, proofs_of
 from tests.model.test_rescue import BY_JOURNAL, DEAD, healthy, killed, named
 from tests.testing import worlds
 from tests.testing.clusters import directory_id

@@ -20,10 +20,9 @@ from migrate.run.clock import SystemClock
 from migrate.run.locks import LockFile, RunLock
 from migrate.run.restore_znodes import Restore, Restored, put_back, require_no_controller
 from migrate.zookeeper.backup import BackupTree, Standing, compare, fingerprint, load_backup, write_backup
-from migrate.zookeeper.client import ZookeeperClient, connect
+from migrate.zookeeper.client import ZookeeperAccess, ZookeeperClient, connect
+from migrate.zookeeper.layout import Znode
 from migrate.zookeeper.lock import LOCK_PATH, ZookeeperLock, acquire
-from migrate.zookeeper.login import ZookeeperAccess
-from migrate.zookeeper.znode import Znode
 from tests.testing import worlds
 from tests.testing.golden_trees import golden
 from tests.testing.worlds import CONTROLLERS

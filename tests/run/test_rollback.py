@@ -1,4 +1,4 @@
-"""The way back on a cluster in memory: from every state, killed at every effect, and forward again to the end."""
+"""The rollback on a cluster in memory: from every state, killed at every effect, and forward again to the end."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from migrate.model.ids import NodeId
 from migrate.model.inventory import Playbook
 from migrate.model.outcome import Ready, Refused, Unknown, Verified
 from migrate.model.plan import Plan
-from migrate.model.rollback_evidence import Growing
+from migrate.model.rollback_readiness import Growing
 from migrate.model.world import Need, World
 from migrate.plan import rollback
 from migrate.report.plan_json import plan_from_json, plan_to_json
@@ -53,7 +53,7 @@ def forward(cluster: TwoWay, folder: Path, upto: str | None = None) -> None:
 
 
 def rollback_plan(cluster: TwoWay, *, copy_again: bool = False, playbook: Playbook | None = None) -> Plan:
-    """The plan of the way back from where the cluster stands."""
+    """The plan of the rollback from the stage of the cluster."""
     world = cluster.observe(rollback.PLANNED_ON, {})
     return rollback.build(world, playbook or worlds.playbook(), created=2.0, copy_again=copy_again)
 
@@ -96,7 +96,7 @@ def copy_held(folder: Path) -> TwoWay:
 
 
 def go_back(cluster: TwoWay, folder: Path, kill: KillAt | None = None) -> tuple[Event, ...]:
-    """Plan the way back from where it stands now, and carry it out with a journal of its own."""
+    """Plan the rollback from where it stands now, and carry it out with a journal of its own."""
     folder.mkdir()
     return run(cluster, rollback_plan(cluster), folder, kill)
 
@@ -118,7 +118,7 @@ def is_back(cluster: TwoWay) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("entry", ENTRIES)
-def test_from_every_state_the_way_back_ends_the_same_and_the_cluster_migrates_again(tmp_path: Path, entry: str) -> None:
+def test_from_every_state_the_rollback_ends_the_same_and_the_cluster_migrates_again(tmp_path: Path, entry: str) -> None:
     """Rolled back, proven, and migrated to the end by a second migration."""
     cluster = at(entry, tmp_path / "forward")
     plan = rollback_plan(cluster)
@@ -264,7 +264,7 @@ def stuck(folder: Path) -> TwoWay:
     return cluster
 
 
-def test_a_stuck_copy_is_called_by_its_name_and_the_way_back_leads_out_of_it(tmp_path: Path) -> None:
+def test_a_stuck_copy_is_called_by_its_name_and_the_rollback_leads_out_of_it(tmp_path: Path) -> None:
     """Back to ZooKeeper mode, and forward again."""
     cluster = stuck(tmp_path / "forward")
     assert "a copy that is stuck" in rollback_plan(cluster).summary.detected
@@ -275,7 +275,7 @@ def test_a_stuck_copy_is_called_by_its_name_and_the_way_back_leads_out_of_it(tmp
 
 
 def test_a_stuck_copy_is_made_again_with_a_fresh_quorum(tmp_path: Path) -> None:
-    """Every broker is restarted once, no file changes, and the migration goes on from hybrid."""
+    """Every broker is restarted once, no file changes, and the migration continues from hybrid."""
     cluster = stuck(tmp_path / "forward")
     files = dict(cluster.files)
     plan = rollback_plan(cluster, copy_again=True)
@@ -353,7 +353,7 @@ def test_the_epoch_is_raised_before_the_znode_goes(tmp_path: Path) -> None:
 # -- what is down or lost --------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("entry", ENTRIES)
 def test_with_the_active_controller_dead(tmp_path: Path, entry: str) -> None:
-    """Another leads: a single dead controller bars no way back."""
+    """Another leads: a single dead controller bars no rollback."""
     cluster = at(entry, tmp_path / "forward")
     assert cluster.leader is not None
     cluster.kill(cluster.leader)
@@ -502,7 +502,7 @@ def test_a_topic_made_as_the_controllers_stop_is_not_lost(tmp_path: Path, monkey
     start = at("hybrid", tmp_path / "forward")
     start.unwritten_at_stop = 2
     cluster = deepcopy(start)
-    with pytest.raises(PlanStopped, match=r"ONLY_KRAFT topic made-late .* plan the rollback anew at once"):
+    with pytest.raises(PlanStopped, match=r"ONLY_KRAFT topic made-late .* plan the rollback again at once"):
         go_back(cluster, tmp_path / "back")
     assert "delete /controller" not in cluster.done
     plan = rollback_plan(cluster)
@@ -517,7 +517,7 @@ def test_a_topic_made_as_the_controllers_stop_is_not_lost(tmp_path: Path, monkey
     assert "a topic is lost: ZooKeeper never got it" in harmed(start, tmp_path / "lost")
 
 
-def test_logs_that_prove_nothing_hold_the_way_back(tmp_path: Path) -> None:
+def test_logs_that_prove_nothing_hold_the_rollback(tmp_path: Path) -> None:
     """Unreadable directories, or too few of them."""
     for reason, change in (
         ("unreadable", unreadable_now),
@@ -588,7 +588,7 @@ def test_where_controller_was_deleted_by_hand_the_epoch_is_found_in_what_kraft_w
 
 
 @pytest.mark.parametrize("entry", ["half of the first roll", "hybrid"])
-def test_forward_over_a_way_back_that_is_half_done_is_not_planned(tmp_path: Path, entry: str) -> None:
+def test_forward_over_a_rollback_that_is_half_done_is_not_planned(tmp_path: Path, entry: str) -> None:
     """The old quorum still lies there: started, it would wait for ever, or copy with brokers that it only remembers."""
     cluster = at(entry, tmp_path / "forward")
     plan = rollback_plan(cluster)
@@ -612,7 +612,7 @@ def ready(*_: object) -> Ready:
 
 
 def harmed(cluster: TwoWay, folder: Path) -> list[str]:
-    """What the way back does to a cluster, whether or not it gets to its end."""
+    """What the rollback does to a cluster, whether or not it gets to its end."""
     with contextlib.suppress(MigrateError):
         go_back(cluster, folder)
     return cluster.harms
@@ -640,7 +640,7 @@ def test_without_the_raised_versions_followers_are_not_heard(tmp_path: Path, mon
     """A topic made in dual write: brokers know a higher partition epoch than its state's version."""
     cluster = at("hybrid", tmp_path / "forward")
     monkeypatch.setattr("migrate.run.effects.JournaledEffects.raise_versions", lambda *_: None)
-    monkeypatch.setattr("migrate.steps.rollback.versions.RaiseStateVersions.verify", lambda *_: Verified(()))
+    monkeypatch.setattr("migrate.steps.rollback.control.RaiseStateVersions.verify", lambda *_: Verified(()))
     assert any("followers ignore ZooKeeper's controller" in harm for harm in harmed(cluster, tmp_path / "back"))
 
 
@@ -670,7 +670,7 @@ def test_where_control_was_given_back_too_early_the_versions_are_raised_with_a_n
     assert "raise-state-versions" not in [step.kind for step in rollback_plan(cluster).steps]
 
 
-def test_versions_that_cannot_be_told_hold_the_way_back(tmp_path: Path) -> None:
+def test_versions_that_cannot_be_told_hold_the_rollback(tmp_path: Path) -> None:
     """A state that may not be read, say: nothing is given back."""
     cluster = at("hybrid", tmp_path / "forward")
     observe = TwoWay.observe
@@ -722,8 +722,8 @@ def test_a_disk_of_version_1_that_is_not_mended_keeps_its_broker_down(
     assert "stop 1" not in cluster.done[-3:]
 
 
-def test_the_second_way_back_restores_what_the_operator_changed_in_between(tmp_path: Path) -> None:
-    """Copies of both attempts lie beside the file: each way back finds its own."""
+def test_the_second_rollback_restores_what_the_operator_changed_in_between(tmp_path: Path) -> None:
+    """Copies of both attempts lie beside the file: each rollback finds its own."""
     cluster = at("half of the second roll", tmp_path / "forward")
     go_back(cluster, tmp_path / "back")
     path = "/conf/b1.properties"

@@ -13,8 +13,8 @@ from migrate.model.stage import Stage
 from migrate.model.views import NoFile
 from migrate.model.world import Need, World
 from migrate.plan.build import build
+from migrate.run.guards import check_binds, check_expectations
 from migrate.run.snapshots import needed_for
-from migrate.run.staleness import check_binds, check_expectations
 from tests.steps.looks import whole, without
 from tests.testing import worlds
 

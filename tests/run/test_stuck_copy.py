@@ -12,7 +12,7 @@ from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.views import MigrationZnode
 from migrate.model.world import World
 from migrate.run import control
-from migrate.run.control import Control, Wish
+from migrate.run.control import Control, Request
 from tests.run.gated import Gated, refused
 from tests.testing import worlds
 from tests.testing.worlds import kraft, zk
@@ -105,7 +105,7 @@ def test_the_watch_of_a_copy_can_be_left_and_says_that_the_copy_goes_on(tmp_path
     kinds: dict[str, type[MigrateError]] = {"Ctrl-C": RunInterrupted, "abort": RunParked}
     acts = {
         "Ctrl-C": lambda: setattr(run.request, "by", "Ctrl-C"),
-        "abort": lambda: control.write(run.folder, Control(Wish.ABORT, by="alice", host="desk", time=1.0)),
+        "abort": lambda: control.write(run.folder, Control(Request.ABORT, by="alice", host="desk", time=1.0)),
     }
     when_watching(run, acts[asked])
     error = refused(run, kinds[asked])
@@ -123,7 +123,7 @@ def test_a_pause_is_heard_while_the_copy_is_watched(tmp_path: Path) -> None:
     run = held(tmp_path)
 
     def pause() -> None:
-        control.write(run.folder, Control(Wish.PAUSE, by="alice", host="desk"))
+        control.write(run.folder, Control(Request.PAUSE, by="alice", host="desk"))
         run.cluster.bend = lambda world: world
         run.clock.slept = resume
 

@@ -62,7 +62,7 @@ def test_what_is_seen_in_between_begins_the_half_minute_anew(between: NotYet | A
 
 
 def test_a_wait_in_which_nothing_moves_ends_after_its_patience() -> None:
-    """What it waited for, whose turn it was, and what to do; what moves begins the time anew, and may come back."""
+    """What it waited for, whose turn it was, and what to do; what moves starts the soak again, and may come back."""
     clock, told = FakeClock(), list[tuple[str, str]]()
     wait = Wait("kraft-mode/1", clock, 60.0, lambda name, **data: told.append((name, data.get("code", ""))))
     for progress in ("1", "2", "1"):

@@ -16,7 +16,7 @@ from migrate.model.plan import Plan
 from migrate.model.windows import Weekly, Window
 from migrate.plan.parking import block, may_lack_controller, may_leave_while_waiting, may_park_before
 from migrate.run import approvals, control
-from migrate.run.control import Control, Wish
+from migrate.run.control import Control, Request
 from tests.run.gated import HOUR, Gated
 from tests.run.test_rollback import ENTRIES, at, rollback_plan, stuck
 from tests.testing import worlds
@@ -73,13 +73,13 @@ def test_no_plan_parks_while_the_cluster_has_no_controller(tmp_path: Path, case:
     assert may_park_before(plan.steps, kinds.index("hand-back-control") + 1)
 
 
-def asked(run: Gated, wish: Control) -> None:
+def asked(run: Gated, request: Control) -> None:
     """Write the control file."""
-    control.write(run.folder, wish)
+    control.write(run.folder, request)
 
 
-ABORT: Final = Control(Wish.ABORT, by="alice")
-PAUSE: Final = Control(Wish.PAUSE, by="alice")
+ABORT: Final = Control(Request.ABORT, by="alice")
+PAUSE: Final = Control(Request.PAUSE, by="alice")
 HOLD: Final = Control(hold_after="migration-mode", by="alice")
 INTERRUPTIONS: Final[dict[str, tuple[Callable[[Gated], object], type[MigrateError] | None]]] = {
     "Ctrl-C": (lambda run: setattr(run.request, "by", "Ctrl-C"), RunInterrupted),

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 
 from migrate.model.difference import Difference, DifferenceClass, DiffReport
+from migrate.model.facts import pure_ledger
 from migrate.model.ids import NodeId
 from migrate.model.ledger import Ledger, LedgerRow, ReplicaState
 from migrate.model.outcome import AlreadyDone, NotYet, Readiness, Ready, Refused, Unknown, Verified
-from migrate.model.rollback_evidence import StateBehind
+from migrate.model.rollback_readiness import StateBehind
 from migrate.model.stage import Stage
 from migrate.model.views import MetaProperties, PartitionHealth, Running, ServiceState
 from migrate.model.world import World
-from migrate.observe.ledgers import pure_ledger
 from tests.testing import worlds
 from tests.testing.worlds import OFFSET, kraft, live
 

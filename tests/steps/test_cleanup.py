@@ -10,7 +10,7 @@ from migrate.model.ids import NodeId
 from migrate.model.ledger import ReplicaState
 from migrate.model.outcome import Ready, Refused, Unknown, Verified
 from migrate.model.stage import Stage, ZkMigrationState
-from migrate.model.step import Predicted
+from migrate.model.step import NO_ZNODE, Predicted
 from migrate.model.views import NoFile, Stopped
 from migrate.model.world import Need, World
 from migrate.steps.cleanup import ProveFinal, ReleaseZookeeper, RemoveCopies
@@ -41,6 +41,7 @@ def test_a_finalized_cluster_gives_the_lock_back() -> None:
     assert effects.done == ["release"]
     assert isinstance(RELEASE.verify(FINAL), Verified)
     (action,) = RELEASE.actions(FINAL, Predicted())
+    assert (action.version, action.before, action.after) == (None, "this run as its holder", NO_ZNODE)
     assert (action.symbol, action.znode) == ("-", "lock")
 
 

@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 from migrate.checks.config import DEFAULT_PROTOCOL_MAP, protocols
 from migrate.hosts.properties import parse
 from migrate.model import config_keys
-from migrate.model.broker_modes import node_mode
+from migrate.model.broker_modes import FLAG, node_mode
 from migrate.model.config_keys import Moment
-from migrate.model.flag import FLAG
 from migrate.steps import configuration
 from tests.testing.worlds import inventory
 

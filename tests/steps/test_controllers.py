@@ -8,9 +8,9 @@ import pytest
 
 from migrate.model.ids import NodeId
 from migrate.model.outcome import AlreadyDone, Failed, NotYet, Ready, Refused, Unknown, Verified
-from migrate.model.rollback_evidence import MetadataLogs
+from migrate.model.rollback_readiness import MetadataLogs
 from migrate.model.stage import Stage, ZkMigrationState
-from migrate.model.step import HalfDone, NotBegun, Predicted
+from migrate.model.step import NO_ZNODE, HalfDone, NotBegun, Predicted
 from migrate.model.views import (
     NOT_THERE,
     MetaBroken,
@@ -40,7 +40,7 @@ from tests.steps.looks import (
 )
 from tests.testing import worlds
 from tests.testing.clusters import CLUSTER_ID
-from tests.testing.worlds import CONTROLLERS, kraft
+from tests.testing.worlds import CONTROLLERS, kraft, with_zk
 
 FORMAT, START = FormatController(3001, "3.9"), StartControllers()
 RUNNING = whole(Stage.CONTROLLERS)
@@ -339,9 +339,14 @@ def test_a_controller_that_does_not_register_is_told_with_the_cause_and_the_way_
 
 def test_the_plan_names_each_start_and_the_znode_that_appears() -> None:
     """And promises a waiting quorum, which is what a started one shows."""
-    actions = START.actions(RUNNING, Predicted())
+    actions = START.actions(with_zk(RUNNING, migration=NoZnode()), Predicted())
     assert [action.symbol for action in actions] == [">", ">", ">", "+"]
     assert actions[-1].znode == "/migration"
+    assert (actions[-1].version, actions[-1].before, actions[-1].after) == (None, NO_ZNODE, "no copy yet")
+    blind = START.actions(without("zookeeper")(RUNNING), Predicted())[-1]
+    assert (blind.version, blind.before) == (None, None)
+    there = START.actions(with_zk(RUNNING, migration=NullZnode(3)), Predicted())[-1]
+    assert (there.version, there.before) == (3, "no data")
     promised = START.expects(BEFORE, Predicted())
     assert facts.observed(RUNNING, promised) == promised
     assert set(START.binds(RUNNING, Predicted())) == {"config:3000", "config:3001", "config:3002"}

@@ -17,7 +17,7 @@ from migrate.model.outcome import AlreadyDone, NotYet, Outcome, Ready, Refused, 
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.step import HalfDone, NotBegun, Predicted
 from migrate.model.views import ConfigFile, MigrationZnode, NoFile, NoZnode, NullZnode, Running, Stopped
-from migrate.model.world import Need, World
+from migrate.model.world import NOT_ASKED, Need, World
 from migrate.steps import configuration, facts, finalize, gates
 from migrate.steps.finalize import FinalizeController, choose
 from tests.steps.looks import (
@@ -424,8 +424,15 @@ def test_a_controller_without_a_file_is_left_out_of_what_is_shown_and_promised()
 
 
 def test_what_a_reader_of_the_plan_sees() -> None:
-    """Position, and that there is no way back."""
+    """Position, and that there is no rollback."""
     assert [step.id for step in (FIRST, SECOND, LAST)] == ["finalize/1-of-3", "finalize/2-of-3", "finalize/3-of-3"]
     assert FIRST.undo.startswith("none")
     assert "2 of 3" in SECOND.title
     assert zk(BEFORE).migration == at(OFFSET)
+
+
+def test_a_roll_forward_without_readable_metadata_is_unknown() -> None:
+    """Every gate is asked, also those behind one that is shut."""
+    step = finalize.RollForward(1)
+    assert answer(step.check(without("kraft")(POST))) == "unknown: kraft hidden"
+    assert step.check(replace(POST, kraft=NOT_ASKED)) == NOT_ASKED

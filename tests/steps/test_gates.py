@@ -14,7 +14,7 @@ from migrate.model.findings import Finding, Severity
 from migrate.model.ids import NodeId
 from migrate.model.ledger import Ledger, ReplicaState
 from migrate.model.outcome import AlreadyDone, Awaited, NotYet, Readiness, Ready, Refused, Unknown, Verified
-from migrate.model.rollback_evidence import MetadataLogs
+from migrate.model.rollback_readiness import MetadataLogs
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.views import LogDirAnswer, NoZnode, Stopped
 from migrate.model.world import World
@@ -170,7 +170,7 @@ def state(found: ZkMigrationState) -> Bend:
 
 
 def left_behind(logs: MetadataLogs | Unknown) -> Bend:
-    """Controllers that are stopped, with those logs, and no /migration: what a half-done way back leaves."""
+    """Controllers that are stopped, with those logs, and no /migration: what a half-done rollback leaves."""
 
     def bend(world: World) -> World:
         for controller in (3000, 3001, 3002):
@@ -291,7 +291,7 @@ def test_every_gate_has_a_fault_here_and_a_hidden_view() -> None:
         for name, entry in vars(gates).items()
         if callable(entry) and getattr(entry, "__module__", "") == gates.__name__ and not name.startswith("_")
     }
-    assert own - {"first", "as_outcome"} == set(GATES) == {name for name, _, _ in FAULTS}
+    assert own - {"first", "as_outcome", "proven_by"} == set(GATES) == {name for name, _, _ in FAULTS}
 
 
 def test_a_wait_names_its_owner_its_next_step_and_moves_with_the_world() -> None:

@@ -184,7 +184,7 @@ INTERLOCK: tuple[Bend, ...] = (
 )
 
 
-def test_before_the_first_start_without_the_flag_the_way_back_is_open_and_the_interlock_holds() -> None:
+def test_before_the_first_start_without_the_flag_the_rollback_is_open_and_the_interlock_holds() -> None:
     """A stopped controller and a written file are nothing irreversible yet."""
     assert FIRST.resume(half(3001)) == Ready()
     for bend in INTERLOCK:

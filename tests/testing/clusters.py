@@ -19,9 +19,9 @@ from migrate.model.views import (
     PendingWork,
     Registration,
     ZkBroker,
+    ZnodeAcl,
     ZookeeperView,
 )
-from migrate.model.znodes import ZnodeAcl
 
 CLUSTER_ID = "REh233dFSJKhrlnVHSnalQ"
 

@@ -9,13 +9,12 @@ import google_crc32c
 
 from migrate.protocol import messages
 from migrate.protocol.batches import CONTROL, MAGIC
+from migrate.protocol.codec import decode, decode_whole, encode
 from migrate.protocol.loader import Struct, Values, load
 from migrate.protocol.messages import Api, response_header_version
 from migrate.protocol.primitives import write_uvarint
-from migrate.protocol.reader import decode, decode_whole
 from migrate.protocol.records import CONTROL as CONTROL_RECORDS
 from migrate.protocol.records import FRAME_VERSION
-from migrate.protocol.writer import encode
 
 APIS = {api.name: api for api in vars(messages).values() if isinstance(api, Api)}
 CONTROL_TYPES = {name: (number, table) for number, (name, table) in CONTROL_RECORDS.items()}

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from migrate.zookeeper.backup import BackupTree, load_backup
-from migrate.zookeeper.znode import Znode
+from migrate.zookeeper.layout import Znode
 
 FOLDER = Path(__file__).parent.parent / "data" / "zookeeper"
 STAGES = (

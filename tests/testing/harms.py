@@ -112,7 +112,7 @@ class Fragile(SimulatedCluster):
             self.harm("a broker was stopped while replicas move (KAFKA-16120)")
         if self.formatted_disk and self.modes[node] == "zookeeper":
             # KAFKA-20762: plain ZooKeeper mode refuses version 1
-            self.harm("the way back is shut: meta.properties of version 1")
+            self.harm("the rollback is shut: meta.properties of version 1")
         for broker in map(int, BROKERS):
             path = worlds.inventory().node(NodeId(broker)).config
             if broker in self.running and broker != node and self._hash(broker, path) != self.running[broker]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from migrate.hosts.commands import HostAccess
-from migrate.hosts.persistent_command import Holder, LocalHolder, ProgramHolder
+from migrate.hosts.runner import Holder, LocalRunner, ProgramHolder
 from migrate.hosts.supervisor import ProcessSpec, write_spec
 from migrate.lab import fake_systemd
 from migrate.lab.ssh_access import install
@@ -66,4 +66,4 @@ def installed(
 
 def here(access: HostAccess) -> Holder:
     """The program of this host."""
-    return ProgramHolder(LocalHolder(), access)
+    return ProgramHolder(LocalRunner(), access)

@@ -5,15 +5,20 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import gzip
 import json
+import secrets
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from migrate.zookeeper.password_encoder import CIPHERS
+from cryptography.hazmat.primitives import padding
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+from migrate.zookeeper.password_encoder import BLOCK_BITS, CBC, CIPHERS, derive_key, java_length
 from tests.testing.kafka_jvm import kafka_jvm
 
 CAPTURED = Path(__file__).parents[1] / "data" / "zookeeper" / "encoded-by-kafka.json.gz"
@@ -44,6 +49,26 @@ def settings() -> list[Setting]:
     found += [Setting(factory, DEFAULT, 128, 7) for factory in PLAIN]
     found.append(Setting("pbkdf2withhmacsha256", "aes/cbc/pkcs5padding", 128, 7))
     return found
+
+
+def encode(password: str, secret: str, iterations: int = 4096, key_bits: int = 128) -> str:
+    """The password as Kafka's default encoder would write it (a new salt and initialization vector each time)."""
+    salt, vector = secrets.token_bytes(256), secrets.token_bytes(16)
+    padder = padding.PKCS7(BLOCK_BITS).padder()
+    padded = padder.update(password.encode()) + padder.finalize()
+    key = derive_key(secret, DEFAULT_FACTORY, salt, iterations, key_bits)
+    encryptor = Cipher(algorithms.AES(key), modes.CBC(vector)).encryptor()
+    values = {
+        "keyFactoryAlgorithm": DEFAULT_FACTORY,
+        "cipherAlgorithm": CBC,
+        "keyLength": str(key_bits),
+        "salt": base64.b64encode(salt).decode(),
+        "iterations": str(iterations),
+        "encryptedPassword": base64.b64encode(encryptor.update(padded) + encryptor.finalize()).decode(),
+        "passwordLength": str(java_length(password)),
+        "initializationVector": base64.b64encode(vector).decode(),
+    }
+    return ",".join(f"{name}:{value}" for name, value in values.items())
 
 
 class KafkaEncoder:

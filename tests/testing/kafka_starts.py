@@ -169,7 +169,7 @@ def kafka_starts() -> Iterator[KafkaStarts]:
 
 
 def says(kafka: KafkaStarts, ensemble: Ensemble, mode: str, base: Path) -> KafkaSays:
-    """Kafka's answer for an ensemble made anew below `base` (which must not be there)."""
+    """Kafka's answer for an ensemble created again below `base` (which must not be there)."""
     log_dirs, metadata_dir = ensemble.make(base)
     return kafka.start(mode, log_dirs, metadata_dir, base)
 

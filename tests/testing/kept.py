@@ -9,12 +9,12 @@ from typing import Any
 from migrate.errors import MigrateError
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory, Playbook
-from migrate.model.launch import Launch, Listening
+from migrate.model.launch import Launch, Listening, Unit
 from migrate.model.outcome import Unknown
 from migrate.model.rights import HostRights
-from migrate.model.rollback_evidence import MetadataLogs, StateBehind
-from migrate.model.units import Unit
+from migrate.model.rollback_readiness import MetadataLogs, StateBehind
 from migrate.model.views import BrokerDisks, KeptFiles, KraftView, LiveView, MigrationZnode, ServiceState, ZookeeperView
+from migrate.model.work import Work
 from migrate.model.world import World
 from migrate.observe.sources import Configs
 from migrate.zookeeper.rate_limit import Pace
@@ -39,6 +39,7 @@ class KeptSources:
         self.inventory = world.inventory
         self.playbook = world.playbook
         self.pace = Pace(world.inventory.zookeeper_rate)
+        self.work = Work()
         self.asked: list[str] = []
         self.closed = False
         self.wait: Callable[[], object] = lambda: None

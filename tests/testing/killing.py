@@ -21,6 +21,7 @@ from migrate.run import journal as journals
 from migrate.run.effects import Hands, JournaledEffects
 from migrate.run.engine import Engine, Machinery
 from migrate.run.journal import Journal
+from tests.testing.open_gate import OpenGate
 from tests.testing.simulated import AsAsked, FakeClock, SimulatedCluster
 
 Key = tuple[Any, ...]
@@ -136,7 +137,10 @@ def carry_out(cluster: SimulatedCluster, plan: Plan, path: Path, crash: Any) -> 
     )
     effects = JournaledEffects(hands, journal, Free(), clock, path.parent, crash)
     try:
-        Engine(plan, Machinery(AsAsked(cluster), effects, journal, Free(), clock, lambda _: 60.0, lambda _: None)).run()
+        Engine(
+            plan,
+            Machinery(AsAsked(cluster), effects, journal, Free(), clock, lambda _: 60.0, lambda _: None, OpenGate()),
+        ).run()
     finally:
         journal.close()
     return journal

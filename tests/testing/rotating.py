@@ -50,9 +50,9 @@ def picked(name: str, choices: Sequence[str], commit_hash: str | None) -> str:
     return choices[int.from_bytes(digest[:8], "big") % len(choices)]
 
 
-def asked(name: str, choices: Sequence[str], wish: str) -> tuple[str, ...]:
+def asked(name: str, choices: Sequence[str], request: str) -> tuple[str, ...]:
     """The parts of this rotation that a value of the variable names; empty where it speaks of others."""
-    words = [word.strip() for word in wish.split(",") if word.strip()]
+    words = [word.strip() for word in request.split(",") if word.strip()]
     if "all" in words or f"{name}=all" in words:
         return tuple(choices)
     return tuple(choice for choice in choices if choice in words or f"{name}={choice}" in words)

@@ -9,8 +9,7 @@ from pathlib import Path
 from kazoo.security import make_acl
 
 from migrate.model.inventory import ZookeeperLogin
-from migrate.zookeeper.client import ZookeeperClient, connect
-from migrate.zookeeper.login import access_of
+from migrate.zookeeper.client import ZookeeperClient, access_of, connect
 from tests.testing.certificates import secret
 from tests.testing.zookeeper_server import ZookeeperServer, running_server
 

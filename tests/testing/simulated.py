@@ -19,13 +19,14 @@ from migrate.hosts.properties import parse
 from migrate.model.broker_modes import node_mode
 from migrate.model.columns import PartitionColumns
 from migrate.model.difference import DiffReport
+from migrate.model.facts import pure_ledger
 from migrate.model.ids import MIGRATING, NodeId
+from migrate.model.launch import STOP_SECONDS, Unit
 from migrate.model.outcome import Unknown
 from migrate.model.ports import Observer
 from migrate.model.rights import HostRights
-from migrate.model.rollback_evidence import Growing, MetadataLogs
+from migrate.model.rollback_readiness import Growing, MetadataLogs
 from migrate.model.stage import Stage
-from migrate.model.units import STOP_SECONDS, Unit
 from migrate.model.views import (
     BrokerDisks,
     ConfigFile,
@@ -42,7 +43,6 @@ from migrate.model.views import (
     ZookeeperView,
 )
 from migrate.model.world import NOT_ASKED, Need, World
-from migrate.observe.ledgers import pure_ledger
 from migrate.run.leaders import LeaderRestorer
 from migrate.steps.facts import sha256
 from tests.testing import worlds
@@ -240,7 +240,7 @@ class SimulatedCluster:
         self._elect()
 
     def start(self, node: NodeId) -> None:
-        """Start a process with the file that lies there, and let the cluster react."""
+        """Start a process with the current file, and let the cluster react."""
         assert int(node) not in self.running, f"node {int(node)} was started twice"
         raw = self.files[int(node), worlds.inventory().node(node).config]
         self.done.append(f"start {int(node)} {node_mode(parse(raw))}")

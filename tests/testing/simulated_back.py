@@ -17,7 +17,7 @@ from migrate.model.broker_modes import node_mode
 from migrate.model.difference import Difference, DifferenceClass, DiffReport
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
-from migrate.model.rollback_evidence import MetadataLogs, StateBehind
+from migrate.model.rollback_readiness import MetadataLogs, StateBehind
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.views import (
     BrokerDisks,

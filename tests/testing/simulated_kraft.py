@@ -12,6 +12,7 @@ from typing import Self
 
 from migrate.hosts.properties import log_dirs, parse
 from migrate.model.columns import PartitionColumns, ReplicaColumns
+from migrate.model.facts import pure_ledger
 from migrate.model.ids import DirectoryId, NodeId
 from migrate.model.inventory import Inventory, Playbook
 from migrate.model.new_directories import META, NewDirectory
@@ -29,7 +30,6 @@ from migrate.model.views import (
     MetaProperties,
 )
 from migrate.model.world import Need, World
-from migrate.observe.ledgers import pure_ledger
 from migrate.plan import directories
 from migrate.steps.facts import sha256
 from tests.testing import worlds
@@ -218,7 +218,7 @@ class KraftCluster(SimulatedCluster):
 
 
 def plan_for(cluster: KraftCluster, *, back: bool = False) -> Plan:
-    """The plan from where the cluster stands, there or back."""
+    """The plan from the stage of the cluster, there or back."""
     world = cluster.observe(directories.PLANNED_ON, {})
     return directories.build(world, playbook(cluster.wanted), created=1.0, back=back)
 

@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -107,7 +108,8 @@ def connect_server(folder: Path, port: int) -> Iterator[str]:
     ]
     path = folder / "connect.log"
     with path.open("wb") as log:
-        process = subprocess.Popen(argv, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
+        env = {**os.environ, "PYSPARK_PYTHON": sys.executable}
+        process = subprocess.Popen(argv, stdout=log, stderr=subprocess.STDOUT, env=env, start_new_session=True)
     try:
         until = time.monotonic() + DEADLINE
         while b"Spark Connect server started at" not in path.read_bytes():

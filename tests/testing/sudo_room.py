@@ -15,8 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from migrate.hosts.persistent_command import HeldCommand
-from migrate.hosts.runner import COMMAND_SECONDS, Completed
+from migrate.hosts.runner import COMMAND_SECONDS, Completed, HeldCommand
 from tests.testing.host_installation import SYSTEMCTL
 
 OPS, KAFKA = 64001, 64002

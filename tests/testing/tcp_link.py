@@ -23,7 +23,7 @@ class Link:
         self._both: list[tuple[socket.socket, socket.socket]] = []
         self._flows = {"out": threading.Event(), "back": threading.Event()}
         self._rate = 0.0  # bytes a second; 0: as fast as it goes
-        self._delay = 0.0  # seconds that each part is under way
+        self._delay = 0.0  # seconds that each part is in progress
         self._left = -1  # bytes until the wire is cut; -1: it is not
         self._sign: Callable[[], bool] | None = None
         self._ended = threading.Event()
@@ -43,7 +43,7 @@ class Link:
             self._flows[way].clear()
 
     def slow(self, rate: float, delay: float = 0.0) -> None:
-        """Bytes a second each way, and seconds that each part is under way."""
+        """Bytes a second each way, and seconds that each part is in progress."""
         self._rate, self._delay = rate, delay
 
     def cut_after(self, count: int) -> None:

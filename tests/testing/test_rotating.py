@@ -14,7 +14,7 @@ PARTS = ("port", "dead-id", "topic-id", "flag")
 
 @pytest.fixture(autouse=True)
 def no_wish(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever runs the suite with a wish does not change what these tests see; what they pick is not reported."""
+    """Whoever runs the suite with a request does not change what these tests see; what they pick is not reported."""
     monkeypatch.delenv(VARIABLE, raising=False)
     monkeypatch.setattr(rotating, "PICKED", [])
 
@@ -73,7 +73,7 @@ def test_a_missing_git_command_is_no_git(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.parametrize(
-    ("wish", "parts"),
+    ("wanted", "parts"),
     [
         ("all", PARTS),
         ("stuck=all", PARTS),
@@ -86,12 +86,12 @@ def test_a_missing_git_command_is_no_git(monkeypatch: pytest.MonkeyPatch) -> Non
         ("", ()),
     ],
 )
-def test_the_environment_asks_for_parts_by_name(wish: str, parts: tuple[str, ...]) -> None:
-    """In the order of the rotation; a wish for another rotation says nothing of this one."""
-    assert asked("stuck", PARTS, wish) == parts
+def test_the_environment_asks_for_parts_by_name(wanted: str, parts: tuple[str, ...]) -> None:
+    """In the order of the rotation; a request for another rotation says nothing of this one."""
+    assert asked("stuck", PARTS, wanted) == parts
 
 
-def test_a_wish_overrides_the_commit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_overrides_the_commit(monkeypatch: pytest.MonkeyPatch) -> None:
     """For tests of one part and of several."""
     for part in PARTS:
         monkeypatch.setenv(VARIABLE, part)

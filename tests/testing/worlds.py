@@ -16,7 +16,7 @@ from migrate.model.ids import MIGRATING, DirectoryId, NodeId
 from migrate.model.inventory import Access, BrokerNode, ControllerNode, Inventory, Playbook
 from migrate.model.launch import Launch, UnitNotes, ZookeeperClient
 from migrate.model.outcome import Unknown
-from migrate.model.rollback_evidence import MetadataLogs
+from migrate.model.rollback_readiness import MetadataLogs
 from migrate.model.stage import MIGRATION, DirectoryPolicy, Stage, ZkMigrationState
 from migrate.model.views import (
     BrokerDisks,
@@ -274,7 +274,7 @@ def _live(stage: Stage) -> LiveView:
 
 
 def _services(stage: Stage, configs: Mapping[NodeId, ConfigFile | NoFile | Unknown]) -> dict[NodeId, ServiceState]:
-    """Each runs with the file that lies there."""
+    """Each runs with the current file."""
     nodes = (*BROKERS, *CONTROLLERS) if stage >= Stage.CONTROLLERS else BROKERS
     files = {node: file for node, file in configs.items() if isinstance(file, ConfigFile)}
     return {node: Running(1000 + node, 1.0, files[node].sha256) for node in nodes}

@@ -17,7 +17,7 @@ from kazoo.security import OPEN_ACL_UNSAFE
 from migrate.java.find import find_java
 from migrate.zookeeper.backup import BackupTree
 from migrate.zookeeper.client import ZookeeperClient, connect
-from migrate.zookeeper.znode import Znode
+from migrate.zookeeper.layout import Znode
 
 MAIN_CLASS = "org.apache.zookeeper.server.ZooKeeperServerMain"
 JARS = ("zookeeper-3*", "zookeeper-jute-*", "slf4j-api-*", "metrics-core-*", "snappy-java-*", "netty-*")

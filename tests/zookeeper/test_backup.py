@@ -28,11 +28,10 @@ from migrate.zookeeper.backup import (
     never,
     write_backup,
 )
-from migrate.zookeeper.client import ZookeeperClient, connect
-from migrate.zookeeper.login import ZookeeperAccess
+from migrate.zookeeper.client import ZookeeperAccess, ZookeeperClient, connect
+from migrate.zookeeper.layout import Absent, Znode
 from migrate.zookeeper.read import read_view, view_of
 from migrate.zookeeper.write import ZookeeperWriter
-from migrate.zookeeper.znode import Absent, Znode
 from tests.testing.golden_trees import FOLDER, golden
 from tests.testing.zookeeper_server import ZookeeperServer, create, load_tree
 
@@ -310,7 +309,7 @@ def test_what_differs_is_missing_or_new_is_told_apart(client: ZookeeperClient, k
         ("/brokers/ids/0", "ephemeral"),
         ("/controller_epoch", "forward only"),
         ("/migration", "empties ZooKeeper"),
-        ("/admin/delete_topics/gone", "under way then"),
+        ("/admin/delete_topics/gone", "in progress then"),
         ("/config/changes/config_change_0000000000", "notification"),
     ],
 )
@@ -359,7 +358,7 @@ def test_the_closed_list_of_what_is_never_put_back(path: str, allowed: bool) -> 
 @pytest.mark.parametrize(
     ("change", "path", "want"),
     [
-        (lambda client: client.set(TOPIC, topic("two", 0, 1)), TOPIC, Standing.NEVER),  # made anew
+        (lambda client: client.set(TOPIC, topic("two", 0, 1)), TOPIC, Standing.NEVER),  # created again
         (lambda client: client.set(TOPIC, topic("one", 1, 2)), TOPIC, Standing.NEVER),  # reassigned
         (lambda client: client.set(TOPIC, b'{"version":2,"partitions":{"0":[0,1]}}'), TOPIC, Standing.DIFFERS),
         (lambda client: client.set(TOPIC, b'{"version":2,"partitions":{"0":[1,2]}}'), TOPIC, Standing.NEVER),
@@ -385,7 +384,7 @@ def test_a_state_of_a_topic_that_was_made_anew_is_not_put_back(client: Zookeeper
     client.kazoo.set(TOPIC, topic("two", 0, 1))
     client.kazoo.delete(STATE)
     (entry,) = [one for one in compare(kept, client, STATE) if one.path == STATE]
-    assert (entry.standing, "made anew" in entry.why) == (Standing.NEVER, True)
+    assert (entry.standing, "created again" in entry.why) == (Standing.NEVER, True)
 
 
 @pytest.mark.zookeeper

@@ -19,10 +19,9 @@ from migrate.errors import (
     ZookeeperUnreachable,
 )
 from migrate.model.secrets import Digester
-from migrate.zookeeper.client import ZookeeperClient, connect, parse_connect_string
-from migrate.zookeeper.login import ZookeeperAccess
+from migrate.zookeeper.client import ZookeeperAccess, ZookeeperClient, connect, parse_connect_string
+from migrate.zookeeper.layout import Absent, Znode
 from migrate.zookeeper.read import read_view
-from migrate.zookeeper.znode import Absent, Znode
 from tests.testing.golden_trees import golden
 from tests.testing.zookeeper_server import ZookeeperServer, create, free_port, load_tree, running_server
 

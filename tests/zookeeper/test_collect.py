@@ -12,8 +12,8 @@ from migrate.model.secrets import Digester
 from migrate.zookeeper import collect as collecting
 from migrate.zookeeper.backup import BackupTree
 from migrate.zookeeper.collect import ROUNDS, collect
+from migrate.zookeeper.layout import Absent, Znode
 from migrate.zookeeper.read import view_of
-from migrate.zookeeper.znode import Absent, Znode
 from tests.testing.golden_trees import TOPIC_ID, golden, minimal, tree_of
 
 STATE = "/brokers/topics/t/partitions/0/state"

@@ -11,16 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from migrate.errors import MalformedZnode
-from migrate.model.columns import EntityColumns
 from migrate.model.secrets import Digester
 from migrate.model.views import ControllerZnode, MigrationZnode, NullZnode
 from migrate.zookeeper import decode, fields, lock
-from migrate.zookeeper.znode import Znode
+from migrate.zookeeper.fields import JsonZnode
+from migrate.zookeeper.layout import Znode
 from tests.testing.golden_trees import STAGES, TOPIC_ID, golden
 
 PATH = "/some/7"
 WRITTEN_NUMBER = st.integers(-2, 12) | st.sampled_from([10**9 - 1, 10**9, 2**31 - 1, 2**31])
-SECRETS = fields.Secrets(Digester(), None)
+DIGESTER = Digester()
 
 
 def raw(value: Any) -> bytes:
@@ -83,13 +83,6 @@ TOKEN = {
 LOCK = {"version": 1, "owner": "o", "host": "h", "pid": 1, "since": "s", "plan": "p", "session_seconds": 10.0}
 
 
-def rows(add: Callable[[EntityColumns], Any]) -> Any:
-    """The rows that a decoder of entities adds."""
-    found = EntityColumns()
-    add(found)
-    return found
-
-
 KINDS: dict[str, tuple[Any, Callable[[bytes | None], Any]]] = {
     "broker": (BROKER, lambda data: decode.broker(PATH, znode(data))),
     "topic": (TOPIC, lambda data: decode.topic(PATH, data)),
@@ -101,10 +94,10 @@ KINDS: dict[str, tuple[Any, Callable[[bytes | None], Any]]] = {
     "producer": (PRODUCER, lambda data: decode.next_producer_id(PATH, data)),
     "pending": (PENDING, lambda data: decode.partitions_named(PATH, data)),
     "config": (CONFIG, lambda data: fields.config(PATH, data)),
-    "quota": (QUOTA, lambda data: rows(lambda found: fields.add_quotas(found, PATH, {"ip": "a"}, data))),
-    "user": (USER, lambda data: rows(lambda found: fields.add_scram(found, PATH, "u", data, SECRETS))),
-    "acl": (ACL, lambda data: fields.acl_rows(PATH, "Topic", "LITERAL", "t", data)),
-    "token": (TOKEN, lambda data: rows(lambda found: fields.add_token(found, PATH, data, SECRETS.digester))),
+    "quota": (QUOTA, lambda data: list(fields.quotas(PATH, {"ip": "a"}, data))),
+    "user": (USER, lambda data: list(fields.scrams(PATH, "u", data, DIGESTER))),
+    "acl": (ACL, lambda data: list(fields.acls(PATH, "Topic", "LITERAL", "t", data))),
+    "token": (TOKEN, lambda data: list(fields.token(PATH, data, DIGESTER))),
     "lock": (LOCK, lambda data: lock.holder_of(PATH, znode(data))),
 }
 # kinds for which no data means something: an empty configuration, no ACL, no block yet, null data
@@ -253,17 +246,20 @@ def test_no_two_partitions_share_an_isr() -> None:
         max_size=6,
     )
 )
-def test_an_assignment_as_a_whole_is_what_it_is_entry_by_entry(value: dict[str, Any]) -> None:
-    """The short way takes exactly what the strict one takes; all else is refused, by name."""
-    pairs = list(value.items())
-    plain = fields._plain_assignment(pairs)
-    strict: dict[int, list[int]] | None
-    try:
-        strict = fields._strict_assignment(PATH, "partitions", pairs)
-    except MalformedZnode:
-        strict = None
-    assert plain == strict
-    assert plain is None or {*map(type, plain)} <= {int}
+def test_an_assignment_is_read_where_every_entry_is_one(value: dict[str, Any]) -> None:
+    """Partition numbers as Kafka spells them, and lists of broker ids, each once; all else is refused, by name."""
+    numbers = [str(number) for number in range(41)]
+    spelled = all(key in numbers for key in value)
+    listed = all(
+        isinstance(ids, list) and all(type(one) is int and 0 <= one < 2**31 for one in ids) and len({*ids}) == len(ids)
+        for ids in value.values()
+    )
+    read = JsonZnode(PATH, {"partitions": value})
+    if spelled and listed:
+        assert read.assignment("partitions") == {int(key): ids for key, ids in value.items()}
+    else:
+        with pytest.raises(MalformedZnode):
+            read.assignment("partitions")
 
 
 NUMBERS = st.sampled_from(
@@ -321,14 +317,14 @@ def test_the_migration_znode_is_a_value_or_null() -> None:
 @pytest.mark.parametrize(("data", "epoch"), [(b"0", 0), (b"17", 17), (b"2147483647", 2**31 - 1)])
 def test_the_controller_epoch_is_a_number_in_text(data: bytes, epoch: int) -> None:
     """No JSON there."""
-    assert decode.controller_epoch(PATH, data) == epoch
+    assert decode.controller_epoch(PATH, znode(data)) == epoch
 
 
 @pytest.mark.parametrize("data", [None, b"", b"-1", b" 1", b"1\n", b"1.0", "\uff11".encode(), b"2147483648", b"\xff"])
 def test_another_controller_epoch_is_refused(data: bytes | None) -> None:
     """Nothing is trimmed or guessed."""
     with pytest.raises(MalformedZnode):
-        decode.controller_epoch(PATH, data)
+        decode.controller_epoch(PATH, znode(data))
 
 
 def test_small_znodes_are_decoded() -> None:

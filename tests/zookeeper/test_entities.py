@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from migrate.errors import MalformedZnode
-from migrate.model.columns import EntityColumns
 from migrate.model.secrets import Digester
 from migrate.zookeeper import fields
-from migrate.zookeeper.password_encoder import PasswordDecoder, encode
+from migrate.zookeeper.password_encoder import EncoderSecrets
+from tests.testing.kafka_encoder import encode
 
 DIGESTER = Digester(b"k" * 32)
 PATH = "/config/x"
@@ -25,17 +25,13 @@ def config(**values: str) -> bytes:
     ).encode()
 
 
-def listed(rows: EntityColumns) -> list[tuple[str, str, str, str]]:
-    """Rows as tuples."""
-    return list(zip(rows.kind, rows.key, rows.name, rows.value, strict=True))
-
-
 def test_a_quota_is_keyed_by_its_sorted_and_quoted_parts() -> None:
     """Names are desanitized and quoted anew; values are numbers in one spelling."""
-    rows = EntityColumns()
-    fields.add_quotas(rows, PATH, {"user": "bob%40x.y", "client-id": "a%20b%2Fc%3D"}, config(producer_byte_rate="5e2"))
-    fields.add_quotas(rows, PATH, {"ip": "10.0.0.1"}, config(connection_creation_rate="50"))
-    assert listed(rows) == [
+    both = {"user": "bob%40x.y", "client-id": "a%20b%2Fc%3D"}
+    assert [
+        *fields.quotas(PATH, both, config(producer_byte_rate="5e2")),
+        *fields.quotas(PATH, {"ip": "10.0.0.1"}, config(connection_creation_rate="50")),
+    ] == [
         ("client-quota", "client-id=a%20b%2Fc%3D/user=bob%40x.y", "producer_byte_rate", "500.0"),
         ("client-quota", "ip=10.0.0.1", "connection_creation_rate", "50.0"),
     ]
@@ -65,13 +61,10 @@ def test_a_name_that_is_not_url_encoded_is_refused(name: str) -> None:
 
 def test_scram_parts_are_digests_of_their_bytes() -> None:
     """The same key in another base64 spelling could not differ; the iterations are no secret."""
-    rows = EntityColumns()
-    secrets = fields.Secrets(DIGESTER, None)
     credential = "salt=c2FsdA==,stored_key=c3RvcmVk,server_key=c2VydmVy,iterations=4096"
     data = json.dumps({"version": 1, "config": {"SCRAM-SHA-512": credential, "request_percentage": "7"}}).encode()
-    fields.add_scram(rows, PATH, "al%20ice", data, secrets)
-    fields.add_user_quotas(rows, PATH, "al%20ice", data)
-    assert listed(rows) == [
+    scram = fields.scrams(PATH, "al%20ice", data, DIGESTER)
+    assert [*scram, *fields.quotas(PATH, {"user": "al%20ice"}, data)] == [
         ("scram", "al ice", "SCRAM-SHA-512.salt", DIGESTER.digest(b"salt")),
         ("scram", "al ice", "SCRAM-SHA-512.stored_key", DIGESTER.digest(b"stored")),
         ("scram", "al ice", "SCRAM-SHA-512.server_key", DIGESTER.digest(b"server")),
@@ -82,65 +75,61 @@ def test_scram_parts_are_digests_of_their_bytes() -> None:
 
 def test_a_broken_credential_is_not_shown() -> None:
     """The error says which part, never what stood there."""
-    rows = EntityColumns()
-    secrets = fields.Secrets(DIGESTER, None)
     for credential in ("salt=SECRET", "salt=SECRET!,stored_key=AA==,server_key=AA==,iterations=1"):
         data = json.dumps({"version": 1, "config": {"SCRAM-SHA-256": credential}}).encode()
         with pytest.raises(MalformedZnode) as caught:
-            fields.add_scram(rows, PATH, "u", data, secrets)
+            list(fields.scrams(PATH, "u", data, DIGESTER))
         assert "SECRET" not in str(caught.value)
 
 
 def test_a_password_is_compared_by_digest_when_the_secret_is_known() -> None:
     """The row holds the digest of the clear text, under whatever listener prefix."""
-    rows = EntityColumns()
-    secrets = fields.Secrets(DIGESTER, PasswordDecoder("s3cret"))
+    secrets = fields.Secrets(DIGESTER, EncoderSecrets("s3cret"))
     name = "listener.name.internal.ssl.keystore.password"
     data = json.dumps({"version": 1, "config": {name: encode("clear", "s3cret", iterations=2), "a.b": "c"}}).encode()
-    assert fields.add_broker_config(rows, PATH, "<default>", data, secrets) == []
-    assert listed(rows) == [
+    assert list(fields.broker_configs(PATH, "<default>", data, secrets)) == [
         ("broker-config", "<default>", name, DIGESTER.digest("clear")),
         ("broker-config", "<default>", "a.b", "c"),
     ]
+    assert secrets.blind == []
 
 
 @pytest.mark.parametrize(
     ("decoder", "stored", "reason"),
     [
         (None, encode("clear", "s3cret", iterations=2), "no password.encoder.secret was given"),
-        (PasswordDecoder("other"), encode("clear", "s3cret", iterations=2), "cannot be decoded"),
-        (PasswordDecoder("s3cret"), "clear", "is not encoded"),
+        (EncoderSecrets("other"), encode("clear", "s3cret", iterations=2), "cannot be decoded"),
+        (EncoderSecrets("s3cret"), "clear", "is not encoded"),
     ],
     ids=["no-secret", "wrong-secret", "stored-in-clear"],
 )
 def test_a_password_that_cannot_be_decoded_is_a_blind_spot(
-    decoder: PasswordDecoder | None, stored: str, reason: str
+    decoder: EncoderSecrets | None, stored: str, reason: str
 ) -> None:
     """Never a row, and never shown; it is named with its znode and key."""
     import re
 
-    rows = EntityColumns()
-    data = config(ssl__key__password=stored)
-    (blind,) = fields.add_broker_config(rows, "/config/brokers/1", "1", data, fields.Secrets(DIGESTER, decoder))
+    data, secrets = config(ssl__key__password=stored), fields.Secrets(DIGESTER, decoder)
+    assert list(fields.broker_configs("/config/brokers/1", "1", data, secrets)) == []
+    (blind,) = secrets.blind
     assert "/config/brokers/1" in blind
     assert "ssl.key.password" in blind
     assert re.search(reason, blind)
     assert stored[:30] not in blind
     assert "clear" not in blind
-    assert len(rows) == 0
 
 
 def test_a_password_that_only_the_old_secret_opens_is_compared_and_named() -> None:
     """Its clear text is known, so it is no blind spot; but controllers cannot read it, and that is B-SEC-15's."""
-    rows = EntityColumns()
-    secrets = fields.Secrets(DIGESTER, PasswordDecoder("new", "old"))
+    secrets = fields.Secrets(DIGESTER, EncoderSecrets("new", "old"))
     names = ["ssl.key.password", "ssl.keystore.password", "ssl.truststore.password"]
     values = [encode("clear", secret, iterations=2) for secret in ("old", "new", "lost")]
     data = json.dumps({"version": 1, "config": dict(zip(names, values, strict=True))}).encode()
-    (blind,) = fields.add_broker_config(rows, "/config/brokers/1", "1", data, secrets)
-    assert "ssl.truststore.password" in blind
     digest = DIGESTER.digest("clear")
-    assert listed(rows) == [("broker-config", "1", name, digest) for name in names[:2]]
+    rows = list(fields.broker_configs("/config/brokers/1", "1", data, secrets))
+    (blind,) = secrets.blind
+    assert "ssl.truststore.password" in blind
+    assert rows == [("broker-config", "1", name, digest) for name in names[:2]]
     old, lost = secrets.undecodable
     assert old == f"/config/brokers/1 {names[0]}{fields.ONLY_OLD}"
     assert lost == f"/config/brokers/1 {names[2]}"
@@ -150,7 +139,7 @@ def test_a_password_that_only_the_old_secret_opens_is_compared_and_named() -> No
 def test_a_broker_config_must_be_a_brokers(name: str) -> None:
     """An id or <default>."""
     with pytest.raises(MalformedZnode):
-        fields.add_broker_config(EntityColumns(), PATH, name, config(), fields.Secrets(DIGESTER, None))
+        list(fields.broker_configs(PATH, name, config(), fields.Secrets(DIGESTER, None)))
 
 
 def test_acls_are_a_set_in_kafkas_enum_names() -> None:
@@ -158,15 +147,15 @@ def test_acls_are_a_set_in_kafkas_enum_names() -> None:
     entry = {"principal": "User:CN=a, O=b|c", "permissionType": "Deny", "operation": "ClusterAction", "host": "*"}
     other = {**entry, "operation": "All"}
     data = json.dumps({"version": 1, "acls": [entry, other, entry]}).encode()
-    keys = fields.acl_rows(PATH, "TransactionalId", "PREFIXED", "a b", data)
+    rows = list(fields.acls(PATH, "TransactionalId", "PREFIXED", "a b", data))
     prefix = "TRANSACTIONAL_ID|PREFIXED|a%20b|User:CN%3Da%2C%20O%3Db%7Cc|*|"
-    assert keys == [f"{prefix}ALL|DENY", f"{prefix}CLUSTER_ACTION|DENY"]
+    assert rows == [("acl", f"{prefix}{end}|DENY", "present", "true") for end in ("ALL", "CLUSTER_ACTION")]
 
 
 def test_an_acl_on_an_unknown_resource_type_is_refused() -> None:
     """It could not be compared."""
     with pytest.raises(MalformedZnode):
-        fields.acl_rows(PATH, "Planet", "LITERAL", "x", b'{"version":1,"acls":[]}')
+        list(fields.acls(PATH, "Planet", "LITERAL", "x", b'{"version":1,"acls":[]}'))
 
 
 def test_a_token_is_keyed_by_a_digest_and_its_principals_are_desanitized() -> None:
@@ -181,10 +170,9 @@ def test_a_token_is_keyed_by_a_digest_and_its_principals_are_desanitized() -> No
         "expiryTimestamp": 2,
         "tokenId": "id-1",
     }
-    rows = EntityColumns()
-    fields.add_token(rows, PATH, json.dumps(token).encode(), DIGESTER)
+    rows = list(fields.token(PATH, json.dumps(token).encode(), DIGESTER))
     key = DIGESTER.digest("id-1")
-    assert listed(rows) == [
+    assert rows == [
         ("delegation-token", key, "owner", "User:alice"),
         ("delegation-token", key, "requester", "User:bob"),
         ("delegation-token", key, "renewers", "User:c,User:z"),
@@ -192,8 +180,7 @@ def test_a_token_is_keyed_by_a_digest_and_its_principals_are_desanitized() -> No
         ("delegation-token", key, "max_timestamp", "3"),
         ("delegation-token", key, "expiration_timestamp", "2"),
     ]
-    older = EntityColumns()
     old = {name: value for name, value in token.items() if name != "tokenRequester"} | {"version": 2}
-    fields.add_token(older, PATH, json.dumps(old).encode(), DIGESTER)
-    assert dict(zip(older.name, older.value, strict=True))["requester"] == "User:alice"
-    assert not any("id-1" in value for value in (*rows.key, *rows.value, *rows.where))
+    older = {name: value for _, _, name, value in fields.token(PATH, json.dumps(old).encode(), DIGESTER)}
+    assert older["requester"] == "User:alice"
+    assert not any("id-1" in value for row in rows for value in row)

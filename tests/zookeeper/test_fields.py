@@ -1,4 +1,4 @@
-"""The strict reader of znodes' JSON: what stands twice, and what only looks like a number, is refused."""
+"""The strict reader of znodes' JSON: what appears twice, and what only looks like a number, is refused."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ PATH = "/brokers/topics/orders"
     ],
 )
 def test_json_that_cannot_be_trusted_is_refused(data: bytes | None) -> None:
-    """Of a key that stands twice nobody knows which one Kafka reads."""
+    """Of a key that appears twice nobody knows which one Kafka reads."""
     with pytest.raises(MalformedZnode):
         parse_json(PATH, data)
 
@@ -64,7 +64,7 @@ def test_a_range_holds_its_low_end_and_not_its_high_one() -> None:
 
 @pytest.mark.parametrize("value", [[True], [1, True], [-1], [INT32], [1.0], ["1"], [1, 1], (1,), {"1": 1}, 1, None])
 def test_only_a_list_of_ids_each_once_is_one(value: Any) -> None:
-    """A broker that stands twice, or `true` for broker 1."""
+    """A broker that appears twice, or `true` for broker 1."""
     with pytest.raises(MalformedZnode):
         node_ids(PATH, "replicas", value)
     with pytest.raises(MalformedZnode):

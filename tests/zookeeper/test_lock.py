@@ -18,11 +18,10 @@ import pytest
 from kazoo.security import make_digest_acl
 
 from migrate.errors import LockHeld, LockLost, MalformedZnode, ZookeeperDenied
-from migrate.zookeeper.client import ZookeeperClient, connect
+from migrate.zookeeper.client import ZookeeperAccess, ZookeeperClient, connect
+from migrate.zookeeper.layout import Absent, Znode
 from migrate.zookeeper.lock import LOCK_PATH, ZookeeperLock, acquire, describe, holder_of
-from migrate.zookeeper.login import ZookeeperAccess
 from migrate.zookeeper.write import ZookeeperWriter
-from migrate.zookeeper.znode import Absent, Znode
 from tests.testing.zookeeper_server import ZookeeperServer, running_server
 
 pytestmark = pytest.mark.zookeeper

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from migrate.errors import LockLost, ZookeeperSessionLost
+from migrate.zookeeper.layout import Absent, Znode
 from migrate.zookeeper.lock import Fence, ZookeeperLock
-from migrate.zookeeper.znode import Absent, Znode
 
 PATH = "/kraft-migrate/lock"
 
@@ -85,7 +85,7 @@ def test_the_server_catches_up_before_the_lock_is_read() -> None:
         (Absent.MISSING, "the lock znode is missing"),
         (Absent.DENIED, "the lock znode is"),
     ],
-    ids=["made anew by us", "another session's", "another's", "gone", "hidden"],
+    ids=["created again by us", "another session's", "another's", "gone", "hidden"],
 )
 def test_another_creation_and_another_session_are_each_another_lock(found: Znode | Absent, says: str) -> None:
     """One of the two alone is enough, and once lost it stays lost."""

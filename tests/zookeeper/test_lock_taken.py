@@ -15,9 +15,8 @@ from kazoo.protocol.states import ZnodeStat
 from kazoo.security import ACL, make_acl
 
 from migrate.errors import LockHeld, LockLost, MalformedZnode, ZnodeChanged, ZookeeperDenied
-from migrate.zookeeper.layout import TOPICS
+from migrate.zookeeper.layout import TOPICS, Absent, Znode
 from migrate.zookeeper.lock import LOCK_PATH, ZookeeperLock, acquire, describe, holder_of
-from migrate.zookeeper.znode import Absent, Znode
 
 FENCE = f"{LOCK_PATH}-fence"
 OWN, OTHER = 70, 71

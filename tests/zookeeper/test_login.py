@@ -12,9 +12,8 @@ from kazoo.security import make_acl
 from migrate.errors import SecretUnreadable, StoreUnreadable, TlsRefused, ZookeeperDenied
 from migrate.kafka.tls import subject
 from migrate.model.inventory import SecretFile, Store, ZookeeperLogin
-from migrate.zookeeper.client import ZookeeperClient, connect
-from migrate.zookeeper.login import access_of
-from migrate.zookeeper.znode import Absent
+from migrate.zookeeper.client import ZookeeperClient, access_of, connect
+from migrate.zookeeper.layout import Absent
 from tests.cli.commands import kraft_migrate
 from tests.testing.certificates import HOSTS, PASSWORD, Pki, secret, stored
 from tests.testing.golden_trees import golden

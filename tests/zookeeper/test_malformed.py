@@ -14,13 +14,11 @@ from migrate.model import facts
 from migrate.model.ledger import ReplicaState
 from migrate.model.outcome import Unknown
 from migrate.model.secrets import Digester
-from migrate.model.views import MigrationZnode, PartlyRead, ZookeeperView, whole_or_unknown
-from migrate.model.znodes import ZnodePart
+from migrate.model.views import MigrationZnode, PartlyRead, ZnodePart, ZookeeperView, whole_or_unknown
 from migrate.zookeeper.backup import BackupTree
 from migrate.zookeeper.client import ZookeeperClient
-from migrate.zookeeper.layout import shown
+from migrate.zookeeper.layout import Absent, Znode, shown
 from migrate.zookeeper.read import read_view, view_of
-from migrate.zookeeper.znode import Absent, Znode
 from tests.testing.golden_trees import golden
 from tests.testing.golden_views import views_at
 from tests.testing.zookeeper_server import load_tree

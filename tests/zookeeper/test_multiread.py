@@ -14,8 +14,8 @@ from kazoo.protocol.serialization import GetData
 
 from migrate.zookeeper import multiread
 from migrate.zookeeper.client import ZookeeperClient
+from migrate.zookeeper.layout import Absent, Znode
 from migrate.zookeeper.multiread import GET_CHILDREN, GET_DATA, MAX_REQUEST_BYTES, MultiRead, chunks
-from migrate.zookeeper.znode import Absent, Znode
 from tests.testing.golden_trees import golden
 from tests.testing.zookeeper_server import create, load_tree
 

@@ -10,9 +10,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from migrate.errors import PasswordUndecodable
-from migrate.zookeeper.password_encoder import EncoderSecrets, PasswordDecoder, encode
+from migrate.zookeeper.password_encoder import EncoderSecrets
 from tests.testing.golden_trees import FOLDER
-from tests.testing.kafka_encoder import PASSWORD, SECRET, Setting, captured, kafka_encoder
+from tests.testing.kafka_encoder import PASSWORD, SECRET, Setting, captured, encode, kafka_encoder
 from tests.testing.kafka_encoder import settings as every_setting
 
 KAFKA = json.loads((FOLDER / "encoded-passwords.json").read_text())
@@ -29,14 +29,14 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 @pytest.mark.parametrize("case", KAFKA["values"], ids=["cbc-sha512", "cbc-sha1", "gcm-sha256"])
 def test_what_kafkas_own_class_encoded_is_decoded(case: dict[str, str]) -> None:
     """Values made by EncryptingPasswordEncoder of Kafka 3.9.2: default settings, another hash, GCM."""
-    assert PasswordDecoder(KAFKA["secret"]).decode(case["encoded"], "here") == case["clear"]
+    assert EncoderSecrets(KAFKA["secret"]).decode(case["encoded"], "here") == case["clear"]
 
 
 @pytest.mark.parametrize("case", KAFKA["values"], ids=["cbc-sha512", "cbc-sha1", "gcm-sha256"])
 def test_a_wrong_secret_is_told_by_a_typed_error_without_secrets(case: dict[str, str]) -> None:
     """Neither the value, nor the secret, nor a cause that could hold them is in the error."""
     with pytest.raises(PasswordUndecodable) as caught:
-        PasswordDecoder("wrong-secret").decode(case["encoded"], "/config/brokers/1 ssl.key.password")
+        EncoderSecrets("wrong-secret").decode(case["encoded"], "/config/brokers/1 ssl.key.password")
     assert caught.value.where == "/config/brokers/1 ssl.key.password"
     assert caught.value.__cause__ is None
     for hidden in ("wrong-secret", case["clear"], case["encoded"][:40]):
@@ -48,9 +48,9 @@ def test_a_wrong_secret_is_told_by_a_typed_error_without_secrets(case: dict[str,
 )
 def test_each_supported_algorithm_is_decoded_and_no_other_secret_opens_it(setting: Setting, encoded: str) -> None:
     """Ciphers, key lengths and key factories as Java names them, whatever their case."""
-    assert PasswordDecoder(SECRET).decode(encoded, "here") == PASSWORD
+    assert EncoderSecrets(SECRET).decode(encoded, "here") == PASSWORD
     with pytest.raises(PasswordUndecodable, match="not the brokers'") as caught:
-        PasswordDecoder("sixteen-chars-no").decode(encoded, "here")
+        EncoderSecrets("sixteen-chars-no").decode(encoded, "here")
     shown = repr(caught.value) + str(caught.value) + repr(caught.value.__cause__)
     assert not [hidden for hidden in (SECRET, "sixteen-chars-no", PASSWORD, encoded[:30]) if hidden in shown]
 
@@ -63,10 +63,10 @@ def test_a_cipher_that_is_not_supported_is_refused_with_what_to_do(cipher: str) 
     """Java can write it, so the error does not blame the secret."""
     encoded = encode("clear-canary", "key", iterations=2).replace("AES/CBC/PKCS5Padding", cipher)
     with pytest.raises(PasswordUndecodable, match=r"cipher of the value is not supported.*Kafka's own tool") as caught:
-        PasswordDecoder("key").decode(encoded, "/config/brokers/1 ssl.key.password")
+        EncoderSecrets("key").decode(encoded, "/config/brokers/1 ssl.key.password")
     assert "brokers'" not in caught.value.what
     assert "canary" not in str(caught.value)
-    assert PasswordDecoder("new", "key").decode_old(encoded) is None
+    assert EncoderSecrets("new", "key").decode_old(encoded) is None
 
 
 def test_the_captured_settings_are_all_that_are_tried() -> None:
@@ -80,27 +80,27 @@ def test_kafkas_class_and_we_read_each_other() -> None:
     with kafka_encoder() as kafka:
         for setting in every_setting():
             encoded = kafka.encode(PASSWORD, SECRET, setting)
-            assert PasswordDecoder(SECRET).decode(encoded, "here") == PASSWORD, setting
+            assert EncoderSecrets(SECRET).decode(encoded, "here") == PASSWORD, setting
         first = every_setting()[0]
         for clear, secret in (("", "s"), ("ä🔑,:=", "sécret"), ("x" * 5000, "s" * 300)):
             ours = encode(clear, secret, first.iterations, 256)
             assert kafka.decode(ours, secret, first) == clear
-            assert PasswordDecoder(secret).decode(kafka.encode(clear, secret, first), "here") == clear
+            assert EncoderSecrets(secret).decode(kafka.encode(clear, secret, first), "here") == clear
 
 
 def test_what_only_the_old_secret_opens_is_told_so_and_not_handed_out() -> None:
-    """Controllers do not try password.encoder.old.secret when they copy; a restart of the broker encodes it anew."""
+    """Controllers do not try password.encoder.old.secret when they copy; a restart of the broker encodes it again."""
     encoded = encode("clear-canary", "old", iterations=2)
     with pytest.raises(PasswordUndecodable, match=r"password\.encoder\.old\.secret: restart that broker") as caught:
-        PasswordDecoder("new", "old").decode(encoded, "here")
+        EncoderSecrets("new", "old").decode(encoded, "here")
     assert "canary" not in str(caught.value)
-    assert PasswordDecoder("new", "old").decode_old(encoded) == "clear-canary"
-    assert PasswordDecoder("new", "older").decode_old(encoded) is None
-    assert PasswordDecoder("new").decode_old(encoded) is None
-    assert PasswordDecoder("new", "old").decode_old("clear") is None
-    assert PasswordDecoder("old", "older").decode(encoded, "here") == "clear-canary"
+    assert EncoderSecrets("new", "old").decode_old(encoded) == "clear-canary"
+    assert EncoderSecrets("new", "older").decode_old(encoded) is None
+    assert EncoderSecrets("new").decode_old(encoded) is None
+    assert EncoderSecrets("new", "old").decode_old("clear") is None
+    assert EncoderSecrets("old", "older").decode(encoded, "here") == "clear-canary"
     with pytest.raises(PasswordUndecodable, match="not the brokers'"):
-        PasswordDecoder("new", "older").decode(encoded, "here")
+        EncoderSecrets("new", "older").decode(encoded, "here")
 
 
 @settings(max_examples=200, deadline=None)
@@ -114,7 +114,7 @@ def test_damage_to_a_value_of_any_algorithm_ends_in_text_or_the_typed_error(data
     raw = base64.b64encode(data.draw(st.binary(max_size=40))).decode()
     fields[victim] = data.draw(st.sampled_from([*STRANGE, raw]))
     try:
-        found = PasswordDecoder(SECRET).decode(",".join(f"{name}:{value}" for name, value in fields.items()), "here")
+        found = EncoderSecrets(SECRET).decode(",".join(f"{name}:{value}" for name, value in fields.items()), "here")
     except PasswordUndecodable as error:
         found = error.where
     assert found
@@ -124,7 +124,7 @@ def test_damage_to_a_value_of_any_algorithm_ends_in_text_or_the_typed_error(data
 @given(clear=TEXT, secret=TEXT)
 def test_what_we_encode_we_decode(clear: str, secret: str) -> None:
     """A round trip for any text, also beyond the Basic Multilingual Plane (Java counts UTF-16 units)."""
-    assert PasswordDecoder(secret).decode(encode(clear, secret, iterations=2), "here") == clear
+    assert EncoderSecrets(secret).decode(encode(clear, secret, iterations=2), "here") == clear
 
 
 def test_two_encodings_of_one_password_differ() -> None:
@@ -153,7 +153,7 @@ def test_a_damaged_value_is_refused_with_the_typed_error(data: st.DataObject) ->
         fields[victim] = replacement
     encoded = ",".join(f"{name}:{value}" for name, value in fields.items())
     try:
-        clear, place = PasswordDecoder("key").decode(encoded, "here"), "here"
+        clear, place = EncoderSecrets("key").decode(encoded, "here"), "here"
     except PasswordUndecodable as error:
         clear, place = "secret!", error.where
     assert (clear, place) == ("secret!", "here")
@@ -161,7 +161,7 @@ def test_a_damaged_value_is_refused_with_the_typed_error(data: st.DataObject) ->
 
 def test_secrets_are_not_printed() -> None:
     """Neither the decoder's nor those that are handed to it."""
-    told = repr((EncoderSecrets("canary-1", "canary-2"), PasswordDecoder("canary-1", "canary-2")))
+    told = repr(EncoderSecrets("canary-1", "canary-2"))
     assert "canary" not in told
 
 
@@ -169,10 +169,10 @@ def test_secrets_are_not_printed() -> None:
 def test_a_clear_password_is_told_apart_from_an_encoded_one(text: str) -> None:
     """A value that a broker without an encoder wrote in clear is named so, and not shown."""
     with pytest.raises(PasswordUndecodable, match="not encoded") as caught:
-        PasswordDecoder("key").decode(f"clear-{text.replace('encryptedPassword', '')}", "here")
+        EncoderSecrets("key").decode(f"clear-{text.replace('encryptedPassword', '')}", "here")
     assert "clear-" not in str(caught.value)
 
 
 def test_the_decoder_does_not_show_its_secret() -> None:
     """Not in repr, which tracebacks and logs may print."""
-    assert "hunter2" not in repr(PasswordDecoder("hunter2"))
+    assert "hunter2" not in repr(EncoderSecrets("hunter2"))

@@ -20,11 +20,11 @@ from migrate.model.secrets import Digester
 from migrate.zookeeper import layout
 from migrate.zookeeper.backup import BackupTree
 from migrate.zookeeper.client import ZookeeperClient
+from migrate.zookeeper.layout import Absent, Znode
 from migrate.zookeeper.lock import LOCK_PATH, acquire
 from migrate.zookeeper.read import read_migration, read_view
-from migrate.zookeeper.rights import For, find_rights, require_way_back
+from migrate.zookeeper.rights import For, find_rights, require_rollback_rights
 from migrate.zookeeper.write import ZookeeperWriter
-from migrate.zookeeper.znode import Absent, Znode
 from tests.testing.golden_trees import golden
 from tests.testing.secured_zookeeper import login, sasl_server, session
 from tests.testing.zookeeper_server import ZookeeperServer
@@ -218,15 +218,15 @@ def test_what_a_rollback_lacks_is_known_before_it_stops_anything(
 ) -> None:
     """By ZooKeeper's own answer to what cannot be done; the tree stays as it was, whatever the answer."""
     before = _versions(owner)
-    require_way_back(tool)
-    require_way_back(owner)
+    require_rollback_rights(tool)
+    require_rollback_rights(owner)
     _grant(owner, (take.path, take.operation))
     with pytest.raises(ZookeeperDenied) as caught:
-        require_way_back(tool)
+        require_rollback_rights(tool)
     assert caught.value.where == take.names
     assert take.says in caught.value.what
     assert "nothing was stopped" in caught.value.why
-    require_way_back(owner)
+    require_rollback_rights(owner)
     assert _versions(owner) == before
 
 
@@ -235,7 +235,7 @@ def test_a_rollback_needs_no_right_on_an_epoch_that_is_not_there(server: Zookeep
     with server.client() as client:
         client.kazoo.create("/bare", b"")
     with server.client("/bare") as client:
-        require_way_back(client)
+        require_rollback_rights(client)
         assert client.kazoo.get_children("/") == []
 
 

@@ -26,11 +26,10 @@ from migrate.errors import (
     ZookeeperUnreachable,
 )
 from migrate.zookeeper import client as sessions
-from migrate.zookeeper.client import ZookeeperClient, connect
-from migrate.zookeeper.login import TlsHandler, ZookeeperAccess
+from migrate.zookeeper.client import TlsHandler, ZookeeperAccess, ZookeeperClient, connect
+from migrate.zookeeper.layout import Absent, Znode
 from migrate.zookeeper.multiread import GET_CHILDREN, GET_DATA, MAX_OPERATIONS, MultiRead
 from migrate.zookeeper.rate_limit import Pace
-from migrate.zookeeper.znode import Absent, Znode
 
 STAT = (7, 8, 0, 0, 3, 0, 0, 70, 0, 2, 0)
 TIMEOUT = 10.0

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from migrate.model.outcome import Unknown
-from migrate.model.znodes import ZookeeperSession
+from migrate.model.views import ZookeeperSession
 from migrate.zookeeper.lock import MOST_BYTES, ask_server, parse_sessions, sessions
 from tests.testing.zookeeper_server import ZookeeperServer, free_port, running_server
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from migrate.model.columns import unswept
 from migrate.model.secrets import Digester
-from migrate.model.unswept import unswept
 from migrate.zookeeper import read
 from migrate.zookeeper.client import ZookeeperClient
 from migrate.zookeeper.rate_limit import Pace
@@ -73,13 +73,13 @@ def test_a_whole_read_is_unswept_unless_it_is_held_back(
     load_tree(client, golden("zk-before"))
     client.pace = Pace(rate)
     seen: list[bool] = []
-    view_from = read.view_from
+    view_of = read.view_of
 
     def looked(*arguments: object) -> object:
         seen.append(gc.isenabled())
-        return view_from(*arguments)  # type: ignore[arg-type]
+        return view_of(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(read, "view_from", looked)
+    monkeypatch.setattr(read, "view_of", looked)
     assert len(read.read_view(client, Digester()).partitions) == 212
     assert seen == [rate is not None]
     assert gc.isenabled()

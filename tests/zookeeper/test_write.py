@@ -15,11 +15,10 @@ from kazoo.security import make_digest_acl
 from migrate.errors import LockLost, WorldError, ZnodeChanged, ZookeeperDenied, ZookeeperSessionLost
 from migrate.model.ports import ZookeeperWrites
 from migrate.zookeeper.backup import load_backup
-from migrate.zookeeper.client import ZookeeperClient, connect
+from migrate.zookeeper.client import ZookeeperAccess, ZookeeperClient, connect
+from migrate.zookeeper.layout import Absent, Znode
 from migrate.zookeeper.lock import Fence
-from migrate.zookeeper.login import ZookeeperAccess
 from migrate.zookeeper.write import ZookeeperWriter, check_results
-from migrate.zookeeper.znode import Absent, Znode
 from tests.testing.zookeeper_server import ZookeeperServer, running_server
 
 

@@ -12,13 +12,13 @@ from typing import Final
 
 from migrate.checks.phase import kraft_holds_controller
 from migrate.checks.registry import Blind
-from migrate.checks.rollback.origin import Origin, Start, origin
-from migrate.checks.versions import METADATA_VERSION_3_9
+from migrate.checks.releases import METADATA_VERSION_3_9
+from migrate.checks.rollback import Origin, Start, origin
+from migrate.checks.sight import of_node
 from migrate.checks.zookeeper_access import stranger
-from migrate.model.causes import cause_of
+from migrate.model.broker_modes import FLAG, controller_flags
+from migrate.model.causes import cause_of, kraft_only
 from migrate.model.difference import DifferenceName, DiffReport
-from migrate.model.flag import FLAG, controller_flags
-from migrate.model.kraft_only import kraft_only
 from migrate.model.outcome import Unknown
 from migrate.model.rollback_readiness import (
     GAP_SECONDS,
@@ -35,14 +35,12 @@ from migrate.model.rollback_readiness import (
 from migrate.model.stage import ZkMigrationState
 from migrate.model.views import (
     ControllerZnode,
-    KraftView,
     MetaBroken,
     MetaMissing,
     MigrationZnode,
     Quorum,
     Running,
     Stopped,
-    ZookeeperView,
     majority,
 )
 from migrate.model.words import plural
@@ -53,12 +51,10 @@ Rule = Callable[[World, RollbackFacts, Origin], Iterator[Reason]]
 
 
 def bar(name: str, about: str, what: str, next_step: str) -> Reason:
-    """A reason that forbids."""
     return Reason(Weight.BAR, name, about, what, next_step)
 
 
 def work(name: str, about: str, what: str, next_step: str) -> Reason:
-    """A reason that asks for more than the ordinary steps."""
     return Reason(Weight.WORK, name, about, what, next_step)
 
 
@@ -87,55 +83,42 @@ def controllers_without_flag(world: World, facts: RollbackFacts, origin: Origin)
             what = f"whether its file has {FLAG} is not known: {flag.file.reason}"
             yield work("flag-unknown", about, what, "make its configuration file readable for us")
         if flag.file is False:
-            yield work(
-                "flag-not-in-file",
-                about,
-                f"{flag.path} lacks {FLAG}: started with it, the controller would finalize by being elected",
-                "put the file back from its backup before anything restarts that controller",
-            )
+            what = f"{flag.path} lacks {FLAG}: started with it, the controller would finalize by being elected"
+            next_step = "put the file back from its backup before anything restarts that controller"
+            yield work("flag-not-in-file", about, what, next_step)
 
 
 def _unflagged(node: int, what: str) -> Reason:
-    return bar(
-        "controller-without-flag",
-        f"controller {node}",
-        f"{what}: as soon as it is elected the migration is finalized",
-        "if the metadata still says MIGRATION: stop it at once, put the flag back into its file, look again",
-    )
+    what = f"{what}: as soon as it is elected the migration is finalized"
+    next_step = "if the metadata still says MIGRATION: stop it at once, put the flag back into its file, look again"
+    return bar("controller-without-flag", f"controller {node}", what, next_step)
 
 
 def backups(_world: World, facts: RollbackFacts, origin: Origin) -> Iterator[Reason]:
-    """Files are restored from backups, never made anew: each changed broker needs its own."""
+    """Files are restored from backups, never generated: each changed broker needs its own."""
     for node in origin.changed:
         kept, about = facts.configs.get(node, Unknown("it was not looked for")), f"broker {int(node)}"
         if isinstance(kept, Unknown):
             yield bar("backup-unknown", about, f"its backup is not known: {kept.reason}", "find the run's folder")
         elif kept.problem:
-            yield bar(
-                "backup-unusable",
-                about,
-                f"{kept.path}: {kept.problem}",
-                "put a true copy of the ZooKeeper-mode file there: a rollback restores files, and makes none up",
-            )
+            next_step = "put a true copy of the ZooKeeper-mode file there: a rollback restores files, and makes none up"
+            yield bar("backup-unusable", about, f"{kept.path}: {kept.problem}", next_step)
         elif kept.note:
             what = f"its file was {kept.note}: the rollback restores the migration's keys alone, key by key"
             yield Reason(Weight.NOTE, "file-edited", about, what)
     tree = facts.zookeeper
     if isinstance(tree, Unknown) or tree.problem:
         said = tree.reason if isinstance(tree, Unknown) else f"{tree.path}: {tree.problem}"
-        yield work(
-            "no-zookeeper-backup",
-            "ZooKeeper",
-            f"there is no whole backup of the tree ({said})",
-            "make one now: kraft-migrate backup create FILE --inventory INVENTORY",
-        )
+        what = f"there is no whole backup of the tree ({said})"
+        next_step = "make one now: kraft-migrate backup create FILE --inventory INVENTORY"
+        yield work("no-zookeeper-backup", "ZooKeeper", what, next_step)
 
 
 def disks(world: World, _facts: RollbackFacts, origin: Origin) -> Iterator[Reason]:
     """A restarted broker must find every directory healthy, and ZooKeeper mode takes meta.properties of version 0."""
     for node in origin.changed:
         about = f"broker {int(node)}"
-        found = world.disks if isinstance(world.disks, Unknown) else world.disks.get(node, Unknown("not looked at"))
+        found = of_node(world.disks, node)
         if isinstance(found, Unknown):
             yield bar("disks-unknown", about, f"its disks: {found.reason}", "make its log directories readable for us")
             continue
@@ -151,12 +134,9 @@ def disks(world: World, _facts: RollbackFacts, origin: Origin) -> Iterator[Reaso
                 what, next_step = "there is no meta.properties", "`status` says what this directory needs"
                 yield bar("no-identity", place, f"{what}: emptied, new, or not mounted (B-DIR-24)", next_step)
             elif entry.meta.version != 0:
-                yield work(
-                    "meta-version",
-                    place,
-                    f"meta.properties has version {entry.meta.version}, ZooKeeper mode takes 0 only (KAFKA-20762)",
-                    "the rollback writes version 0 with the same ids, after a backup",
-                )
+                what = f"meta.properties has version {entry.meta.version}, ZooKeeper mode takes 0 only (KAFKA-20762)"
+                next_step = "the rollback writes version 0 with the same ids, after a backup"
+                yield work("meta-version", place, what, next_step)
 
 
 def dual_write(world: World, _facts: RollbackFacts, origin: Origin) -> Iterator[Reason]:
@@ -169,21 +149,21 @@ def dual_write(world: World, _facts: RollbackFacts, origin: Origin) -> Iterator[
     elif not origin.copied:
         return
     elif not isinstance(znode, MigrationZnode) or not znode.copied:
-        yield work(
-            "stuck-copy",
-            "/migration",
-            "the metadata says that the copy is done, ZooKeeper does not know of it: no controller goes on by itself",
-            "nothing was written to ZooKeeper since, so a rollback keeps everything that was there before the copy",
+        what = (
+            "the metadata says that the copy is done, ZooKeeper does not know of it: no controller continues by itself"
         )
+        kept = "a rollback keeps everything that was there before the copy"
+        yield work("stuck-copy", "/migration", what, f"nothing was written to ZooKeeper since, so {kept}")
     elif isinstance(world.kraft, Unknown):
-        yield bar(
-            "lag-unknown",
-            "the KRaft metadata",
-            f"whether ZooKeeper has everything is unknown: {world.kraft.reason}",
-            "bring a majority of the controllers up; or compare what their files hold with ZooKeeper",
-        )
+        what = f"whether ZooKeeper has everything is unknown: {world.kraft.reason}"
+        next_step = "bring a majority of the controllers up; or compare what their files hold with ZooKeeper"
+        yield bar("lag-unknown", "the KRaft metadata", what, next_step)
     else:
-        yield from _lag(world.kraft, znode)
+        lag = world.kraft.offset - znode.offset
+        if lag > LAG_MOST:
+            what = f"dual write is {lag} records behind the metadata: what they say would be lost"
+            next_step = "wait until it has caught up; if it does not move, look at the active controller's log"
+            yield bar("lag", "/migration", what, next_step)
         for entry in kraft_only(world.kraft.entities):
             yield bar("kraft-only", entry.about, "Kafka cannot write it to ZooKeeper (B-MIG-14)", entry.remove)
         yield from _compared(world.diff)
@@ -197,35 +177,17 @@ def _compared(report: DiffReport | Unknown) -> Iterator[Reason]:
     """
     if isinstance(report, Unknown):
         why = "" if report is NOT_ASKED else f" ({report.reason})"
-        yield work(
-            "not-compared",
-            "ZooKeeper",
-            f"it was not compared with the metadata{why}: /migration is no proof that it has everything",
-            "`kraft-migrate rollback plan` compares them and names each difference; the rollback does so again before "
-            "it stops a controller",
-        )
+        what = f"it was not compared with the metadata{why}: /migration is no proof that it has everything"
+        next_step = "`kraft-migrate rollback plan` compares them and names each difference; the rollback does so again "
+        yield work("not-compared", "ZooKeeper", what, f"{next_step}before it stops a controller")
         return
     lasting = [row for row in report.uncovered if row.kind != "broker"]
     if lasting:
         row, *_ = lasting
         first, cause = DifferenceName.of(row), cause_of(row)
-        yield bar(
-            "different",
-            "ZooKeeper",
-            f"{plural(len(lasting), 'difference')} that no rule covers, {first} among them ({cause.cause})",
-            f"{cause.what_to_do}; `kraft-migrate rollback plan` names all, and --discard-differences gives them up",
-        )
-
-
-def _lag(kraft: KraftView, znode: MigrationZnode) -> Iterator[Reason]:
-    lag = kraft.offset - znode.offset
-    if lag > LAG_MOST:
-        yield bar(
-            "lag",
-            "/migration",
-            f"dual write is {lag} records behind the metadata: what they say would be lost",
-            "wait until it has caught up; if it does not move, look at the active controller's log",
-        )
+        what = f"{plural(len(lasting), 'difference')} that no rule covers, {first} among them ({cause.cause})"
+        next_step = f"{cause.what_to_do}; `kraft-migrate rollback plan` names all"
+        yield bar("different", "ZooKeeper", what, f"{next_step}, and --discard-differences gives them up")
 
 
 def brokers_down(world: World, _facts: RollbackFacts, origin: Origin) -> Iterator[Reason]:
@@ -234,7 +196,7 @@ def brokers_down(world: World, _facts: RollbackFacts, origin: Origin) -> Iterato
         return  # the latter is said by `running_controllers`
     down = []
     for node in world.inventory.brokers:
-        state = world.services.get(node.id, Unknown("it was not looked at"))
+        state = of_node(world.services, node.id)
         if isinstance(state, Unknown):
             yield bar("service-unknown", f"broker {int(node.id)}", state.reason, "make its process visible for us")
         elif isinstance(state, Stopped):
@@ -258,12 +220,8 @@ def _not_whole(world: World, down: list[int]) -> Iterator[Reason]:
         elif int(node.id) not in down:
             yield bar("no-answer", f"broker {int(node.id)}", answer.reason, "see that it serves its clients")
     if worst:
-        yield work(
-            "not-whole",
-            f"{worst} partitions",
-            "they lack a leader or a member of their ISR",
-            "no broker is stopped before every partition is whole, but for the one that is down",
-        )
+        next_step = "no broker is stopped before every partition is whole, but for the one that is down"
+        yield work("not-whole", f"{worst} partitions", "they lack a leader or a member of their ISR", next_step)
 
 
 def quorum(world: World, _facts: RollbackFacts, origin: Origin) -> Iterator[Reason]:
@@ -279,13 +237,9 @@ def quorum(world: World, _facts: RollbackFacts, origin: Origin) -> Iterator[Reas
         return  # said by `dual_write`
     level = world.kraft.features.get("metadata.version", "unknown")
     if level != METADATA_VERSION_3_9:
-        yield bar(
-            "metadata-version",
-            "the KRaft metadata",
-            f"metadata.version is {level}, the brokers' protocol version is {METADATA_VERSION_3_9} (3.9): brokers in "
-            "migration mode would be refused",
-            "none is known: metadata.version cannot be lowered",
-        )
+        what = f"metadata.version is {level}, the brokers' protocol version is {METADATA_VERSION_3_9} (3.9)"
+        what += ": brokers in migration mode would be refused"
+        yield bar("metadata-version", "the KRaft metadata", what, "none is known: metadata.version cannot be lowered")
 
 
 def _majority(world: World, found: Quorum) -> Iterator[Reason]:
@@ -302,7 +256,7 @@ def _majority(world: World, found: Quorum) -> Iterator[Reason]:
 
 
 def znodes(world: World, _facts: RollbackFacts, origin: Origin) -> Iterator[Reason]:
-    """What the rollback does to /controller and /controller_epoch, and what must not be under way meanwhile."""
+    """What the rollback does to /controller and /controller_epoch, and what must not be in progress meanwhile."""
     if origin.start < Start.CONTROLLERS or isinstance(world.zookeeper, Unknown):
         return
     view = world.zookeeper
@@ -310,14 +264,12 @@ def znodes(world: World, _facts: RollbackFacts, origin: Origin) -> Iterator[Reas
     if isinstance(owner, Unknown) or isinstance(epoch, Unknown):
         yield bar("controller-unknown", "/controller", "it cannot be read", "make /controller readable for us")
     elif isinstance(owner, ControllerZnode) and isinstance(epoch, int) and owner.kraft_epoch > epoch:
-        yield Reason(
-            Weight.NOTE,
-            "epoch-rule",
-            "/controller_epoch",
-            f"it is {epoch}, the KRaft controllers are at {owner.kraft_epoch}: the rollback raises it before it "
-            "deletes /controller (KAFKA-20488)",
-        )
-    yield from _pending(view)
+        what = f"it is {epoch}, the KRaft controllers are at {owner.kraft_epoch}: the rollback raises it before it "
+        yield Reason(Weight.NOTE, "epoch-rule", "/controller_epoch", f"{what}deletes /controller (KAFKA-20488)")
+    found = {"reassignments": view.pending.reassignments, "log directory failures": view.pending.log_dir_events}
+    for name, entries in found.items():
+        if entries:
+            yield work("pending", entries[0], f"{len(entries)} {name} are in progress", "wait until they are done")
 
 
 def identity(world: World, _facts: RollbackFacts, _origin: Origin) -> Iterator[Reason]:
@@ -327,21 +279,9 @@ def identity(world: World, _facts: RollbackFacts, _origin: Origin) -> Iterator[R
     acls = world.zookeeper.acls
     said = Blind("", acls.reason) if isinstance(acls, Unknown) else stranger(acls, world.inventory.zookeeper_login)
     if said is not None:
-        yield work(
-            "zookeeper-identity",
-            "ZooKeeper",
-            f"whether we may delete /controller is not known: {said.reason if isinstance(said, Blind) else said}",
-            "have the brokers' identity at hand; doctor --rights tells what ours lacks, and rollback apply asks "
-            "ZooKeeper before it stops anything",
-        )
-
-
-def _pending(view: ZookeeperView) -> Iterator[Reason]:
-    found = {"reassignments": view.pending.reassignments, "log directory failures": view.pending.log_dir_events}
-    for name, entries in found.items():
-        if entries:
-            first, *_ = entries
-            yield work("pending", first, f"{len(entries)} {name} are under way", "wait until they are done")
+        what = f"whether we may delete /controller is not known: {said.reason if isinstance(said, Blind) else said}"
+        rights = "doctor --rights tells what ours lacks, and rollback apply asks ZooKeeper before it stops anything"
+        yield work("zookeeper-identity", "ZooKeeper", what, f"have the brokers' identity at hand; {rights}")
 
 
 def running_controllers(world: World, _facts: RollbackFacts, origin: Origin) -> Iterator[Reason]:
@@ -352,7 +292,7 @@ def running_controllers(world: World, _facts: RollbackFacts, origin: Origin) -> 
         yield bar("services-unknown", "the nodes", world.services.reason, "make their processes visible for us")
         return
     for node in world.inventory.controllers:
-        state = world.services.get(node.id, Unknown("it was not looked at"))
+        state = of_node(world.services, node.id)
         if not isinstance(state, Running | Stopped):
             what = "a controller that runs on claims /controller again and deletes what ZooKeeper's made meanwhile"
             about = f"controller {int(node.id)}"
@@ -387,10 +327,14 @@ PROCEDURES: Final[Mapping[Start, str]] = {
 
 
 def rollback_readiness(world: World, facts: RollbackFacts = NO_FACTS) -> RollbackReadiness:
-    """The answer for this very moment."""
     begin = origin(world)
+    procedure = PROCEDURES[begin.start]
     if begin.start is Start.FINALIZED:
-        return _gone(begin)
+        what = "the migration is finalized: ZooKeeper is not written any more"
+        next_step = "none: roll forward every broker that is not in KRaft mode yet"
+        reasons: tuple[Reason, ...] = (bar("finalized", "the KRaft metadata", what, next_step),)
+        cost = Cost(0, 0, 0.0, 0.0, "-")
+        return RollbackReadiness(RollbackWord.NOT_READY, begin.label, procedure, reasons, cost, gone=True)
     reasons = tuple(reason for rule in RULES for reason in rule(world, facts, begin))
     if begin.start is Start.NOTHING:  # a fault of the cluster does not bar what needs no step
         reasons = tuple(reason for reason in reasons if reason.name.endswith("-unknown"))
@@ -400,25 +344,8 @@ def rollback_readiness(world: World, facts: RollbackFacts = NO_FACTS) -> Rollbac
         word = RollbackWord.NOT_READY
     elif Weight.WORK in weights:
         word = RollbackWord.READY_WITH_WORK
-    return RollbackReadiness(word, begin.label, PROCEDURES[begin.start], _sorted(reasons), _cost(world, facts, begin))
-
-
-def _gone(begin: Origin) -> RollbackReadiness:
-    reason = bar(
-        "finalized",
-        "the KRaft metadata",
-        "the migration is finalized: ZooKeeper is not written any more",
-        "none: roll forward every broker that is not in KRaft mode yet",
-    )
-    procedure = PROCEDURES[Start.FINALIZED]
-    return RollbackReadiness(
-        RollbackWord.NOT_READY, begin.label, procedure, (reason,), Cost(0, 0, 0.0, 0.0, "-"), gone=True
-    )
-
-
-def _sorted(reasons: tuple[Reason, ...]) -> tuple[Reason, ...]:
-    order = tuple(Weight)
-    return tuple(sorted(reasons, key=lambda reason: order.index(reason.weight)))
+    reasons = tuple(sorted(reasons, key=lambda reason: tuple(Weight).index(reason.weight)))
+    return RollbackReadiness(word, begin.label, procedure, reasons, _cost(world, facts, begin))
 
 
 def _cost(world: World, facts: RollbackFacts, begin: Origin) -> Cost:
@@ -427,7 +354,7 @@ def _cost(world: World, facts: RollbackFacts, begin: Origin) -> Cost:
     restarts = len(begin.migration) + 2 * len(begin.kraft)
     each = facts.restart.seconds if facts.restart else RESTART_SECONDS
     gap, gap_rests_on = _gap(world, facts)
-    basis = [_said(each, "a restart", facts.restart, "a default, none was measured")] if restarts else []
+    basis = [_duration_in_words(each, "a restart", facts.restart, "a default, none was measured")] if restarts else []
     basis += [gap_rests_on] if gap_rests_on else []
     minutes = (restarts * each + (0.0 if isinstance(gap, Unknown) else gap)) / 60
     return Cost(rolls, restarts, minutes, gap, "; ".join(basis) or "nothing is restarted")
@@ -438,15 +365,15 @@ def _gap(world: World, facts: RollbackFacts) -> tuple[float | Unknown, str]:
     if not kraft_holds_controller(world):
         return 0.0, ""
     if facts.gap:
-        return facts.gap.seconds, _said(facts.gap.seconds, "without a controller", facts.gap, "")
+        return facts.gap.seconds, _duration_in_words(facts.gap.seconds, "without a controller", facts.gap, "")
     size = metadata_log_bytes(world)
     if isinstance(size, Unknown):
         return size, f"how long nobody is controller is unknown: {size.reason}"
     seconds = gap_seconds(size)
-    return seconds, _said(seconds, "without a controller", None, gap_basis(world, size))
+    return seconds, _duration_in_words(seconds, "without a controller", None, gap_basis(world, size))
 
 
-def _said(seconds: float, what: str, measured: Measured | None, otherwise: str) -> str:
+def _duration_in_words(seconds: float, what: str, measured: Measured | None, otherwise: str) -> str:
     known = otherwise if measured is None else f"the middle of {measured.samples} measured here"
     return f"{seconds:.0f} s {what} ({known})"
 
@@ -465,15 +392,13 @@ def metadata_log_bytes(world: World) -> int | Unknown:
         return Unknown(f"the controllers' directories cannot be seen: {world.disks.reason}")
     total = 0
     for node in world.inventory.controllers:
-        found = world.disks.get(node.id, Unknown("its directory was not looked at"))
+        found, what = of_node(world.disks, node.id), f"the metadata log of controller {int(node.id)}"
         if isinstance(found, Unknown):
-            return Unknown(f"the metadata log of controller {int(node.id)} cannot be seen: {found.reason}")
+            return Unknown(f"{what} cannot be seen: {found.reason}")
         for entry in found.directories:
             if entry.holds_metadata_log and entry.metadata_log_bytes < 0:
-                return Unknown(f"the size of the metadata log of controller {int(node.id)} was not seen")
+                return Unknown(f"the size of {what} was not seen")
             if entry.problem and not entry.holds_metadata_log:
-                return Unknown(
-                    f"the metadata log of controller {int(node.id)} cannot be seen: {entry.path} {entry.problem}"
-                )
+                return Unknown(f"{what} cannot be seen: {entry.path} {entry.problem}")
             total += max(entry.metadata_log_bytes, 0)
     return total

@@ -14,15 +14,15 @@ from typing import Final
 from migrate.checks.phase import kraft_holds_controller
 from migrate.checks.quorum import VOTERS, voters_of
 from migrate.checks.registry import shown
+from migrate.checks.sight import of_node
 from migrate.checks.stuck import brokers, controllers, reports, znodes
 from migrate.checks.stuck.codes import CODES, DOCS
-from migrate.checks.stuck.logs import telling
-from migrate.checks.stuck.seen import explained, file_of, leader_log, quorum_of, readable
+from migrate.checks.stuck.seen import explanation, leader_log, quorum_of, readable, telling
+from migrate.model.findings import NO_CLUES, Clues, Explanation, Wanted
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import ZkMigrationState
 from migrate.model.views import ConfigFile, KraftView, NoZnode, Quorum, Running, ZookeeperView
-from migrate.model.waiting import NO_CLUES, Clues, Explanation, Wanted
 from migrate.model.world import World
 
 __all__ = ["CODES", "DOCS", "because", "begun", "explain", "next_step", "telling", "wanted"]
@@ -41,7 +41,8 @@ def because(world: World, nodes: frozenset[int] | None = None) -> str:
 
     `nodes`: only what is about one of these.
     """
-    return "".join(f"; {entry.code}: {_about(entry)}{entry.cause}" for entry in _certain(world, nodes))
+    found = ((entry, ", ".join(map(str, entry.nodes))) for entry in _certain(world, nodes))
+    return "".join(f"; {entry.code}: {f'{about}: ' if about else ''}{entry.cause}" for entry, about in found)
 
 
 def next_step(world: World, nodes: frozenset[int] | None = None) -> str:
@@ -108,13 +109,9 @@ def _found(world: World, clues: Clues) -> Iterator[Explanation]:
                 yield from znodes.sync_not_done(world, clues, world.kraft, view)
             yield from reports.not_reported(world, clues, world.kraft)
         case ZkMigrationState.NONE if world.kraft.offset >= 0:
-            yield explained(
-                "S-STUCK-15",
-                "a migration that cannot begin",
-                "the operator",
-                f"ZkMigrationState is NONE at offset {world.kraft.offset}",
-                nodes=tuple(int(node.id) for node in world.inventory.controllers),
-            )
+            nodes = [node.id for node in world.inventory.controllers]
+            cause = f"ZkMigrationState is NONE at offset {world.kraft.offset}"
+            yield explanation("S-STUCK-15", "a migration that cannot begin", cause, nodes=nodes)
         case _:
             return
 
@@ -129,32 +126,18 @@ def _before_copy(world: World, clues: Clues, kraft: KraftView, view: ZookeeperVi
     listed = {int(node.id) for node in world.inventory.brokers}
     alive = {int(node) for node in view.brokers}
     found += brokers.not_registered(world, clues, kraft, [node for node in missing if node in listed])
-    found += _strangers(clues, [node for node in missing if node not in listed and node in alive])
+    for node in (node for node in missing if node not in listed and node in alive):
+        why = Unknown("it is in /brokers/ids and not in the inventory, so nothing of it was looked at")
+        owner = f"broker {node}"
+        found.append(explanation("S-STUCK-40", f"broker {node} to register", why, owner=owner, nodes=[node]))
     found += znodes.dead_ids(world, clues, view, [node for node in missing if node not in listed | alive])
     found += znodes.topics_without_id(world, clues, view)
     found += znodes.malformed(world)
     found += znodes.claim(world, clues, view)
     yield from found
     if not found and not ready:
-        yield explained(
-            DUE,
-            "the copy to begin",
-            "the active controller",
-            "every controller and every broker has registered, and no znode holds it",
-            evidence=leader_log(world, clues),
-        )
-
-
-def _strangers(clues: Clues, nodes: list[int]) -> Iterator[Explanation]:
-    """Brokers that live in ZooKeeper and are not in the inventory: nothing of them was looked at."""
-    for node in nodes:
-        yield explained(
-            "S-STUCK-40",
-            f"broker {node} to register",
-            f"broker {node}",
-            Unknown("it is in /brokers/ids and not in the inventory, so nothing of it was looked at"),
-            nodes=(node,),
-        )
+        cause = "every controller and every broker has registered, and no znode holds it"
+        yield explanation(DUE, "the copy to begin", cause, *leader_log(world, clues), owner="the active controller")
 
 
 def _addresses(world: World, found: tuple[Explanation, ...]) -> Iterator[str]:
@@ -162,16 +145,12 @@ def _addresses(world: World, found: tuple[Explanation, ...]) -> Iterator[str]:
     known = {node.address for node in world.inventory.controllers}
     nodes = {node for entry in found for node in entry.nodes}
     for broker in world.inventory.brokers:
-        file = file_of(world, broker.id)
+        file = of_node(world.configs, broker.id)
         if int(broker.id) in nodes and isinstance(file, ConfigFile):
             for address in voters_of(file.values.get(VOTERS, "")).values():
                 if address not in known:
                     known.add(address)
                     yield address
-
-
-def _about(entry: Explanation) -> str:
-    return f"{', '.join(map(str, entry.nodes))}: " if entry.nodes else ""
 
 
 def _fit(entry: Explanation) -> Explanation:

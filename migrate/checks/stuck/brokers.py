@@ -9,26 +9,26 @@ from typing import Final
 from migrate.checks import processes
 from migrate.checks.config import inter_broker_listener, protocols
 from migrate.checks.quorum import VOTERS, voters_of
+from migrate.checks.releases import IBP
+from migrate.checks.sight import of_node
 from migrate.checks.stuck.seen import (
-    explained,
-    file_of,
+    exit_of,
+    explanation,
     leader_log,
     level_of,
-    listed,
+    log_lines,
     metas_of,
     no_answer,
+    not_seen,
+    other_file,
     quorum_of,
     readable,
-    said,
-    state_of,
 )
-from migrate.checks.versions import IBP
-from migrate.model.broker_modes import Mode, mode_of
-from migrate.model.flag import FLAG
+from migrate.model.broker_modes import FLAG, Mode, mode_of
+from migrate.model.findings import Clues, Explanation
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.views import ConfigFile, KraftView, NodeAnswer, NoFile, Quorum, Running, Stopped
-from migrate.model.waiting import Clues, Explanation
 from migrate.model.world import World
 
 REGISTER_BROKER: Final = 62  # BrokerRegistration: served by controllers alone
@@ -39,8 +39,6 @@ Cause = tuple[str, str, str]  # code, cause, evidence
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What one broker is judged by."""
-
     world: World
     clues: Clues
     kraft: KraftView
@@ -56,71 +54,48 @@ class Look:
 
 def not_registered(world: World, clues: Clues, kraft: KraftView, waiting: list[int]) -> Iterator[Explanation]:
     """Every cause that can be seen, for each of these brokers; those that were not rolled yet are told together."""
-    unrolled = [node for node in waiting if _is_unrolled(world, node)]
+    files = {node: of_node(world.configs, node) for node in waiting}
+    unrolled = [
+        node for node, file in files.items() if isinstance(file, ConfigFile) and mode_of(file.values) is Mode.ZOOKEEPER
+    ]
     if unrolled:
         none = "" if kraft.brokers else " (none has registered yet)"
-        yield explained(
-            "S-STUCK-30",
-            f"{_brokers(unrolled)} to register{none}",
-            "the operator",
-            f"{FLAG} is not in {'their files' if len(unrolled) > 1 else 'its file'}: not rolled into migration mode",
-            evidence=leader_log(world, clues),
-            nodes=tuple(unrolled),
-        )
+        names, several = ", ".join(map(str, unrolled)), len(unrolled) > 1
+        waits = f"broker{'s' if several else ''} {names} to register{none}"
+        cause = f"{FLAG} is not in {'their files' if several else 'its file'}: not rolled into migration mode"
+        yield explanation("S-STUCK-30", waits, cause, *leader_log(world, clues), nodes=unrolled)
     for node in waiting:
-        if node not in unrolled or isinstance(state_of(world, node), Stopped):
+        if node not in unrolled or isinstance(of_node(world.services, node), Stopped):
             yield from _one(world, clues, kraft, node, unrolled=node in unrolled)
 
 
-def _brokers(nodes: list[int]) -> str:
-    return f"broker{'s' if len(nodes) > 1 else ''} {listed(nodes)}"
-
-
-def _is_unrolled(world: World, node: int) -> bool:
-    file = file_of(world, node)
-    return isinstance(file, ConfigFile) and mode_of(file.values) is Mode.ZOOKEEPER
-
-
 def _one(world: World, clues: Clues, kraft: KraftView, node: int, *, unrolled: bool) -> Iterator[Explanation]:
-    file = file_of(world, node)
+    file = of_node(world.configs, node)
     causes = list(_of_process(world, node, file))
     if isinstance(file, ConfigFile) and not unrolled:
         look = Look(world, clues, kraft, node, file.values)
         for find in (_mode, _voters, _protocol, _silent_leader, _version, _cluster, _listener, _directories):
             causes += find(look)
+    waits, lines = f"broker {node} to register", (*log_lines(clues, node), *leader_log(world, clues))
     for code, cause, evidence in causes:
         owner = f"whoever runs broker {node}"
         if isinstance(file, ConfigFile) and code in ("S-STUCK-33", "S-STUCK-34", "S-STUCK-36", "S-STUCK-41"):
             owner = f"whoever keeps {file.path}"
-        yield explained(
-            code,
-            f"broker {node} to register",
-            owner,
-            cause,
-            evidence=(evidence, *said(clues, node), *leader_log(world, clues)),
-            nodes=(node,),
-        )
+        yield explanation(code, waits, cause, evidence, *lines, owner=owner, nodes=[node])
     if not causes:
-        yield explained(
-            "S-STUCK-40",
-            f"broker {node} to register",
-            f"broker {node}",
-            Unknown(_untold(world, node, file)),
-            evidence=(_other_voters(world, file), *said(clues, node), *leader_log(world, clues)),
-            nodes=(node,),
-        )
+        why, evidence = Unknown(_why_unknown(world, node, file)), _other_voters(world, file)
+        yield explanation("S-STUCK-40", waits, why, evidence, *lines, owner=f"broker {node}", nodes=[node])
 
 
 def _of_process(world: World, node: int, file: ConfigFile | NoFile | Unknown) -> Iterator[Cause]:
-    state = state_of(world, node)
+    state = of_node(world.services, node)
     if isinstance(state, Stopped):
-        exit_code = "" if state.exit_code is None else f"it ended with code {state.exit_code}"
-        yield "S-STUCK-31", processes.do_not_run(world.inventory, [node]), exit_code
+        yield "S-STUCK-31", processes.do_not_run(world.inventory, [node]), exit_of(state)
     if not isinstance(state, Running) or not isinstance(file, ConfigFile) or mode_of(file.values) is Mode.ZOOKEEPER:
         return
     if state.config_sha256 not in (None, file.sha256):
-        hashes = f"{file.path} is {file.sha256[:12]}, the process was started with {(state.config_sha256 or '')[:12]}"
-        yield "S-STUCK-32", "its process was started with another file than the one that lies there now", hashes
+        cause = "its process was started with another file than the current one"
+        yield "S-STUCK-32", cause, other_file(state, file)
     elif state.config_sha256 is None:
         metas = metas_of(world, node)
         if not isinstance(metas, Unknown) and metas and all(meta.directory_id is None for meta in metas):
@@ -153,15 +128,12 @@ def _voters(look: Look) -> Iterator[Cause]:
             continue  # a controller answers there: another name of the same, for all that can be seen
         active = "active " if look.leader is not None else ""
         cause = f"its file gives the {active}controller {controller} as {here[controller]}, and it listens on {address}"
-        yield "S-STUCK-33", cause, _port(here[controller], answer)
-
-
-def _port(address: str, answer: NodeAnswer | Unknown | None) -> str:
-    if answer is None:
-        return f"{address} was not asked"
-    if isinstance(answer, Unknown):
-        return f"nobody answers at {address}: {answer.reason}"
-    return f"something else than a controller answers at {address}"
+        evidence = f"something else than a controller answers at {here[controller]}"
+        if answer is None:
+            evidence = f"{here[controller]} was not asked"
+        elif isinstance(answer, Unknown):
+            evidence = f"nobody answers at {here[controller]}: {answer.reason}"
+        yield "S-STUCK-33", cause, evidence
 
 
 def _protocol(look: Look) -> Iterator[Cause]:
@@ -172,11 +144,8 @@ def _protocol(look: Look) -> Iterator[Cause]:
     wanted = look.world.inventory.controller_access.protocol.upper()
     found = protocols(look.values).get(names[0].upper())
     if found != wanted:
-        yield (
-            "S-STUCK-34",
-            f"its file has {found or 'no protocol'} for {names[0]}, the controllers speak {wanted}",
-            f"{NAMES} and listener.security.protocol.map",
-        )
+        cause = f"its file has {found or 'no protocol'} for {names[0]}, the controllers speak {wanted}"
+        yield "S-STUCK-34", cause, f"{NAMES} and listener.security.protocol.map"
 
 
 def _silent_leader(look: Look) -> Iterator[Cause]:
@@ -218,7 +187,7 @@ def _listener(look: Look) -> Iterator[Cause]:
     endpoints = (*text.split(","), *(() if live is None else live.endpoints))
     names = {entry.strip().partition("://")[0].upper() for entry in endpoints}
     for node in look.world.inventory.controllers:
-        file = file_of(look.world, node.id)
+        file = of_node(look.world.configs, node.id)
         if isinstance(file, ConfigFile) and inter_broker_listener(file.values).upper() not in names:
             wanted = inter_broker_listener(file.values)
             cause = f"controller {int(node.id)} calls brokers on {wanted}, and it listens on {', '.join(sorted(names))}"
@@ -233,7 +202,7 @@ def _directories(look: Look) -> Iterator[Cause]:
     for meta in metas:
         for other, entry in look.kraft.brokers.items():
             if meta.directory_id is not None and int(other) != look.node and meta.directory_id in entry.log_dirs:
-                cause = f"broker {int(other)} has registered directory.id {meta.directory_id}, which lies on its disk"
+                cause = f"broker {int(other)} has registered directory.id {meta.directory_id}, which is on its disk"
                 yield "S-STUCK-39", cause, ""
 
 
@@ -244,16 +213,14 @@ def _other_voters(world: World, file: ConfigFile | NoFile | Unknown) -> str:
     return f"{VOTERS} in its file is {text}, the inventory gives {world.inventory.voters}" if differs else ""
 
 
-def _untold(world: World, node: int, file: ConfigFile | NoFile | Unknown) -> str:
+def _why_unknown(world: World, node: int, file: ConfigFile | NoFile | Unknown) -> str:
     if isinstance(file, NoFile):
         return f"its file {file.path} does not exist"
     parts = (
         ("its file", file),
-        ("its process", state_of(world, node)),
+        ("its process", of_node(world.services, node)),
         ("its disks", metas_of(world, node)),
         ("the quorum", quorum_of(world)),
     )
-    unseen = [f"{what}: {part.reason}" for what, part in parts if isinstance(part, Unknown)]
-    if unseen:
-        return "not seen: " + "; ".join(unseen)
-    return "its process runs with a file of migration mode, and protocol, version, cluster and ids are right"
+    right = "its process runs with a file of migration mode, and protocol, version, cluster and ids are right"
+    return not_seen(parts) or right

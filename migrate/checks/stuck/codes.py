@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from typing import Final
 
-from migrate.model.waiting import WaitDoc
+from migrate.model.findings import WaitDoc
 
 NEVER_ALONE: Final = "nothing: it waits until somebody acts"
-NEXT_POLL: Final = "nothing before that; then the driver looks again within a minute, and goes on"
-AT_ONCE: Final = "nothing before that; the registration then wakes the driver, and it goes on at once"
+NEXT_POLL: Final = "nothing before that; then the driver looks again within a minute, and continues"
+AT_ONCE: Final = "nothing before that; the registration then wakes the driver, and it continues at once"
 QUORUM: Final = "WAIT_FOR_CONTROLLER_QUORUM"
 BROKERS: Final = "WAIT_FOR_BROKERS"
 INACTIVE: Final = "INACTIVE"
 SYNC: Final = "SYNC_KRAFT_TO_ZK"
 NOT_01: Final = "This is not S-STUCK-01: stop no controller, delete no znode, format nothing."
-SYNC_AGAIN: Final = "nothing before that; then the driver tries again within a minute, and goes on to DUAL_WRITE"
+SYNC_AGAIN: Final = "nothing before that; then the driver tries again within a minute, and continues to DUAL_WRITE"
 STILL_BROKERS: Final = "Still waiting for ZK brokers [N] to register with KRaft."
 NOT_READY: Final = "Still waiting for all controller nodes ready to begin the migration. Not ready due to:"
 
@@ -32,7 +32,7 @@ DOCS: Final = (
         "into ZooKeeper. They only wait until their epoch passes the one in the znode: every restart of a controller "
         "raises it. Then topics, SCRAM users and quotas are deleted.",
         "Stop all controllers now, and restart none of them. Keep a backup of ZooKeeper. Delete /controller where a "
-        "controller holds it, then /migration; set the controllers' metadata aside, format and start them anew.",
+        "controller holds it, then /migration; set the controllers' metadata aside, format and start them again.",
         "nothing good: the next election of a controller may start the deletion",
         "strimzi-kafka-operator #11262; the deletion was seen",
     ),
@@ -45,7 +45,7 @@ DOCS: Final = (
         "they write their own, empty metadata into ZooKeeper: topics, SCRAM users and quotas are deleted.",
         "Stop all controllers now, and start or restart no broker before. Keep a backup of ZooKeeper. Delete "
         "/controller where a controller holds it, then /migration; set the controllers' metadata aside, format and "
-        "start them anew.",
+        "start them again.",
         "nothing good: the last broker's registration starts the deletion",
         "strimzi-kafka-operator #11262; seen",
     ),
@@ -67,7 +67,7 @@ DOCS: Final = (
         "The controller that copied died after the copy and before its note in /migration. Every later leader refuses "
         "to go on: it is stuck for ever.",
         "`kraft-migrate rollback plan PLAYBOOK --copy-again`: it stops the controllers, deletes /controller and "
-        "/migration, sets the controllers' metadata aside, formats and starts them anew, then restarts every broker. "
+        "/migration, sets the controllers' metadata aside, formats and starts them again, then restarts every broker. "
         "All topics stay.",
         NEVER_ALONE,
         "KRaftMigrationDriver; seen",
@@ -76,8 +76,8 @@ DOCS: Final = (
         "S-STUCK-05",
         "the sync to ZooKeeper fails on a configuration that ZooKeeper has no place for",
         SYNC,
-        "Encountered zk migration fault: Unhandled error in SyncKRaftMetadataEvent; "
-        "Unknown config resource type CLIENT_METRICS",
+        "Encountered zk migration fault: Unhandled error in SyncKRaftMetadataEvent; Unknown config resource type "
+        "CLIENT_METRICS",
         "A new active controller first makes ZooKeeper what KRaft is. A client-metrics configuration (KIP-714) ends "
         "that with an error each time. Meanwhile ZooKeeper is not written, and brokers in ZooKeeper mode hear of no "
         "new topic and of no new leader. " + NOT_01,
@@ -103,14 +103,14 @@ DOCS: Final = (
         "the new active controller has not yet made ZooKeeper what KRaft is, and nothing shows why",
         SYNC,
         "Performing a full metadata sync from KRaft to ZK.",
-        "A new active controller first makes ZooKeeper what KRaft is, and writes every partition anew where brokers "
+        "A new active controller first makes ZooKeeper what KRaft is, and writes every partition again where brokers "
         "have assigned directories: that takes its time on a large cluster. Where it fails, it begins again after a "
         "pause of at most a minute. Meanwhile brokers in ZooKeeper mode hear of no new topic and of no new leader. "
         + NOT_01,
         "Wait until the line `Made the following ZK writes when reconciling with KRaft state` stands in the active "
         "controller's log. If the sync begins again and again, the lines `zk migration fault` and `Encountered "
         "ZooKeeper error` of that log name the reason (I-MIG-16 for more of them). Restart no broker meanwhile.",
-        "a sync that does not fail goes on to DUAL_WRITE by itself",
+        "a sync that does not fail continues to DUAL_WRITE by itself",
         "KRaftMigrationDriver.SyncKRaftMetadataEvent",
     ),
     WaitDoc(
@@ -161,7 +161,7 @@ DOCS: Final = (
         "(none)",
         "A record counts only when a majority has it; the followers do not fetch.",
         "Start the voters that are stopped; look at the logs of the others.",
-        "it goes on as soon as a majority has the leader's records",
+        "it continues as soon as a majority has the leader's records",
         "KIP-595: high watermark",
     ),
     WaitDoc(
@@ -170,7 +170,7 @@ DOCS: Final = (
         INACTIVE,
         "Should not have ZK migrations enabled on a cluster that was created in KRaft mode.",
         "Their log says NONE for good: the migration never starts.",
-        "Stop the controllers, set their metadata aside, put the flag into every file, format and start them anew.",
+        "Stop the controllers, set their metadata aside, put the flag into every file, format and start them again.",
         NEVER_ALONE,
         "ActivationRecordsGenerator",
     ),
@@ -180,8 +180,8 @@ DOCS: Final = (
         QUORUM,
         f"{NOT_READY}Controller N has not enabled zookeeper.metadata.migration.enable",
         "The copy begins only when every controller has registered with the flag; a leader that has once seen all of "
-        "them ready does not look again, and goes on without. That is worse: elected after the copy, such a controller "
-        "finalizes at once.",
+        "them ready does not look again, and continues without. That is worse: elected after the copy, such a "
+        "controller finalizes at once.",
         "Put zookeeper.metadata.migration.enable=true into that file, then restart that controller.",
         AT_ONCE,
         "KRaftMigrationDriver; KAFKA-20960; seen",
@@ -192,7 +192,7 @@ DOCS: Final = (
         QUORUM,
         f"{NOT_READY}Controller N has not enabled zookeeper.metadata.migration.enable",
         "A process keeps the configuration that it was started with. A leader that has once seen all controllers ready "
-        "goes on without it; elected after the copy, it finalizes at once.",
+        "continues without it; elected after the copy, it finalizes at once.",
         "Restart that controller.",
         AT_ONCE,
         "RegisterControllerRecord.zkMigrationReady",
@@ -293,8 +293,8 @@ DOCS: Final = (
         "a broker's inter.broker.protocol.version is not the controllers' metadata.version",
         BROKERS,
         STILL_BROKERS,
-        "A migrating broker offers exactly its own version: the controllers refuse any other "
-        "(UNSUPPORTED_VERSION, 35). Below 3.7-IV2 a broker with several log directories does not start at all.",
+        "A migrating broker offers exactly its own version: the controllers refuse any other (UNSUPPORTED_VERSION, "
+        "35). Below 3.7-IV2 a broker with several log directories does not start at all.",
         "Write inter.broker.protocol.version=3.9 into that file, then restart that broker.",
         AT_ONCE,
         "ClusterControlManager.registerBroker",
@@ -408,12 +408,12 @@ DOCS: Final = (
     ),
     WaitDoc(
         "S-STUCK-69",
-        "nothing is missing: the copy is due, or under way",
+        "nothing is missing: the copy is due, or in progress",
         BROKERS,
         "(none)",
         "Everything that the driver waits for is there.",
         "Wait a minute; look at the active controller's log if it lasts.",
-        "the driver looks again within a minute, and goes on",
+        "the driver looks again within a minute, and continues",
         "KRaftMigrationDriver: it looks again after 60 s at most",
     ),
     WaitDoc(

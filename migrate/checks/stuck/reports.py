@@ -13,12 +13,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from migrate.checks.registry import shown
-from migrate.checks.stuck.seen import explained
+from migrate.checks.stuck.seen import explanation
+from migrate.model.findings import Clues, Explanation, Report
 from migrate.model.ids import NodeId
 from migrate.model.ledger import LedgerRow, ReplicaState
 from migrate.model.outcome import Unknown
 from migrate.model.views import KraftView
-from migrate.model.waiting import Clues, Explanation, Report
 from migrate.model.words import plural
 from migrate.model.world import World
 
@@ -55,19 +55,15 @@ def not_reported(world: World, clues: Clues, kraft: KraftView) -> Iterator[Expla
         report = clues.reports.get(NodeId(broker))
         if report is not None and not isinstance(report.later, Unknown) and report.later < len(rows):
             continue
-        row = rows[0]
-        yield explained(
-            CODE,
-            f"broker {broker} to report the directories of {plural(len(rows), 'replica')}, {row.topic}-{row.partition} "
-            f"({row.state.value}) among them",
-            f"broker {broker}",
-            Unknown("its log and its queue were not looked at") if report is None else cause(report),
-            evidence=() if report is None else evidence(broker, report),
-            nodes=(broker,),
-            next_step=f"see that broker {broker} reaches the active controller; `directories assign {broker} --yes` "
-            "sends the same. Until then do not restart another broker: a disk that dies now takes these replicas down "
-            "without a failover",
-        )
+        row, owner = rows[0], f"broker {broker}"
+        first = f"{row.topic}-{row.partition} ({row.state.value})"
+        waits = f"{owner} to report the directories of {plural(len(rows), 'replica')}, {first} among them"
+        why = Unknown("its log and its queue were not looked at") if report is None else cause(report)
+        shown_of = () if report is None else evidence(broker, report)
+        step = f"see that {owner} reaches the active controller; `directories assign {broker} --yes` sends the same. "
+        step += "Until then do not restart another broker: "
+        step += "a disk that dies now takes these replicas down without a failover"
+        yield explanation(CODE, waits, why, *shown_of, owner=owner, nodes=[broker], next_step=step)
 
 
 def cause(report: Report) -> str | Unknown:
@@ -77,22 +73,19 @@ def cause(report: Report) -> str | Unknown:
     if isinstance(report.log, Unknown):
         return Unknown(f"its log cannot be read: {report.log.reason}")
     failures = Counter(match[2] for line in report.log if (match := FAILED.search(line)))
+    counts = ", ".join(f"{times} times {error}" for error, times in sorted(failures.items()))
     if not report.log:
         return "it has sent no request: none stands in the end of its log"
     last = report.log[-1]
     since = f" at {match[1]}" if (match := TIME.match(last)) else ""
     if (sent := SENT.search(last)) is not None:
-        refused = f", after {_told(failures)}" if failures else ""
+        refused = f", after {counts}" if counts else ""
         return f"it sent {sent[1]}{since} and has no answer{refused}: its way to the active controller holds it up"
     found = FAILED.search(last)
     error = "an error" if found is None else found[2]
     if error == STALE:
-        return f"the controllers refuse its epoch again and again ({_told(failures)}, the last{since}): it must restart"
-    return f"the controllers answer with {error} ({_told(failures)}, the last{since})"
-
-
-def _told(failures: Counter[str]) -> str:
-    return ", ".join(f"{times} times {error}" for error, times in sorted(failures.items()))
+        return f"the controllers refuse its epoch again and again ({counts}, the last{since}): it must restart"
+    return f"the controllers answer with {error} ({counts}, the last{since})"
 
 
 def evidence(broker: int, report: Report) -> tuple[str, ...]:

@@ -1,83 +1,47 @@
-"""The parts of a World that explanations rest on, each once: who is registered, what runs, which file, who leads."""
+"""The parts of a World that explanations rest on, each once: who is registered, what runs, which file, who leads.
+
+Lines of Kafka's logs are more evidence, never the reason of an explanation.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable
 from typing import Final
 
+from migrate.checks.registry import shown
+from migrate.checks.sight import of_node
 from migrate.checks.stuck.codes import CODES
+from migrate.model.findings import Clues, Explanation
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.views import (
     BrokerDisks,
     ConfigFile,
     MetaProperties,
-    NodeAnswer,
-    NoFile,
     PartlyRead,
     Quorum,
-    ServiceState,
+    Running,
+    Stopped,
     ZookeeperView,
 )
-from migrate.model.waiting import Clues, Explanation
 from migrate.model.world import NOT_ASKED, World
 
-NOT_LOOKED: Final = Unknown("it was not looked at")
-LEVELS: Final[Mapping[str, int]] = {  # MetadataVersion.java: inter.broker.protocol.version -> metadata.version
-    "3.4": 8,
-    "3.4-IV0": 8,
-    "3.5": 11,
-    "3.5-IV0": 9,
-    "3.5-IV1": 10,
-    "3.5-IV2": 11,
-    "3.6": 14,
-    "3.6-IV0": 12,
-    "3.6-IV1": 13,
-    "3.6-IV2": 14,
-    "3.7": 19,
-    "3.7-IV0": 15,
-    "3.7-IV1": 16,
-    "3.7-IV2": 17,
-    "3.7-IV3": 18,
-    "3.7-IV4": 19,
-    "3.8": 20,
-    "3.8-IV0": 20,
-    "3.9": 21,
-    "3.9-IV0": 21,
-}
-
-
-def file_of(world: World, node: int) -> ConfigFile | NoFile | Unknown:
-    """A node's configuration file."""
-    if isinstance(world.configs, Unknown):
-        return world.configs
-    return world.configs.get(NodeId(node), NOT_LOOKED)
-
-
-def state_of(world: World, node: int) -> ServiceState:
-    """A node's process."""
-    if isinstance(world.services, Unknown):
-        return world.services
-    return world.services.get(NodeId(node), NOT_LOOKED)
-
-
-def controller_answer(world: World, node: int) -> NodeAnswer | Unknown:
-    """What a controller says of itself."""
-    if isinstance(world.live, Unknown):
-        return world.live
-    return world.live.controllers.get(NodeId(node), NOT_LOOKED)
+# MetadataVersion.java: the values of inter.broker.protocol.version for each metadata.version from 8 on
+RELEASES: Final = (
+    "3.4 3.4-IV0|3.5-IV0|3.5-IV1|3.5 3.5-IV2|3.6-IV0|3.6-IV1|3.6 3.6-IV2|3.7-IV0|3.7-IV1|3.7-IV2|3.7-IV3|3.7 3.7-IV4|"
+    "3.8 3.8-IV0|3.9 3.9-IV0"
+)
+LEVELS: Final = {name: level for level, names in enumerate(RELEASES.split("|"), 8) for name in names.split()}
 
 
 def no_answer(world: World, node: int) -> Unknown | None:
     """Why a controller that was asked did not answer; None where it did, and where nobody asked."""
-    if isinstance(world.live, Unknown):
-        return None
-    answer = world.live.controllers.get(NodeId(node))
+    answer = None if isinstance(world.live, Unknown) else world.live.controllers.get(NodeId(node))
     return answer if isinstance(answer, Unknown) and answer.reason != NOT_ASKED.reason else None
 
 
 def quorum_of(world: World) -> Quorum | Unknown:
-    """The leader's own answer."""
     return world.live if isinstance(world.live, Unknown) else world.live.quorum
 
 
@@ -88,12 +52,26 @@ def readable(world: World) -> ZookeeperView | Unknown:
 
 def metas_of(world: World, node: int) -> tuple[MetaProperties, ...] | Unknown:
     """The meta.properties of a broker's log directories, those that can be trusted."""
-    if isinstance(world.disks, Unknown):
-        return world.disks
-    disks = world.disks.get(NodeId(node), NOT_LOOKED)
+    disks = of_node(world.disks, node)
     if not isinstance(disks, BrokerDisks):
         return disks
     return tuple(entry.meta for entry in disks.directories if isinstance(entry.meta, MetaProperties))
+
+
+def exit_of(state: Stopped) -> str:
+    """As evidence: the code with which a process ended, where it is known."""
+    return "" if state.exit_code is None else f"it ended with code {state.exit_code}"
+
+
+def other_file(state: Running, file: ConfigFile) -> str:
+    """As evidence: the hashes of the file and of what the process was started with."""
+    return f"{file.path} is {file.sha256[:12]}, the process was started with {(state.config_sha256 or '')[:12]}"
+
+
+def not_seen(parts: Iterable[tuple[str, object]]) -> str:
+    """Which of these are Unknown, and why; "" where all were seen."""
+    unseen = [f"{what}: {part.reason}" for what, part in parts if isinstance(part, Unknown)]
+    return f"not seen: {'; '.join(unseen)}" if unseen else ""
 
 
 def level_of(version: str) -> int | None:
@@ -101,12 +79,7 @@ def level_of(version: str) -> int | None:
     return LEVELS.get(".".join(version.strip().split(".")[:2]))
 
 
-def listed(nodes: list[int]) -> str:
-    """The ids, comma separated."""
-    return ", ".join(map(str, nodes))
-
-
-def said(clues: Clues, node: int) -> tuple[str, ...]:
+def log_lines(clues: Clues, node: int) -> tuple[str, ...]:
     """What the node's log says of it, as evidence."""
     lines = clues.logs.get(NodeId(node), ())
     return () if isinstance(lines, Unknown) else tuple(f"log of node {node}: {line}" for line in lines)
@@ -115,17 +88,16 @@ def said(clues: Clues, node: int) -> tuple[str, ...]:
 def leader_log(world: World, clues: Clues, *but: int) -> tuple[str, ...]:
     """What the active controller's log says, where it is none of these nodes."""
     quorum = quorum_of(world)
-    return said(clues, quorum.leader) if isinstance(quorum, Quorum) and quorum.leader not in but else ()
+    return log_lines(clues, quorum.leader) if isinstance(quorum, Quorum) and quorum.leader not in but else ()
 
 
-def explained(
+def explanation(
     code: str,
     waits_for: str,
-    owner: str,
     cause: str | Unknown,
-    *,
-    evidence: tuple[str, ...] = (),
-    nodes: tuple[int, ...] = (),
+    *evidence: str,
+    owner: str = "the operator",
+    nodes: Iterable[int] = (),
     next_step: str = "",
 ) -> Explanation:
     """An explanation under its code, with the code's own next step where there is none more exact."""
@@ -137,7 +109,50 @@ def explained(
         cause=cause,
         next_step=next_step or doc.fix,
         by_itself=doc.by_itself,
-        evidence=tuple(entry for entry in evidence if entry),
-        nodes=nodes,
+        evidence=tuple(filter(None, evidence)),
+        nodes=tuple(int(node) for node in nodes),
         driver=doc.driver,
     )
+
+
+KEPT: Final = 3  # lines a node
+TELLING: Final = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"Still waiting for ZK brokers",
+        r"No brokers are (?:known to KRaft|registered in ZK)",
+        r"Still waiting for all controller nodes",
+        r"KRaft controller indicates an active migration",
+        r"Staying in SYNC_KRAFT_TO_ZK",
+        r"Performing a full metadata sync from KRaft to ZK",
+        r"Unhandled error in SyncKRaftMetadataEvent",
+        r"during event SyncKRaftMetadataEvent",
+        r"Unknown config resource type",
+        r"zk migration fault",
+        r"Encountered ZooKeeper error",
+        r"Error in topic consumer",
+        r"NoSuchElementException: None\.get",
+        r"Cannot register KRaft controller",
+        r"Should not have ZK migrations enabled",
+        r"Unable to register (?:the )?broker",
+        r"(?:INVALID_REGISTRATION|INCONSISTENT_CLUSTER_ID|BROKER_ID_NOT_REGISTERED|DUPLICATE_BROKER_REGISTRATION)",
+        r"UNSUPPORTED_VERSION",
+        r"maybeSendAssignments: sending \d+ assignments",
+        r"handleResponse: \d+ assignments failed",
+        r"Connection to node -?\d+ .*could not be established",
+        r"Shutdown broker because",
+        r"Exiting Kafka",
+    )
+)
+
+
+def telling(lines: Iterable[str]) -> tuple[str, ...]:
+    """The last lines of that kind, each kind once, oldest first."""
+    found: dict[str, str] = {}
+    for line in lines:
+        for pattern in TELLING:
+            if pattern.search(line):
+                found.pop(pattern.pattern, None)  # the newest of a kind stands last
+                found[pattern.pattern] = shown(line.strip())
+                break
+    return tuple(found.values())[-KEPT:]

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Final
 
-from migrate.checks.stuck.seen import explained, leader_log, quorum_of
+from migrate.checks.sight import NOT_LOOKED, of_node
+from migrate.checks.stuck.seen import explanation, leader_log, quorum_of
 from migrate.checks.zookeeper import sample
+from migrate.model.causes import kraft_only
 from migrate.model.columns import UNREADABLE_TOPIC_ID
-from migrate.model.ids import NodeId
-from migrate.model.kraft_only import kraft_only
+from migrate.model.findings import Clues, Explanation
 from migrate.model.outcome import Unknown
 from migrate.model.views import (
-    BrokerDisks,
     ControllerZnode,
     KraftView,
     MigrationZnode,
@@ -24,20 +24,16 @@ from migrate.model.views import (
     Quorum,
     ZookeeperView,
 )
-from migrate.model.waiting import Clues, Explanation
 from migrate.model.world import World
 
-OPERATOR: Final = "the operator"
 MOVED: Final = 5  # partitions in a proposed reassignment; more would be no line any more
 
 
 def null_migration(view: ZookeeperView) -> Iterator[Explanation]:
     """KAFKA-19480."""
     if isinstance(view.migration, NullZnode):
-        cause = "/migration exists and has no data"
-        yield explained(
-            "S-STUCK-03", "a readable /migration", OPERATOR, cause, evidence=(f"version {view.migration.version}",)
-        )
+        version = f"version {view.migration.version}"
+        yield explanation("S-STUCK-03", "a readable /migration", "/migration exists and has no data", version)
 
 
 def stale_migration(world: World, clues: Clues, kraft: KraftView, view: ZookeeperView) -> Iterator[Explanation]:
@@ -50,29 +46,18 @@ def stale_migration(world: World, clues: Clues, kraft: KraftView, view: Zookeepe
         f"the metadata: PRE_MIGRATION at offset {kraft.offset}, epoch {kraft.epoch}",
         *leader_log(world, clues),
     )
+    cause = "/migration remembers a copy that this quorum has not made"
     if znode.epoch > kraft.epoch:
-        yield explained(
-            "S-STUCK-01",
-            f"metadata of an epoch above {znode.epoch}, which each restart of a controller comes closer to",
-            OPERATOR,
-            "/migration remembers a copy that this quorum has not made, and of a higher epoch",
-            evidence=evidence,
-        )
+        waits = f"metadata of an epoch above {znode.epoch}, which each restart of a controller comes closer to"
+        yield explanation("S-STUCK-01", waits, f"{cause}, and of a higher epoch", *evidence)
         return
     left = sorted(missing_brokers(world, view, kraft))
     waits = f"brokers {left} to register" if left else "nothing any more: every broker has registered"
-    yield explained(
-        "S-STUCK-02",
-        waits,
-        OPERATOR,
-        "/migration remembers a copy that this quorum has not made",
-        evidence=evidence,
-        nodes=tuple(left),
-    )
+    yield explanation("S-STUCK-02", waits, cause, *evidence, nodes=left)
 
 
 def missing_brokers(world: World, view: ZookeeperView, kraft: KraftView) -> set[int]:
-    """All that the driver waits for: live, assigned (but for topics under deletion) or listed, and not registered."""
+    """All that the driver waits for: live, assigned (but for topics under deletion) or and not registered."""
     registered = {int(node) for node, entry in kraft.brokers.items() if entry.migrating}
     wanted = {int(node) for node in view.brokers} | {int(node.id) for node in world.inventory.brokers}
     pending, rows = set(view.pending.deletions), view.partitions
@@ -95,15 +80,11 @@ def copy_not_noted(world: World, clues: Clues, kraft: KraftView, view: Zookeeper
     evidence = (f"/migration {has}", f"the quorum is at epoch {epoch}", *leader_log(world, clues))
     if epoch > claimed:
         cause = f"the metadata says MIGRATION, /migration {has}, and the quorum has another leader since"
-        yield explained("S-STUCK-04", "a note in /migration that nobody will write", OPERATOR, cause, evidence=evidence)
+        yield explanation("S-STUCK-04", "a note in /migration that nobody will write", cause, *evidence)
     else:
-        yield explained(
-            "S-STUCK-69",
-            "the controller that copied to note it in /migration",
-            "the active controller",
-            "the copy is made, and the leader that made it still leads",
-            evidence=evidence,
-        )
+        waits = "the controller that copied to note it in /migration"
+        cause = "the copy is made, and the leader that made it still leads"
+        yield explanation("S-STUCK-69", waits, cause, *evidence, owner="the active controller")
 
 
 def sync_not_done(world: World, clues: Clues, kraft: KraftView, view: ZookeeperView) -> Iterator[Explanation]:
@@ -122,43 +103,29 @@ def sync_not_done(world: World, clues: Clues, kraft: KraftView, view: ZookeeperV
     evidence = (stands, *leader_log(world, clues))
     found = kraft_only(kraft.entities)
     for entry in found:
-        yield explained(
-            "S-STUCK-06" if entry.kind == "acl" else "S-STUCK-05",
-            waits,
-            OPERATOR,
-            f"the metadata holds {entry.about}, which Kafka cannot write to ZooKeeper",
-            evidence=evidence,
-            next_step=f"note it, and delete it until the migration is finalized: {entry.remove}; this is not "
-            "S-STUCK-01: stop no controller, and delete no znode",
-        )
+        code = "S-STUCK-06" if entry.kind == "acl" else "S-STUCK-05"
+        cause = f"the metadata holds {entry.about}, which Kafka cannot write to ZooKeeper"
+        step = f"note it, and delete it until the migration is finalized: {entry.remove}"
+        step += "; this is not S-STUCK-01: stop no controller, and delete no znode"
+        yield explanation(code, waits, cause, *evidence, next_step=step)
     if not found:
-        why = "nothing in the metadata is known to stop the sync; it may be in progress"
-        yield explained("S-STUCK-07", waits, "the active controller", Unknown(why), evidence=evidence)
+        why = Unknown("nothing in the metadata is known to stop the sync; it may be in progress")
+        yield explanation("S-STUCK-07", waits, why, *evidence, owner="the active controller")
 
 
 def claim(world: World, clues: Clues, view: ZookeeperView) -> Iterator[Explanation]:
     """Can the active controller take /controller?"""
     if isinstance(view.controller_epoch, NoZnode):
-        yield explained(
-            "S-STUCK-60",
-            "the claim of /controller",
-            OPERATOR,
-            "/controller_epoch does not exist",
-            evidence=leader_log(world, clues),
-        )
+        cause = "/controller_epoch does not exist"
+        yield explanation("S-STUCK-60", "the claim of /controller", cause, *leader_log(world, clues))
     owner, quorum = view.controller, quorum_of(world)
     if not isinstance(owner, ControllerZnode) or owner.ephemeral or not isinstance(quorum, Quorum):
         return
     own = owner.id == quorum.leader and owner.kraft_epoch == quorum.leader_epoch
     if owner.kraft_epoch >= quorum.leader_epoch and not own:
-        yield explained(
-            "S-STUCK-61",
-            "the claim of /controller",
-            OPERATOR,
-            f"/controller belongs to controller {owner.id} with kraftControllerEpoch {owner.kraft_epoch}, the leader "
-            f"{int(quorum.leader)} has epoch {quorum.leader_epoch}",
-            evidence=leader_log(world, clues),
-        )
+        holder = f"/controller belongs to controller {owner.id} with kraftControllerEpoch {owner.kraft_epoch}"
+        cause = f"{holder}, the leader {int(quorum.leader)} has epoch {quorum.leader_epoch}"
+        yield explanation("S-STUCK-61", "the claim of /controller", cause, *leader_log(world, clues))
 
 
 def dead_ids(world: World, clues: Clues, view: ZookeeperView, dead: list[int]) -> Iterator[Explanation]:
@@ -173,16 +140,12 @@ def dead_ids(world: World, clues: Clues, view: ZookeeperView, dead: list[int]) -
         names = [f"{topic}-{partition}" for topic, partition, _ in found]
         alone = [f"{topic}-{partition}" for topic, partition, replicas in found if not set(replicas) & set(alive)]
         lost = f"no living broker has a replica of {sample(alone)}" if alone else ""
-        yield explained(
-            "S-STUCK-50",
-            f"broker {node}, found in assignments, to register",
-            OPERATOR,
-            f"broker {node} is neither in /brokers/ids nor in the inventory; partitions assigned to it: {len(names)} "
-            f"({sample(names)})",
-            evidence=(f"/brokers/ids has {alive}", lost, *leader_log(world, clues)),
-            nodes=(node,),
-            next_step=_move(found, node, alive),
-        )
+        waits = f"broker {node}, found in assignments, to register"
+        assigned = f"partitions assigned to it: {len(names)} ({sample(names)})"
+        cause = f"broker {node} is neither in /brokers/ids nor in the inventory; {assigned}"
+        evidence = f"/brokers/ids has {alive}", lost, *leader_log(world, clues)
+        step = _move(found, node, alive)
+        yield explanation("S-STUCK-50", waits, cause, *evidence, nodes=[node], next_step=step)
 
 
 def _move(found: list[tuple[str, int, list[int]]], dead: int, alive: list[int]) -> str:
@@ -208,32 +171,24 @@ def topics_without_id(world: World, clues: Clues, view: ZookeeperView) -> Iterat
         elif len(on_disk) == 1:
             (topic_id,) = on_disk
             evidence = f"its replicas' folders carry topic id {topic_id}"
-            step = (
-                f'write "topic_id":"{topic_id}" into /brokers/topics/{topic}, which its folders carry: a new id would '
-                "make strays of them"
-            )
+            step = f'write "topic_id":"{topic_id}" into /brokers/topics/{topic}, which its folders carry'
+            step += ": a new id would make strays of them"
         elif on_disk:
             evidence = f"its replicas' folders carry different topic ids: {', '.join(sorted(on_disk))}"
         else:
             evidence = "no folder of it carries a topic id"
-        yield explained(
-            "S-STUCK-51",
-            f"topic {topic} to get a topic_id",
-            OPERATOR,
-            f"/brokers/topics/{topic} has no topic_id",
-            evidence=(evidence, *leader_log(world, clues)),
-            next_step=step,
-        )
+        waits, cause = f"topic {topic} to get a topic_id", f"/brokers/topics/{topic} has no topic_id"
+        yield explanation("S-STUCK-51", waits, cause, evidence, *leader_log(world, clues), next_step=step)
 
 
 def _ids_on_disk(world: World, topic: str) -> set[str] | Unknown:
     """Of its replicas' folders: those that were set aside or deleted may be of another topic of that name."""
-    if isinstance(world.disks, Unknown):
-        return world.disks
     found: set[str] = set()
     for node in world.inventory.brokers:
-        disks = world.disks.get(NodeId(node.id), Unknown(f"the disks of broker {int(node.id)} were not looked at"))
-        if not isinstance(disks, BrokerDisks):
+        disks = of_node(world.disks, node.id)
+        if disks is NOT_LOOKED:
+            return Unknown(f"the disks of broker {int(node.id)} were not looked at")
+        if isinstance(disks, Unknown):
             return disks
         for entry in disks.directories:
             rows = entry.replicas
@@ -252,5 +207,4 @@ def malformed(world: World) -> Iterator[Explanation]:
     """Znodes that do not parse: the driver reads them too."""
     if isinstance(world.zookeeper, PartlyRead):
         for entry in world.zookeeper.view.malformed:
-            cause = f"{entry.path}: {entry.problem}"
-            yield explained("S-STUCK-52", f"{entry.path} to be readable", OPERATOR, cause)
+            yield explanation("S-STUCK-52", f"{entry.path} to be readable", f"{entry.path}: {entry.problem}")

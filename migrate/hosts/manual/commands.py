@@ -9,7 +9,7 @@ import difflib
 import hashlib
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -17,75 +17,21 @@ from migrate.errors import CannotBeInstructed
 from migrate.hosts import collect_disks
 from migrate.hosts.collect_disks import Digest, redact
 from migrate.hosts.commands import Words, path, quote, unit
-from migrate.hosts.commands import path as host_path
 from migrate.hosts.manual.reports import Watched
 from migrate.model.ids import NodeId
 
 NEW_SUFFIX: Final = ".kraft-migrate-new"
+Work = tuple[tuple[str, ...], tuple["Proof", ...]]  # lines for a shell, and what must be seen after them
 
 
-def new_name(file: str) -> str:
-    """The path of a file's new content before it replaces the old."""
-    folder, name = os.path.split(path(file))
-    return f"{folder.rstrip('/')}/.{name}{NEW_SUFFIX}"
+def _systemctl(*words: str) -> Callable[[str], Words]:
+    return lambda name: ("systemctl", *words, "--", unit(name))
 
 
-def like_old(file: str) -> tuple[Words, ...]:
-    """Owner and mode of the old file for the new one."""
-    return (
-        own_like(new_name(file), file),
-        ("chmod", f"--reference={path(file)}", "--", new_name(file)),
-    )
-
-
-def sync(place: str) -> Words:
-    """Make one file or folder durable."""
-    return ("sync", "--", path(place))
-
-
-def move(old: str, new: str) -> Words:
-    """rename(2), the target never a folder to move into; what is there is replaced."""
-    return ("mv", "-T", "--", path(old), path(new))
-
-
-def move_where_nothing_is(old: str, new: str) -> Words:
-    """rename(2); nothing happens if the target exists."""
-    return ("mv", "-T", "-n", "--", path(old), path(new))
-
-
-def make_folder(folder: str) -> Words:
-    """A folder and its parents, 0750."""
-    return ("mkdir", "-p", "-m", "750", "--", path(folder))
-
-
-def own_like(place: str, other: str) -> Words:
-    """The owner of another file or folder: the broker must be able to read, or to write into it."""
-    return ("chown", f"--reference={path(other)}", "--", path(place))
-
-
-def archive(folder: str, members: tuple[str, ...]) -> Words:
-    """Some members of a folder as one tar stream; links are stored as links."""
-    return ("tar", "-C", path(folder), "-cf", "-", "--", *members)
-
-
-def unit_start(name: str) -> Words:
-    """Start it without waiting; the caller observes the result."""
-    return ("systemctl", "start", "--no-block", "--", unit(name))
-
-
-def unit_stop(name: str) -> Words:
-    """Stop it and wait: the next command inspects the host."""
-    return ("systemctl", "stop", "--", unit(name))
-
-
-def unit_enable(name: str) -> Words:
-    """Start it at each boot; running processes are not affected."""
-    return ("systemctl", "enable", "--", unit(name))
-
-
-def unit_disable(name: str) -> Words:
-    """Do not start it at boot; running processes are not affected."""
-    return ("systemctl", "disable", "--", unit(name))
+unit_start: Final = _systemctl("start", "--no-block")  # without waiting; the caller observes the result
+unit_stop: Final = _systemctl("stop")  # waits: the next command inspects the host
+unit_enable: Final = _systemctl("enable")  # running processes are not affected
+unit_disable: Final = _systemctl("disable")
 
 
 def storage_format(tool: str, config: str, cluster_id: str, release: str, *, ignore_formatted: bool) -> Words:
@@ -109,7 +55,6 @@ class Proof:
     cluster: str = ""
 
     def text(self) -> str:
-        """In words."""
         return {
             "file": f"{self.path} has SHA-256 {self.sha256}",
             "shown": f"{self.path}, its secrets hidden, is the planned text, and no placeholder is left in it",
@@ -149,7 +94,6 @@ class Order:
 
 # -- files -------------------------------------------------------------------------------------------------------------
 def sha256(raw: bytes) -> str:
-    """In hexadecimal."""
     return hashlib.sha256(raw).hexdigest()
 
 
@@ -158,23 +102,14 @@ def placeholders(content: bytes) -> tuple[str, ...]:
     return tuple(collect_disks.placeholders(content.decode("latin-1")))
 
 
-def copy_file(source: Watched, target: str, old: Watched | None) -> tuple[tuple[str, ...], tuple[Proof, ...]]:
+def copy_file(source: Watched, target: str, old: Watched | None) -> Work:
     """Replace a file of the host with another one, byte by byte, if both are unchanged since they were inspected."""
-    new = new_name(target)
-    return (
-        (
-            *_unchanged(old),
-            _sum(source.sha256, source.path),
-            quote(("cp", "-p", "-T", "--", source.path, new)),
-            *_in_place(target, old is not None),
-        ),
-        (Proof("file", target, source.sha256),),
-    )
+    copied = quote(("cp", "-p", "-T", "--", source.path, _new_name(target)))
+    lines = (*_unchanged(old), *_unchanged(source), copied, *_in_place(target, old is not None))
+    return lines, (Proof("file", target, source.sha256),)
 
 
-def whole_file(
-    target: str, content: bytes, old: Watched | None, digest: Digest
-) -> tuple[tuple[str, ...], tuple[Proof, ...]]:
+def whole_file(target: str, content: bytes, old: Watched | None, digest: Digest) -> Work:
     """Replace a file with a text of this tool; the operator replaces its placeholders with secrets."""
     proof = Proof("file", target, sha256(content))
     if placeholders(content):
@@ -182,9 +117,7 @@ def whole_file(
     return (*_unchanged(old), _new_from(CONTENT, target), *_in_place(target, old is not None)), (proof,)
 
 
-def edited_file(
-    old: Watched, before: bytes, content: bytes, digest: Digest
-) -> tuple[tuple[str, ...], tuple[Proof, ...], dict[str, bytes]]:
+def edited_file(old: Watched, before: bytes, content: bytes, digest: Digest) -> tuple[Work, dict[str, bytes]]:
     """Change some lines of the host's file: all others stay, secrets and comments among them.
 
     Raises:
@@ -197,65 +130,74 @@ def edited_file(
             where=old.path,
             next_step="put each key on a line of its own, end the file with a line end, and collect again",
         )
-    new, found, files = new_name(old.path), list[str](), dict[str, bytes]()
+    new, found, files = _new_name(old.path), list[str](), dict[str, bytes]()
     matcher = difflib.SequenceMatcher(None, was, wanted, autojunk=False)
     for tag, first, last, start, end in matcher.get_opcodes():
         if tag == "equal":
             found.append(f"{quote(('sed', '-n', f'{first + 1},{last}p', old.path))} >> {quote((new,))}")
         elif end > start:
-            lines = b"".join(wanted[start:end])
-            if placeholders(lines):
-                raise CannotBeInstructed(f"a new line holds a secret ({placeholders(lines)[0]})", where=old.path)
+            part = b"".join(wanted[start:end])
+            if placeholders(part):
+                raise CannotBeInstructed(f"a new line holds a secret ({placeholders(part)[0]})", where=old.path)
             name = f"{PART}-{len(files) + 1}"
-            files[name] = lines
+            files[name] = part
             found.append(f"{quote(('cat', name))} >> {quote((new,))}")
-    steps = (_sum(old.sha256, old.path), _new_from("/dev/null", old.path), *found, *_in_place(old.path, True))
-    return steps, (Proof("shown", old.path, sha256(redact(content, digest))),), files
+    lines = (*_unchanged(old), _new_from("/dev/null", old.path), *found, *_in_place(old.path, True))
+    return (lines, (Proof("shown", old.path, sha256(redact(content, digest))),)), files
 
 
 def _unchanged(old: Watched | None) -> tuple[str, ...]:
     """Check that the file is unchanged: hours may pass before the operator acts, and others may edit it."""
-    return () if old is None else (_sum(old.sha256, old.path),)
+    return () if old is None else (f"{quote(('printf', '%s', f'{old.sha256}  {old.path}'))} | sha256sum -c -",)
 
 
-def _sum(digest: str, path: str) -> str:
-    return f"{quote(('printf', '%s', f'{digest}  {path}'))} | sha256sum -c -"
+def _new_name(file: str) -> str:
+    """The path of a file's new content before it replaces the old."""
+    folder, name = os.path.split(path(file))
+    return f"{folder.rstrip('/')}/.{name}{NEW_SUFFIX}"
 
 
 def _new_from(source: str, target: str) -> str:
-    return quote(("install", "-m", "600", "-T", "--", source, new_name(target)))
+    return quote(("install", "-m", "600", "-T", "--", source, _new_name(target)))
+
+
+def _own_like(place: str, other: str) -> Words:
+    """The owner of another file or folder: the broker must be able to read, or to write into it."""
+    return ("chown", f"--reference={path(other)}", "--", path(place))
 
 
 def _in_place(target: str, old: bool) -> tuple[str, ...]:
-    new, folder = new_name(target), os.path.dirname(target)  # noqa: PTH120 - a path of another host
-    owned = like_old(target) if old else (own_like(new, folder),)
-    words = (*owned, sync(new), move(new, target), sync(folder))
+    """Owner and mode of the old file; rename(2), the target never a folder to move into; all of it durable."""
+    new, folder = _new_name(target), os.path.dirname(target)  # noqa: PTH120 - a path of another host
+    mode = (("chmod", f"--reference={path(target)}", "--", new),) if old else ()
+    owned = (_own_like(new, target if old else folder), *mode)
+    words = (*owned, ("sync", "--", new), ("mv", "-T", "--", new, path(target)), ("sync", "--", path(folder)))
     return tuple(map(quote, words))
 
 
-def rename(old: str, new: str) -> tuple[tuple[str, ...], tuple[Proof, ...]]:
-    """Set aside."""
-    return (quote(move_where_nothing_is(old, new)),), (Proof("nothing", old), Proof("something", new))
+def rename(old: str, new: str) -> Work:
+    """Set aside; nothing happens if the target exists."""
+    return (quote(("mv", "-T", "-n", "--", path(old), path(new))),), (Proof("nothing", old), Proof("something", new))
 
 
-def remove(path: str) -> tuple[tuple[str, ...], tuple[Proof, ...]]:
-    """Remove a copy."""
-    return (quote(("rm", "--", host_path(path))),), (Proof("nothing", path),)
+def remove(file: str) -> Work:
+    return (quote(("rm", "--", path(file))),), (Proof("nothing", file),)
 
 
-def move_entries(folder: str, new: str, entries: Sequence[str]) -> tuple[tuple[str, ...], tuple[Proof, ...]]:
+def move_entries(folder: str, new: str, entries: Sequence[str]) -> Work:
     """Set aside those entries that exist."""
     named = [word for entry in entries for word in ("-o", "-name", entry)][1:]
-    found = ("find", host_path(folder), "-mindepth", "1", "-maxdepth", "1", "(", *named, ")")
-    moved = (*found, "-exec", "mv", "-n", "-t", host_path(new), "--", "{}", "+")
+    found = ("find", path(folder), "-mindepth", "1", "-maxdepth", "1", "(", *named, ")")
+    moved = (*found, "-exec", "mv", "-n", "-t", path(new), "--", "{}", "+")
     lines, made = make_directory(new)
     return (*lines, quote(moved)), (*made, *(Proof("nothing", f"{folder}/{entry}") for entry in entries))
 
 
-def make_directory(path: str) -> tuple[tuple[str, ...], tuple[Proof, ...]]:
-    """A folder, owned as its parent."""
-    words = (make_folder(path), own_like(path, os.path.dirname(path)))  # noqa: PTH120
-    return tuple(map(quote, words)), (Proof("folder", path),)
+def make_directory(folder: str) -> Work:
+    """A folder and its parents, owned as its parent."""
+    made = ("mkdir", "-p", "-m", "750", "--", path(folder))
+    owned = _own_like(folder, os.path.dirname(folder))  # noqa: PTH120 - a path of another host
+    return (quote(made), quote(owned)), (Proof("folder", folder),)
 
 
 # -- as text -----------------------------------------------------------------------------------------------------------
@@ -264,14 +206,13 @@ def collector_words(
 ) -> tuple[str, ...]:
     """The collector's command on the host; without directories it inspects those of the file."""
     asked = ("--instruction", identity) if identity else ()
-    also = [word for path in dict.fromkeys((config, *watch)) for word in ("--watch", host_path(path))]
-    given = ("--", *map(host_path, directories)) if directories else ("--properties", config)
+    also = [word for file in dict.fromkeys((config, *watch)) for word in ("--watch", path(file))]
+    given = ("--", *map(path, directories)) if directories else ("--properties", config)
     start = ("python3", "collect_disks.py", "--probe", "--node", str(int(node)), "--key-file", "key")
-    return (*start, *asked, *also, "--process", host_path(config), *given)
+    return (*start, *asked, *also, "--process", path(config), *given)
 
 
 def readme(order: Order, identity: str, lines: Sequence[str], inbox: str, since: str) -> str:
-    """The text for the operator."""
     steps = [
         f"Instruction {identity}: {order.what}",
         "",

@@ -9,15 +9,15 @@ import errno
 import hashlib
 import os
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Protocol
 
 from migrate.errors import CannotBeInstructed, HostCommandRefused, NotTold, ProcessNotStarted
 from migrate.hosts.commands import quote
 from migrate.hosts.manual import commands
-from migrate.hosts.manual.commands import CONTENT, Order, Proof
+from migrate.hosts.manual.commands import CONTENT, Order, Proof, Work
 from migrate.hosts.manual.instructions import OBSERVED, Desk, Instruction
-from migrate.hosts.manual.reports import Answer, Watched, missing_error, not_told_error
+from migrate.hosts.manual.reports import Answer, Watched, not_told_error
 from migrate.kafka import live
 from migrate.kafka.live import Wants
 from migrate.model.ids import NodeId
@@ -45,12 +45,10 @@ class NetworkWitness:
 
     def __init__(self, inventory: Inventory) -> None:
         self._inventory = inventory
-        self.fenced: Callable[[NodeId], bool | Unknown] | None = (
-            None  # by the metadata's committed end, where it is read
-        )
+        # by the metadata's committed end, where it is read
+        self.fenced: Callable[[NodeId], bool | Unknown] | None = None
 
     def connects(self, node: NodeId) -> str:
-        """Does something listen at the node's address?"""
         host, _, port = self._inventory.node(node).address.rpartition(":")
         try:
             with socket.create_connection((host.strip("[]"), int(port)), timeout=SECONDS):
@@ -155,12 +153,12 @@ class ManualFiles:
     def read(self, node: NodeId, path: str) -> bytes:
         """A file's text, with secrets as digests unless this tool wrote it; NotTold without an answer."""
         answer = self._answer(node)
-        meta = answer.meta(path)
+        meta = answer.metas.get(path)
         if meta is not None:
             return meta
         file = answer.watched.get(path)
         if path in answer.without_meta or (file is not None and file.kind == "nothing"):
-            raise missing_error(path)
+            raise FileNotFoundError(errno.ENOENT, "there is nothing at that path", path)
         if file is None:
             raise not_told_error(node, path)
         if file.kind != "file":
@@ -175,7 +173,7 @@ class ManualFiles:
         file = answer.watched.get(path)
         if file is not None and file.kind != "error":
             return file.kind != "nothing"
-        if answer.meta(path) is not None:
+        if answer.metas.get(path) is not None:
             return True
         folder, name = os.path.split(path)
         for other in answer.watched.values():
@@ -209,20 +207,23 @@ class ManualFiles:
             (
                 file
                 for file in answer.watched.values()
-                if file.kind == "file" and content in (answer.meta(file.path), desk.text_of(file))
+                if file.kind == "file" and content in (answer.metas.get(file.path), desk.text_of(file))
             ),
             None,
         )
         if same is not None:
-            lines, proofs = commands.copy_file(same, path, old)
+            work = commands.copy_file(same, path, old)
         elif old is not None and commands.placeholders(content):
-            lines, proofs, parts = commands.edited_file(old, desk.text_of(old), content, desk.digest())
+            work, parts = commands.edited_file(old, desk.text_of(old), content, desk.digest())
             files |= parts
         else:
-            lines, proofs = commands.whole_file(path, content, old, desk.digest())
-            by_hand = tuple(self._fill(key) for key in commands.placeholders(content))
-        what, host = f"write {path}", self._host(node)
-        self._ask(Order(node, host, "write", what, lines, proofs, files=files, by_hand=by_hand, watch=(path,)))
+            work = commands.whole_file(path, content, old, desk.digest())
+            source = ", ".join(f"{node.host}:{node.config}" for node in desk.inventory.brokers[:1])
+            by_hand = tuple(
+                f"in the file `{CONTENT}` replace the placeholder behind {key}= by that key's value in {source}"
+                for key in commands.placeholders(content)
+            )
+        self._ask(node, "write", f"write {path}", work, (path,), files, by_hand)
 
     def _replaced(self, node: NodeId, answer: Answer, path: str) -> Watched | None:
         """The present file, None for none; NotTold or CannotBeInstructed for anything else."""
@@ -235,41 +236,31 @@ class ManualFiles:
             raise CannotBeInstructed(f"a {old.kind} is there, and not a file", where=path)
         return old
 
-    def _fill(self, key: str) -> str:
-        brokers = ", ".join(f"{node.host}:{node.config}" for node in self._desk.inventory.brokers[:1])
-        return f"in the file `{CONTENT}` replace the placeholder behind {key}= by that key's value in {brokers}"
-
     def rename(self, node: NodeId, old: str, new: str) -> None:
-        """Have it set aside."""
-        lines, proofs = commands.rename(old, new)
-        what = f"rename {old} to {new}"
-        self._ask(Order(node, self._host(node), "set-aside", what, lines, proofs, watch=(old, new)))
+        self._ask(node, "set-aside", f"rename {old} to {new}", commands.rename(old, new), (old, new))
 
     def remove(self, node: NodeId, path: str) -> None:
-        """Have it removed."""
-        lines, proofs = commands.remove(path)
-        self._ask(Order(node, self._host(node), "remove", f"remove {path}", lines, proofs, watch=(path,)))
+        self._ask(node, "remove", f"remove {path}", commands.remove(path), (path,))
 
     def move_entries(self, node: NodeId, folder: str, new: str, entries: Sequence[str]) -> None:
         """Have those entries of a folder moved into a new one inside it, those that are there."""
-        lines, proofs = commands.move_entries(folder, new, entries)
-        what, watch = f"move the metadata in {folder} to {new}", tuple(proof.path for proof in proofs)
-        self._ask(Order(node, self._host(node), "set-aside", what, lines, proofs, watch=watch))
+        work = commands.move_entries(folder, new, entries)
+        watch = tuple(proof.path for proof in work[1])
+        self._ask(node, "set-aside", f"move the metadata in {folder} to {new}", work, watch)
 
     def make_directory(self, node: NodeId, path: str) -> None:
-        """Have a folder made."""
         answer = self._desk.answer(node)
         file = None if isinstance(answer, Unknown) else answer.watched.get(path)
         if file is not None and file.kind == "folder":
             return
-        lines, proofs = commands.make_directory(path)
-        what = f"make the folder {path}"
-        self._ask(Order(node, self._host(node), "make-directory", what, lines, proofs, watch=(path,)))
+        self._ask(node, "make-directory", f"make the folder {path}", commands.make_directory(path), (path,))
 
-    def _host(self, node: NodeId) -> str:
-        return self._desk.inventory.node(node).host
-
-    def _ask(self, order: Order) -> None:
+    def _ask(
+        self, node: NodeId, effect: str, what: str, work: Work, watch: tuple[str, ...],
+        files: Mapping[str, bytes] | None = None, by_hand: tuple[str, ...] = (),
+    ) -> None:  # fmt: skip
+        host = self._desk.inventory.node(node).host
+        order = Order(node, host, effect, what, *work, files=files or {}, by_hand=by_hand, watch=watch)
         self._desk.carry_out(order, self._proofs.seen)
 
 
@@ -280,7 +271,6 @@ class ManualDisks:
         self._desk = desk
 
     def look(self, broker: NodeId, log_dirs: Sequence[str], metadata_dir: str | None) -> BrokerDisks | Unknown:
-        """Those directories, where the last answer includes every one."""
         answer = self._desk.answer(broker)
         if isinstance(answer, Unknown):
             return answer
@@ -396,7 +386,6 @@ class ManualServices:
         raise CannotBeInstructed("what a boot starts is not seen here", where=f"node {int(node)}")
 
     def last_words(self, node: NodeId, lines: int) -> Sequence[str]:
-        """Its log is on a manually operated host."""
         return (f"the last {lines} lines of its log are on {self._desk.inventory.node(node).host}: look there",)
 
     def format_storage(
@@ -409,21 +398,15 @@ class ManualServices:
             f"{home.rstrip('/')}/bin/{TOOL}" if home else TOOL, entry.config, cluster_id, release_version,
             ignore_formatted=ignore_formatted,
         )  # fmt: skip
-        line = quote(words)
-        places = self._places(entry.id)
-        order = Order(
-            node, entry.host, "format", f"format the storage of node {int(node)}", (line,),
-            tuple(Proof("formatted", path, cluster=cluster_id) for path in places),
-        )  # fmt: skip
-        self._desk.carry_out(order, self._proofs.seen)
+        if isinstance(entry, BrokerNode):
+            answer = self._desk.answer(node)
+            disks = answer if isinstance(answer, Unknown) else answer.collected.disks
+            if isinstance(disks, Unknown):
+                raise HostCommandRefused(f"its directories are unknown: {disks.reason}", where=entry.host)
+            places = [directory.path for directory in disks.directories]
+        else:
+            places = [entry.metadata_directory]
+        proofs = tuple(Proof("formatted", path, cluster=cluster_id) for path in places)
+        what = f"format the storage of node {int(node)}"
+        self._desk.carry_out(Order(node, entry.host, "format", what, (quote(words),), proofs), self._proofs.seen)
         return f"formatted, as the collector saw: {', '.join(places)}"
-
-    def _places(self, node: NodeId) -> list[str]:
-        entry = self._desk.inventory.node(node)
-        if not isinstance(entry, BrokerNode):
-            return [entry.metadata_directory]
-        answer = self._desk.answer(node)
-        disks = answer if isinstance(answer, Unknown) else answer.collected.disks
-        if isinstance(disks, Unknown):
-            raise HostCommandRefused(f"its directories are unknown: {disks.reason}", where=entry.host)
-        return [directory.path for directory in disks.directories]

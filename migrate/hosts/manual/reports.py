@@ -7,7 +7,6 @@ is known from the id, never from a clock.
 from __future__ import annotations
 
 import base64
-import binascii
 import errno
 import os
 from collections.abc import Mapping
@@ -16,10 +15,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from migrate.errors import CollectedDamaged, CollectedForNobody, CollectedOtherVersion, NotTold
-from migrate.hosts.collected import Collected, read_collected, room_of
-from migrate.hosts.files import read_no_follow
+from migrate.hosts.collected import Collected, body_of, collected_of, read_raw, refuse_odd_content
 from migrate.hosts.meta_properties import META_PROPERTIES
-from migrate.model import limits, strict_json
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.views import Directory
@@ -62,22 +59,17 @@ class Answer:
     instruction: str
     watched: Mapping[str, Watched]
     processes: tuple[KafkaProcess, ...] | None
-    metas: Mapping[str, bytes]
+    metas: Mapping[str, bytes]  # by the path of each meta.properties that is there
     folders: Mapping[str, tuple[str, ...]]
     absent: frozenset[str]  # directories that are not there
     without_meta: frozenset[str]  # paths of meta.properties that are not there
 
     def directory(self, path: str) -> Directory | None:
-        """A log directory, or the metadata directory, that it looked at."""
         disks = self.collected.disks
         if isinstance(disks, Unknown):
             return None
         apart = () if disks.metadata_directory is None else (disks.metadata_directory,)
         return next((entry for entry in (*disks.directories, *apart) if entry.path == path), None)
-
-    def meta(self, path: str) -> bytes | None:
-        """The meta.properties of a directory by the file's path; None where it was not looked at or is not there."""
-        return self.metas.get(path)
 
     def started_with(self, path: str) -> str | None:
         """SHA-256 of the raw file that the one process was started with, where the times prove it (systemd.py)."""
@@ -91,16 +83,9 @@ class Answer:
 
 def read_answer(path: str) -> Answer:
     """Read one file of the inbox; raises what `read_collected` raises."""
-    collected = read_collected(path)
-    try:
-        raw = read_no_follow(path, limit=limits.most("collected"))
-        return _answer(collected, strict_json.mapping(raw, room=room_of(raw), surrogates=True)["body"])
-    except OSError as error:  # taken away, or replaced, since
-        raise CollectedDamaged(f"it cannot be read: {error.strerror}", where=path) from error
-    except (KeyError, TypeError, ValueError, AttributeError, binascii.Error) as error:
-        raise CollectedDamaged(
-            f"its content is not what the collector writes: {type(error).__name__} {error}", where=path
-        ) from error
+    body = body_of(read_raw(path), path)
+    with refuse_odd_content(path):
+        return _answer(collected_of(body, path), body)
 
 
 def _answer(collected: Collected, body: Mapping[str, Any]) -> Answer:
@@ -191,11 +176,6 @@ def _read(path: Path) -> Answer | str:
         return read_answer(str(path))
     except (CollectedDamaged, CollectedOtherVersion, CollectedForNobody) as error:
         return str(error)
-
-
-def missing_error(path: str) -> FileNotFoundError:
-    """The error that the host itself would give."""
-    return FileNotFoundError(errno.ENOENT, "there is nothing at that path", path)
 
 
 def not_told_error(node: NodeId, path: str) -> NotTold:

@@ -14,7 +14,7 @@ from migrate.model.ids import NodeId
 from migrate.model.new_directories import NewDirectory, against_format, alone, unproven, version_too_low
 from migrate.model.outcome import NotYet, Readiness, Ready, Refused, Unknown
 from migrate.model.stage import Stage
-from migrate.model.views import BrokerDisks, ConfigFile, MetaProperties
+from migrate.model.views import ConfigFile, MetaProperties
 from migrate.model.world import World
 from migrate.steps import facts, gates
 from migrate.steps.roll_broker import can_be_unfenced
@@ -29,12 +29,10 @@ RAISE: Final = (
 
 
 def brokers(world: World) -> tuple[int, ...]:
-    """The inventory's brokers."""
     return tuple(int(node.id) for node in world.inventory.brokers)
 
 
 def kraft_alone(world: World) -> Readiness:
-    """KRaft and nothing beside it: in the metadata, in every registration, in every file."""
     if isinstance(world.kraft, Unknown):
         return world.kraft
     if not alone(world.kraft, world.inventory.zookeeper):
@@ -55,7 +53,6 @@ def kraft_alone(world: World) -> Readiness:
 
 
 def kraft_file(world: World, node: int) -> Readiness:
-    """Its file is a KRaft broker's or a KRaft controller's, of one role, and names no ZooKeeper."""
     file = facts.config(world, node)
     if not isinstance(file, ConfigFile):
         return file if isinstance(file, Unknown) else Unknown(f"{file.path} does not exist")
@@ -73,23 +70,16 @@ def kraft_file(world: World, node: int) -> Readiness:
 
 
 def version_fits(world: World) -> Readiness:
-    """Directories can be in the metadata."""
     if isinstance(world.kraft, Unknown):
         return world.kraft
     problem = version_too_low(world.kraft)
     return Refused(f"{problem}; {RAISE}") if problem else Ready()
 
 
-def of_broker(world: World, broker: int) -> tuple[NewDirectory, ...] | Unknown:
-    """The directories that the playbook names for it, as its host shows them."""
+def entries(world: World, broker: int, wanted: Sequence[str]) -> tuple[NewDirectory, ...] | Unknown:
     if isinstance(world.new_directories, Unknown):
         return world.new_directories
-    return world.new_directories.get(NodeId(broker), Unknown(f"those of broker {broker} were not looked at"))
-
-
-def entries(world: World, broker: int, wanted: Sequence[str]) -> tuple[NewDirectory, ...] | Unknown:
-    """Those of them that a step is about; Unknown where the look does not know one."""
-    found = of_broker(world, broker)
+    found = world.new_directories.get(NodeId(broker), Unknown(f"those of broker {broker} were not looked at"))
     if isinstance(found, Unknown):
         return found
     known = {entry.path: entry for entry in found}
@@ -100,7 +90,6 @@ def entries(world: World, broker: int, wanted: Sequence[str]) -> tuple[NewDirect
 
 
 def fit_to_format(world: World, broker: int, wanted: Sequence[str]) -> Readiness:
-    """They are there, healthy, empty, and nobody else's."""
     if isinstance(world.kraft, Unknown):
         return world.kraft
     found = entries(world, broker, wanted)
@@ -116,7 +105,6 @@ def fit_to_format(world: World, broker: int, wanted: Sequence[str]) -> Readiness
 
 
 def formatted(world: World, broker: int, wanted: Sequence[str]) -> bool | Unknown:
-    """Has each of them a meta.properties with ids?"""
     found = entries(world, broker, wanted)
     if isinstance(found, Unknown):
         return found
@@ -133,14 +121,12 @@ def none_half_done_but(world: World, stage: Stage, broker: int, paths: Sequence[
 
 
 def wanted_of(world: World, broker: int) -> tuple[str, ...] | Unknown:
-    """The directories that the playbook names for it, normalized; () for none."""
     if isinstance(world.playbook, Unknown):
         return world.playbook
     return tuple(map(os.path.normpath, world.playbook.new_directories.get(NodeId(broker), ())))
 
 
 def listed(world: World, broker: int) -> tuple[str, ...] | Unknown:
-    """log.dirs of its file, normalized."""
     file = facts.config(world, broker)
     if not isinstance(file, ConfigFile):
         return Unknown(f"the file of broker {broker} cannot be seen")
@@ -152,8 +138,8 @@ def metadata_log_stays(world: World, broker: int) -> Readiness:
     file = facts.config(world, broker)
     if not isinstance(file, ConfigFile):
         return Unknown(f"the file of broker {broker} cannot be seen")
-    disks = Unknown("not looked at") if isinstance(world.disks, Unknown) else world.disks.get(NodeId(broker))
-    if not isinstance(disks, BrokerDisks):
+    disks = facts.disks(world, broker)
+    if isinstance(disks, Unknown):
         return Unknown(f"the disks of broker {broker} were not looked at")
     wanted = metadata_place(file)
     every = [*disks.directories, *([disks.metadata_directory] if disks.metadata_directory else [])]
@@ -170,7 +156,6 @@ def metadata_place(file: ConfigFile) -> str:
 
 
 def all_proven(world: World) -> Readiness:
-    """Every broker: healthy directories, as registered, every replica VERIFIED, the metadata log where it belongs."""
     return gates.first(
         *(gates.disks_healthy(world, broker) for broker in brokers(world)),
         *(can_be_unfenced(world, broker) for broker in brokers(world)),
@@ -204,7 +189,6 @@ def holds_nothing(world: World, broker: int, wanted: Sequence[str]) -> Readiness
 
 
 def assigned(world: World, broker: int, directory: str) -> list[str]:
-    """Replicas of the broker that the metadata has in that directory."""
     if isinstance(world.kraft, Unknown) or not directory:
         return []
     columns = world.kraft.partitions
@@ -217,7 +201,6 @@ def assigned(world: World, broker: int, directory: str) -> list[str]:
 
 
 def moves(world: World, broker: int, wanted: Sequence[str]) -> tuple[str, ...]:
-    """The replicas that lie in these directories, on disk or by the metadata: what must be moved away first."""
     found = entries(world, broker, wanted)
     if isinstance(found, Unknown):
         return ()
@@ -231,7 +214,6 @@ def moves(world: World, broker: int, wanted: Sequence[str]) -> tuple[str, ...]:
 
 
 def not_metadata(world: World, broker: int, wanted: Sequence[str]) -> Readiness:
-    """None of them is the place of the metadata log, and something is left of log.dirs without them."""
     file = facts.config(world, broker)
     if not isinstance(file, ConfigFile):
         return Unknown(f"the file of broker {broker} cannot be seen")

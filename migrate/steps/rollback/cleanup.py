@@ -19,6 +19,7 @@ from migrate.model.world import Need, World
 from migrate.steps import facts, gates
 from migrate.steps.base import NARROW, BaseStep
 from migrate.steps.cleanup import left_behind
+from migrate.steps.named_gates import Gate
 from migrate.steps.rollback import gates as back
 from migrate.steps.rollback.control import EPOCH_NOTE, evidence
 
@@ -31,30 +32,20 @@ class SetControllerAside(BaseStep):
 
     controller: int
 
-    kind: ClassVar[str] = "set-controller-aside"
-    stage_is: ClassVar[Stage] = Stage.CONTROLLERS
+    kind = "set-controller-aside"
+    name = "set-aside-{controller}"
+    titled = "set the metadata and the configuration of controller {controller} aside"
+    stage_is = Stage.CONTROLLERS
     keeps_file: ClassVar[bool] = False
-    needs: ClassVar[frozenset[Need]] = LOOK
-    proof_needs: ClassVar[frozenset[Need]] = LOOK
-    undo: ClassVar[str] = "give both their names back (the journal has them); never start them beside ZooKeeper"
-    proof: ClassVar[str] = "neither is there under its old name"
-
-    @property
-    def id(self) -> str:
-        """`controllers/set-aside-3000`."""
-        return f"{self.stage.label}/set-aside-{self.controller}"
-
-    @property
-    def title(self) -> str:
-        """One line."""
-        return f"set the metadata and the configuration of controller {self.controller} aside"
+    needs = LOOK
+    proof_needs = LOOK
+    undo = "give both their names back (the journal has them); never start them beside ZooKeeper"
+    proof = "neither is there under its old name"
 
     def node(self, world: World) -> ControllerNode:
-        """The controller in the inventory."""
         return next(node for node in world.inventory.controllers if node.id == self.controller)
 
-    def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:  # noqa: ARG002 - the protocol's signature
-        """What is moved and renamed."""
+    def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:
         node, where = self.node(world), f"controller {self.controller}"
         found = []
         if _holds(world, self.controller):
@@ -63,18 +54,20 @@ class SetControllerAside(BaseStep):
             found.append(Action("~", where, f"rename {node.config}"))
         return tuple(found)
 
-    def expects(self, world: World, before: Predicted) -> Mapping[str, str]:  # noqa: ARG002 - the protocol's signature
-        """No file, unless it is to stay."""
+    def expects(self, world: World, before: Predicted) -> Mapping[str, str]:
         return {} if self.keeps_file else {f"config:{self.controller}": facts.ABSENT}
 
-    def check(self, world: World) -> Readiness:
-        """No controller lives, ZooKeeper has control, and what is to be moved is this controller's of this cluster."""
-        return gates.first(
-            back.controllers_gone(world), back.zookeeper_controls(world), _is_its_own(world, self.controller)
+    def own_gates(self) -> tuple[Gate, ...]:
+        return (
+            back.controllers_are_gone(),
+            back.controls(),
+            Gate(
+                f"the metadata directory holds nothing but the metadata of controller {self.controller}",
+                lambda world: _is_its_own(world, self.controller),
+            ),
         )
 
     def progress(self, world: World) -> Progress:
-        """By what lies there."""
         holds, file = _holds(world, self.controller), facts.config(world, self.controller)
         if isinstance(holds, Unknown):
             return holds
@@ -85,7 +78,6 @@ class SetControllerAside(BaseStep):
         return NotBegun() if holds else HalfDone("the metadata is set aside, the file is not")
 
     def do(self, world: World, effects: Effects) -> None:
-        """Set aside what is there."""
         node = self.node(world)
         if _holds(world, self.controller):
             effects.set_metadata_aside(NodeId(self.controller), node.metadata_directory)
@@ -93,11 +85,9 @@ class SetControllerAside(BaseStep):
             effects.set_aside(NodeId(self.controller), node.config)
 
     def verify(self, world: World) -> Outcome:
-        """Gone under their old names."""
         found = self.progress(world)
-        if isinstance(found, AlreadyDone):
-            return gates.as_outcome(Ready(), found.how)
-        return found if isinstance(found, Unknown) else Refused("its metadata or its file is still there")
+        how = found.how if isinstance(found, AlreadyDone) else ""
+        return gates.proven_by(found, "its metadata or its file is still there", how)
 
 
 def left_over(world: World, controller: int) -> bool:
@@ -107,17 +97,13 @@ def left_over(world: World, controller: int) -> bool:
 
 
 def _holds(world: World, controller: int) -> bool | Unknown:
-    """Does its metadata directory hold a meta.properties or a metadata log?"""
-    if isinstance(world.disks, Unknown):
-        return world.disks
-    found = world.disks.get(NodeId(controller), Unknown(f"the directory of controller {controller} was not looked at"))
+    found = facts.disks(world, controller, f"the directory of controller {controller} was not looked at")
     if isinstance(found, Unknown):
         return found
     return any(entry.holds_metadata_log or not isinstance(entry.meta, MetaMissing) for entry in found.directories)
 
 
 def _is_its_own(world: World, controller: int) -> Readiness:
-    """Is what the directory holds this controller's, by its meta.properties?  Nothing to move is fine."""
     holds = _holds(world, controller)
     if isinstance(holds, Unknown):
         return holds
@@ -125,8 +111,7 @@ def _is_its_own(world: World, controller: int) -> Readiness:
         return Ready()
     if isinstance(world.zookeeper, Unknown):
         return world.zookeeper
-    assert not isinstance(world.disks, Unknown)
-    disks = world.disks[NodeId(controller)]
+    disks = facts.disks(world, controller)
     assert not isinstance(disks, Unknown)
     for directory in disks.directories:
         match directory.meta:
@@ -147,25 +132,22 @@ def _is_its_own(world: World, controller: int) -> Readiness:
 
 @dataclass(frozen=True, slots=True)
 class ProveZookeeperMode(BaseStep):
-    """The one end state, whatever the entry."""
-
-    kind: ClassVar[str] = "prove-zookeeper-mode"
-    stage_is: ClassVar[Stage] = Stage.ASSESS
-    title: ClassVar[str] = "prove that the cluster is back in ZooKeeper mode"
-    needs: ClassVar[frozenset[Need]] = frozenset({Need.ZOOKEEPER})
-    proof_needs: ClassVar[frozenset[Need]] = LOOK | {Need.CONTROLLER_NAMES, Need.LEFTOVERS}
-    waits_for: ClassVar[frozenset[Need]] = NARROW | {Need.ZOOKEEPER}
-    proof: ClassVar[str] = (
+    kind = "prove-zookeeper-mode"
+    stage_is = Stage.ASSESS
+    titled = "prove that the cluster is back in ZooKeeper mode"
+    needs = frozenset({Need.ZOOKEEPER})
+    proof_needs = LOOK | {Need.CONTROLLER_NAMES, Need.LEFTOVERS}
+    waits_for = NARROW | {Need.ZOOKEEPER}
+    proof = (
         "/migration is gone, a broker owns /controller, /controller_epoch is above every KRaft epoch, every broker is "
         "in /brokers/ids with the file and the meta.properties of ZooKeeper mode, every ISR is full"
     )
 
-    def do(self, world: World, effects: Effects) -> None:  # noqa: ARG002 - the protocol's signature
+    def do(self, world: World, effects: Effects) -> None:
         """What was measured on the way belongs to the proof."""
         effects.note_measures()
 
     def verify(self, world: World) -> Outcome:
-        """All of it."""
         found = gates.first(
             back.controllers_gone(world),
             back.zookeeper_controls(world),
@@ -174,7 +156,13 @@ class ProveZookeeperMode(BaseStep):
             back.controller_named(world),
             back.whole_but(world, ()),
         )
-        return gates.as_outcome(found, *evidence(world), *_counts(world), left=tuple(left_behind(world)))
+        lines = [*evidence(world)]
+        if not isinstance(world.zookeeper, Unknown):
+            topics, number = set(world.zookeeper.partitions.topic), len(world.zookeeper.partitions)
+            lines.append(f"{len(topics)} topics with {number} partitions in ZooKeeper")
+            brokers = sorted(map(int, world.zookeeper.brokers))
+            lines.append(f"brokers {brokers} in /brokers/ids, no file has the flag, every ISR is full")
+        return gates.as_outcome(found, *lines, left=tuple(left_behind(world)))
 
 
 def _epoch_raised(world: World) -> Readiness:
@@ -184,15 +172,12 @@ def _epoch_raised(world: World) -> Readiness:
     epoch, states = world.zookeeper.controller_epoch, world.zookeeper.state_epoch
     if not isinstance(epoch, int) or epoch < states:
         return Refused(f"/controller_epoch is {epoch}, partition states were written at {states} (KAFKA-20488)")
-    if noted is None:
-        return Ready()
-    if epoch > int(noted):
+    if noted is None or epoch > int(noted):
         return Ready()
     return Refused(f"/controller_epoch is {epoch}, the KRaft controllers were at {noted} (KAFKA-20488)")
 
 
 def _in_zookeeper_mode(world: World, broker: int) -> Readiness:
-    """Registered, by its file without the flag and of ZooKeeper mode, running with it, on version 0 directories."""
     file = facts.config(world, broker)
     if not isinstance(file, ConfigFile):
         return Unknown(f"the file of broker {broker} cannot be read")
@@ -205,22 +190,9 @@ def _in_zookeeper_mode(world: World, broker: int) -> Readiness:
 
 
 def _version_zero(world: World, broker: int) -> Readiness:
-    if isinstance(world.disks, Unknown):
-        return world.disks
-    disks = world.disks.get(NodeId(broker), Unknown(f"the disks of broker {broker} were not looked at"))
+    disks = facts.disks(world, broker)
     if isinstance(disks, Unknown):
         return disks
-    odd = [
-        entry.path for entry in disks.directories if not isinstance(entry.meta, MetaProperties) or entry.meta.version
-    ]
+    metas = ((entry.path, entry.meta) for entry in disks.directories)
+    odd = [path for path, meta in metas if not isinstance(meta, MetaProperties) or meta.version]
     return Refused(f"broker {broker}: no meta.properties of version 0 in {', '.join(odd)}") if odd else Ready()
-
-
-def _counts(world: World) -> tuple[str, ...]:
-    if isinstance(world.zookeeper, Unknown):
-        return ()
-    view = world.zookeeper
-    return (
-        f"{len(set(view.partitions.topic))} topics with {len(view.partitions)} partitions in ZooKeeper",
-        f"brokers {sorted(map(int, view.brokers))} in /brokers/ids, no file has the flag, every ISR is full",
-    )

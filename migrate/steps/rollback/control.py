@@ -9,18 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import Final
 
-from migrate.model.difference import DifferenceClass, names_from_text
+from migrate.model.difference import DifferenceClass, DifferenceName, names_from_text
 from migrate.model.ids import NodeId
 from migrate.model.outcome import AlreadyDone, Outcome, Readiness, Ready, Refused, Unknown
 from migrate.model.ports import Effects
+from migrate.model.rollback_readiness import StateBehind
 from migrate.model.stage import Stage, ZkMigrationState
-from migrate.model.step import Action, HalfDone, NotBegun, Predicted, Progress
+from migrate.model.step import NO_ZNODE, Action, HalfDone, NotBegun, Predicted, Progress
 from migrate.model.views import ControllerZnode, MigrationZnode, NoZnode, NullZnode, Running, ZookeeperView
 from migrate.model.world import Need, World
 from migrate.steps import facts, gates
 from migrate.steps.base import NARROW, BaseStep
+from migrate.steps.controllers import FLAGGED, all_flagged
+from migrate.steps.named_gates import Gate, one_by_one
 from migrate.steps.prepare import BackUpZookeeper
 from migrate.steps.rollback import gates as back
 from migrate.zookeeper import layout
@@ -39,13 +42,12 @@ LOOK = frozenset({Need.ZOOKEEPER, Need.LIVE, Need.CONFIGS, Need.SERVICES})
 class KeepZookeeper(BackUpZookeeper):
     """The whole tree once more, as dual write left it: the rollback may begin in any state, so no check bars it."""
 
-    kind: ClassVar[str] = "keep-zookeeper"
-    stage_is: ClassVar[Stage] = Stage.HYBRID
-    title: ClassVar[str] = "back up the ZooKeeper tree as it is now"
-    needs: ClassVar[frozenset[Need]] = frozenset({Need.ZOOKEEPER})
+    kind = "keep-zookeeper"
+    stage_is = Stage.HYBRID
+    titled = "back up the ZooKeeper tree as it is now"
+    needs = frozenset({Need.ZOOKEEPER})
 
     def check(self, world: World) -> Readiness:
-        """ZooKeeper answers."""
         return world.zookeeper if isinstance(world.zookeeper, Unknown) else Ready()
 
 
@@ -58,18 +60,17 @@ class StopControllers(BaseStep):
 
     discarded: str = ""
 
-    kind: ClassVar[str] = "stop-controllers"
-    stage_is: ClassVar[Stage] = Stage.HYBRID
-    title: ClassVar[str] = "stop every controller"
-    needs: ClassVar[frozenset[Need]] = LOOK | {Need.KRAFT, Need.DIFF, *REHEARSED}
-    proof_needs: ClassVar[frozenset[Need]] = LOOK
-    waits_for: ClassVar[frozenset[Need]] = NARROW | {Need.ZOOKEEPER}
-    undo: ClassVar[str] = "start them again, with the flag and before /controller is deleted"
-    proof: ClassVar[str] = "no controller process lives, and none answers"
-    stops_controller: ClassVar[bool] = True
+    kind = "stop-controllers"
+    stage_is = Stage.HYBRID
+    titled = "stop every controller"
+    needs = LOOK | {Need.KRAFT, Need.DIFF, *REHEARSED}
+    proof_needs = LOOK
+    waits_for = NARROW | {Need.ZOOKEEPER}
+    undo = "start them again, with the flag and before /controller is deleted"
+    proof = "no controller process lives, and none answers"
+    stops_controller = True
 
-    def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:  # noqa: ARG002 - the protocol's signature
-        """One stop each, and what is given up with them."""
+    def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:
         down = back.stopped(world, back.controllers(world))
         gone = () if isinstance(down, Unknown) else down
         stops = (
@@ -83,20 +84,16 @@ class StopControllers(BaseStep):
         )
         return (*stops, *lost)
 
-    def check(self, world: World) -> Readiness:
-        """Not finalized, every broker back in migration mode, the rest rehearsed, and ZooKeeper equal to the metadata.
-
-        So it is with some of them stopped: while one leads, what it has not written can still be written.
-        """
-        return gates.first(
-            back.not_finalized(world),
-            back.none_runs_kraft(world),
-            back.rehearsed(world),
-            back.zookeeper_equal(world, names_from_text(self.discarded)),
+    def own_gates(self) -> tuple[Gate, ...]:
+        """So it is with some of them stopped: while one leads, what it has not written can still be written."""
+        return (
+            Gate("the migration is not finalized, and no controller runs without the flag", back.not_finalized),
+            back.none_in_kraft_mode(),
+            Gate("what is needed once no controller leads was tried: units, logs, commands, znodes", back.rehearsed),
+            back.is_equal(names_from_text(self.discarded)),
         )
 
     def progress(self, world: World) -> Progress:
-        """How many of them live?"""
         down = back.stopped(world, back.controllers(world))
         if isinstance(down, Unknown):
             return down
@@ -113,14 +110,12 @@ class StopControllers(BaseStep):
                 effects.stop(NodeId(node))
 
     def verify(self, world: World) -> Outcome:
-        """All gone; the journal keeps what was given up."""
         lost = (f"given up, as planned: {name}" for name in sorted(names_from_text(self.discarded)))
         stops = f"controllers {list(back.controllers(world))} are stopped"
         return gates.as_outcome(back.controllers_gone(world), stops, *lost)
 
 
 def in_order(world: World) -> tuple[int, ...]:
-    """Followers by id, the leader last; by id alone where nobody leads."""
     leader = -1
     if not isinstance(world.live, Unknown) and not isinstance(world.live.quorum, Unknown):
         leader = int(world.live.quorum.leader)
@@ -136,20 +131,20 @@ class HandBackControl(BaseStep):
 
     discarded: str = ""
 
-    kind: ClassVar[str] = "hand-back-control"
-    stage_is: ClassVar[Stage] = Stage.COPY
-    title: ClassVar[str] = "give control back to ZooKeeper, and see every broker believe it"
-    needs: ClassVar[frozenset[Need]] = LOOK | {Need.METADATA_LOGS, Need.DIFF}
-    proof_needs: ClassVar[frozenset[Need]] = LOOK | {Need.CONTROLLER_NAMES}
-    waits_for: ClassVar[frozenset[Need]] = NARROW | {Need.ZOOKEEPER}
-    undo: ClassVar[str] = "none needed: migrate again later"
-    proof: ClassVar[str] = (
+    kind = "hand-back-control"
+    stage_is = Stage.COPY
+    titled = "give control back to ZooKeeper, and see every broker believe it"
+    needs = LOOK | {Need.METADATA_LOGS, Need.DIFF}
+    proof_needs = LOOK | {Need.CONTROLLER_NAMES}
+    waits_for = NARROW | {Need.ZOOKEEPER}
+    undo = "none needed: migrate again later"
+    proof = (
         f"/migration is gone, a broker owns /controller, and every broker names it in {back.ANSWERS} answers of "
         f"{back.ANSWERS}"
     )
-    restores_controller: ClassVar[bool] = True
+    restores_controller = True
 
-    def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:  # noqa: ARG002 - the protocol's signature
+    def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:
         """The znodes as they stand now; the epoch may still rise until the controllers are stopped."""
         if isinstance(world.zookeeper, Unknown):
             return (Action("?", "ZooKeeper", world.zookeeper.reason),)
@@ -157,29 +152,32 @@ class HandBackControl(BaseStep):
         low = epoch_low(world)
         if view.kraft_owns or low:
             word = f"raise from {view.controller_epoch} to {due}" if low else f"at least {due} already"
-            found.append(Action("~" if low else "=", layout.CONTROLLER_EPOCH, word, znode=layout.CONTROLLER_EPOCH))
+            found.append(_epoch_change(view, word, due if low else view.controller_epoch))
         if isinstance(view.controller, ControllerZnode) and (view.kraft_owns or low):
             owner = f"controller {view.controller.id}'s" if view.kraft_owns else "of a broker with too low an epoch"
-            found.append(Action("-", layout.CONTROLLER, f"delete: it is {owner}", znode=layout.CONTROLLER))
+            found.append(_deletion(layout.CONTROLLER, f"delete: it is {owner}", view.controller))
         if not isinstance(view.migration, NoZnode):
-            found.append(Action("-", layout.MIGRATION, f"delete: {_said(view)}", znode=layout.MIGRATION))
+            znode = view.migration if isinstance(view.migration, MigrationZnode) else None
+            word = "it has no data" if znode is None else "it waits for a copy"
+            if znode is not None and znode.offset > 0:
+                word = f"it remembers a copy up to metadata offset {znode.offset}"
+            found.append(_deletion(layout.MIGRATION, f"delete: {word}", view.migration))
         return tuple(found)
 
-    def expects(self, world: World, before: Predicted) -> Mapping[str, str]:  # noqa: ARG002 - the protocol's signature
-        """Both are as in a cluster that never migrated."""
+    def expects(self, world: World, before: Predicted) -> Mapping[str, str]:
         return {"migration_znode:": facts.ABSENT, "controller_znode:": "zookeeper"}
 
-    def check(self, world: World) -> Readiness:
-        """No controller lives, every broker can take over, ZooKeeper holds what the logs hold, the znodes are known."""
-        return gates.first(
-            back.controllers_gone(world),
-            back.none_runs_kraft(world),
-            back.stopped_equal(world, names_from_text(self.discarded)),
-            _repairable(world),
+    def own_gates(self) -> tuple[Gate, ...]:
+        return (
+            back.controllers_are_gone(),
+            back.none_in_kraft_mode(),
+            back.stopped_are_equal(names_from_text(self.discarded)),
+            Gate(
+                "/migration, /controller and /controller_epoch can be read, and somebody owns /controller", _repairable
+            ),
         )
 
     def progress(self, world: World) -> Progress:
-        """By the znodes themselves."""
         if isinstance(world.zookeeper, Unknown):
             return world.zookeeper
         kraft, migration = world.zookeeper.kraft_owns, not isinstance(world.zookeeper.migration, NoZnode)
@@ -190,7 +188,6 @@ class HandBackControl(BaseStep):
         return NotBegun() if kraft else HalfDone("/controller is deleted, /migration is not")
 
     def do(self, world: World, effects: Effects) -> None:
-        """What is missing of the three."""
         view = world.zookeeper
         assert not isinstance(view, Unknown)
         owner, due, low = view.controller, epoch_due(world), epoch_low(world)
@@ -204,18 +201,33 @@ class HandBackControl(BaseStep):
             effects.delete_znode(layout.MIGRATION, view.migration.version, controller_ids(world))
 
     def verify(self, world: World) -> Outcome:
-        """A broker owns it, and every broker knows."""
         found = gates.first(back.controllers_gone(world), back.zookeeper_controls(world), back.controller_named(world))
         return gates.as_outcome(found, *evidence(world))
 
 
+def _epoch_change(view: ZookeeperView, what: str, after: object) -> Action:
+    epoch, version = view.controller_epoch, view.controller_epoch_version
+    return Action(
+        "=" if after == epoch else "~",
+        layout.CONTROLLER_EPOCH,
+        what,
+        znode=layout.CONTROLLER_EPOCH,
+        version=None if version < 0 else version,
+        before=str(epoch) if isinstance(epoch, int) else facts.version_and_value(epoch)[1],
+        after=str(after) if isinstance(after, int) else None,
+    )
+
+
+def _deletion(path: str, what: str, found: ControllerZnode | MigrationZnode | NullZnode | Unknown) -> Action:
+    version, before = facts.version_and_value(found)
+    return Action("-", path, what, znode=path, version=version, before=before, after=NO_ZNODE)
+
+
 def controller_ids(world: World) -> tuple[NodeId, ...]:
-    """Those that must stay down while znodes are changed."""
     return tuple(NodeId(node) for node in back.controllers(world))
 
 
 def evidence(world: World) -> tuple[str, ...]:
-    """Who owns what now."""
     if isinstance(world.zookeeper, Unknown):
         return ()
     view = world.zookeeper
@@ -244,25 +256,13 @@ def epoch_due(world: World) -> int:
 
 
 def epoch_low(world: World) -> bool:
-    """Is it known that /controller_epoch is below that?"""
     if isinstance(world.zookeeper, Unknown):
         return False
     epoch = world.zookeeper.controller_epoch
     return isinstance(epoch, int) and epoch < epoch_due(world)
 
 
-def _said(view: ZookeeperView) -> str:
-    match view.migration:
-        case MigrationZnode(offset=offset) if offset > 0:
-            return f"it remembers a copy up to metadata offset {offset}"
-        case MigrationZnode():
-            return "it waits for a copy"
-        case _:
-            return "it has no data"
-
-
 def _repairable(world: World) -> Readiness:
-    """Each of the three znodes is known, and /controller_epoch can be raised."""
     if isinstance(world.zookeeper, Unknown):
         return world.zookeeper
     view = world.zookeeper
@@ -272,3 +272,197 @@ def _repairable(world: World) -> Readiness:
     if view.kraft_owns and (not isinstance(view.controller_epoch, int) or view.controller_epoch_version < 0):
         return Refused("/controller_epoch is missing: the controllers cannot have claimed /controller without it")
     return back.owned(world)
+
+
+@dataclass(frozen=True, slots=True)
+class FinishDualWrite(BaseStep):
+    """Start the controllers with the metadata that they have, until ZooKeeper is equal to it.
+
+    A record that was committed between the last look at dual write and the end of the last controller would be lost
+    with the deletion of /controller: a topic made then lives in the metadata alone.
+    `discarded` are the differences that the plan gives up (`names_to_text`).
+    """
+
+    discarded: str = ""
+
+    kind = "finish-dual-write"
+    stage_is = Stage.HYBRID
+    titled = "start the controllers again: ZooKeeper lacks what they have committed"
+    needs = LOOK | {Need.METADATA_LOGS}
+    proof_needs = LOOK | {Need.KRAFT, Need.DIFF}
+    waits_for = NARROW | {Need.ZOOKEEPER}
+    undo = "stop them again"
+    proof = "a controller leads with the flag, and ZooKeeper holds what the metadata holds"
+    restores_controller = True
+
+    def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:
+        lasting = () if isinstance(world.diff, Unknown) else back.standing(world.diff, names_from_text(self.discarded))
+        names = ", ".join(str(DifferenceName.of(row)) for row in lasting[: back.NAMED])
+        more = f" and {len(lasting) - back.NAMED} more" if len(lasting) > back.NAMED else ""
+        said = f"{names}{more}" if names else "ZooKeeper may lack what they have committed"
+        starts = (
+            Action(">", f"controller {node}", "start with the migration flag") for node in back.controllers(world)
+        )
+        return (*starts, Action("=", "ZooKeeper", f"dual write continues: {said}"))
+
+    def own_gates(self) -> tuple[Gate, ...]:
+        return Gate("the controllers' own metadata says MIGRATION", _made_a_copy), Gate(FLAGGED, all_flagged)
+
+    def check(self, world: World) -> Readiness:
+        return one_by_one(self.own_gates(), world)
+
+    def resume(self, world: World) -> Readiness:
+        """Some run by now: that they belong was asked before the first."""
+        return all_flagged(world)
+
+    def progress(self, world: World) -> Progress:
+        down = back.stopped(world, back.controllers(world))
+        if isinstance(down, Unknown):
+            return down
+        if not down:
+            return AlreadyDone("every controller runs")
+        return NotBegun() if len(down) == len(back.controllers(world)) else HalfDone(f"{len(down)} are still down")
+
+    def do(self, world: World, effects: Effects) -> None:
+        assert not isinstance(world.services, Unknown)
+        for node in back.controllers(world):
+            if not isinstance(world.services.get(NodeId(node)), Running):
+                effects.start(NodeId(node))
+
+    def verify(self, world: World) -> Outcome:
+        found = gates.first(
+            back.quorum_leads(world),
+            gates.state_is(world, ZkMigrationState.MIGRATION),
+            back.zookeeper_equal(world, names_from_text(self.discarded)),
+        )
+        return gates.as_outcome(found, "ZooKeeper was compared with the committed metadata, and is equal")
+
+
+def _made_a_copy(world: World) -> Readiness:
+    if isinstance(world.metadata_logs, Unknown):
+        return world.metadata_logs
+    if world.metadata_logs.state is ZkMigrationState.MIGRATION:
+        return Ready()
+    return Refused(f"the controllers' metadata says {world.metadata_logs.state.name}: it has made no copy")
+
+
+SHOWN = 3  # states that a sentence names
+RAISED = "every partition's state in ZooKeeper has at least the version that the metadata counts"
+
+
+@dataclass(frozen=True, slots=True)
+class RaiseStateVersions(BaseStep):
+    """Write partition states' own bytes over them, until their versions are the partition epochs of the metadata.
+
+    KRaft counts a partition epoch for each change, dual write may write several changes at once.  A topic made in dual
+    write is then behind: a broker that was not restarted since takes ZooKeeper's controller for an older one and
+    ignores it without a word, its followers are never heard and ISRs do not fill (seen on 3.9.2).  The controllers are
+    stopped, so that nobody else writes.
+
+    Where a broker has /controller already, it goes with the last of them: the next owner reads them.  `discarded` are
+    the differences that the plan gives up (`names_to_text`).
+    """
+
+    discarded: str = ""
+
+    kind = "raise-state-versions"
+    stage_is = Stage.COPY
+    titled = "raise partition states' versions to the partition epochs that brokers know"
+    needs = LOOK | {Need.METADATA_LOGS, Need.STATES_BEHIND, Need.DIFF}
+    proof_needs = LOOK | {Need.METADATA_LOGS, Need.STATES_BEHIND}
+    undo = "none needed: the same bytes, under a higher version"
+    proof = RAISED
+
+    def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:
+        """One each; while the controllers run nobody can say which they will be."""
+        behind = behind_of(world)
+        if isinstance(behind, Unknown):
+            word = "write the bytes of each whose version is below the metadata's partition epoch over it again"
+            return (Action("~", "partition states", f"{word}: told once the controllers are stopped"),)
+        found = [
+            Action(
+                *("~", it.path, f"the same bytes, version {it.version} to {it.partition_epoch}"),
+                znode=it.path,
+                version=it.version,
+                after=f"the same bytes, version {it.partition_epoch}",
+            )
+            for it in behind
+        ]
+        owner = _broker_that_leads(world)
+        if found and owner is not None:
+            word = f"delete: broker {owner.id} read the states before; a new election reads them"
+            found.append(_deletion(layout.CONTROLLER, word, owner))
+        return tuple(found)
+
+    def own_gates(self) -> tuple[Gate, ...]:
+        return (
+            back.controllers_are_gone(),
+            back.stopped_are_equal(names_from_text(self.discarded)),
+            Gate("it is known which partition states are behind the metadata's partition epochs", _known),
+            Gate("somebody owns /controller", back.owned),
+        )
+
+    def progress(self, world: World) -> Progress:
+        """By the versions themselves: the last of them is raised together with the election."""
+        behind = behind_of(world)
+        if isinstance(behind, Unknown):
+            return behind
+        return NotBegun() if behind else AlreadyDone(RAISED)
+
+    def do(self, world: World, effects: Effects) -> None:
+        behind = behind_of(world)
+        assert not isinstance(behind, Unknown)
+        owner = _broker_that_leads(world)
+        effects.raise_versions(behind, None if owner is None else owner.version, controller_ids(world))
+
+    def verify(self, world: World) -> Outcome:
+        behind = behind_of(world)
+        if not isinstance(behind, Unknown) and behind:
+            return gates.as_outcome(Refused(f"still behind the metadata's partition epochs: {named(behind)}"))
+        return gates.as_outcome(_known(world), RAISED)
+
+
+def behind_of(world: World) -> tuple[StateBehind, ...] | Unknown:
+    if isinstance(world.states_behind, Unknown) and _never_led(world):
+        return ()
+    return world.states_behind
+
+
+def _never_led(world: World) -> bool:
+    """Is it known that no broker ever heard of a partition from a KRaft controller?"""
+    if isinstance(world.zookeeper, Unknown) or isinstance(world.zookeeper.migration, Unknown) or epoch_low(world):
+        return False
+    view = world.zookeeper
+    copied = isinstance(view.migration, MigrationZnode) and view.migration.copied
+    return not copied and isinstance(view.controller, ControllerZnode) and not view.kraft_owns
+
+
+def _known(world: World) -> Readiness:
+    behind = behind_of(world)
+    if isinstance(behind, Unknown):
+        return Unknown(
+            f"whether partition states in ZooKeeper are behind what brokers know is not known ({behind.reason}): "
+            "make the controllers' metadata directories readable"
+        )
+    return Ready()
+
+
+def _broker_that_leads(world: World) -> ControllerZnode | None:
+    """The ZooKeeper-mode owner of /controller, who has read the states as they are.
+
+    Nobody where /controller_epoch is too low: the hand-back raises it first, and then calls the election itself.
+    """
+    if isinstance(world.zookeeper, Unknown) or world.zookeeper.kraft_owns or epoch_low(world):
+        return None
+    owner = world.zookeeper.controller
+    return owner if isinstance(owner, ControllerZnode) else None
+
+
+def are_behind(world: World) -> bool:
+    return not isinstance(world.states_behind, Unknown) and bool(world.states_behind)
+
+
+def named(behind: tuple[StateBehind, ...]) -> str:
+    texts = [f"{it.path} (version {it.version}, partition epoch {it.partition_epoch})" for it in behind[:SHOWN]]
+    more = len(behind) - SHOWN
+    return ", ".join(texts) + (f" and {more} more" if more > 0 else "")

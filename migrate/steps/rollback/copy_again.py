@@ -2,23 +2,24 @@
 
 Killed between the end of the copy and its note in /migration, the driver stays inactive on every later leader: the
 metadata says MIGRATION, the znode says that nothing was copied.  Seen to work on 3.9.2: stop the controllers, delete
-/controller and /migration, format the controllers anew and start them, restart every broker; a broker that is not
+/controller and /migration, format the controllers again and start them, restart every broker; a broker that is not
 restarted sends the old quorum's epoch for ever (STALE_BROKER_EPOCH).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from migrate.model.ids import NodeId
-from migrate.model.outcome import AlreadyDone, Readiness, Refused, Unknown
+from migrate.model.outcome import AlreadyDone, Readiness, Ready, Refused, Unknown
 from migrate.model.ports import Effects
 from migrate.model.stage import ZkMigrationState
 from migrate.model.step import Action, HalfDone, NotBegun, Predicted, Progress
 from migrate.model.views import MigrationZnode, Running, Stopped
 from migrate.model.world import Need, World
-from migrate.steps import gates
+from migrate.steps import gates, named_gates
+from migrate.steps.base import BaseStep
+from migrate.steps.named_gates import Gate, all_open
 from migrate.steps.roll_broker import SEEN, RollToMigrationMode
 from migrate.steps.rollback import gates as back
 from migrate.steps.rollback.cleanup import SetControllerAside
@@ -39,79 +40,79 @@ def stuck(world: World) -> bool:
 class StopStuckControllers(StopControllers):
     """The same stop, if it is still stuck when it is time: a moment after the copy every migration looks like it."""
 
-    kind: ClassVar[str] = "stop-stuck-controllers"
-    title: ClassVar[str] = "stop every controller, if the copy is still not noted in /migration"
-    needs: ClassVar[frozenset[Need]] = StopControllers.needs - {Need.DIFF}  # nothing was ever dual-written
+    kind = "stop-stuck-controllers"
+    titled = "stop every controller, if the copy is still not noted in /migration"
+    needs = StopControllers.needs - {Need.DIFF}  # nothing was ever dual-written
+
+    def own_gates(self) -> tuple[Gate, ...]:
+        return (
+            Gate("the copy is still not noted in /migration, or a controller is down", _still_stuck),
+            *StopControllers.own_gates(self),
+        )
 
     def check(self, world: World) -> Readiness:
-        """Still stuck, besides what any such stop asks for."""
-        down = back.stopped(world, back.controllers(world))
-        if isinstance(down, Unknown):
-            return down
-        if not down and not stuck(world):
-            return Refused("the copy is noted in /migration by now: it is not stuck, and goes on by itself")
-        return StopControllers.check(self, world)
+        """Whether it is stuck is asked alone, and first."""
+        found = _still_stuck(world)
+        return StopControllers.check(self, world) if isinstance(found, Ready) else found
+
+
+def _still_stuck(world: World) -> Readiness:
+    down = back.stopped(world, back.controllers(world))
+    if isinstance(down, Unknown):
+        return down
+    if not down and not stuck(world):
+        return Refused("the copy is noted in /migration by now: it is not stuck, and continues by itself")
+    return Ready()
 
 
 @dataclass(frozen=True, slots=True)
 class SetMetadataAside(SetControllerAside):
     """A controller's metadata alone: its file stays, and is the one that it is formatted with anew."""
 
-    kind: ClassVar[str] = "set-metadata-aside"
-    keeps_file: ClassVar[bool] = True
-
-    @property
-    def title(self) -> str:
-        """One line."""
-        return f"set the metadata of controller {self.controller} aside"
+    kind = "set-metadata-aside"
+    titled = "set the metadata of controller {controller} aside"
+    keeps_file = True
 
 
 @dataclass(frozen=True, slots=True)
 class RestartInMigrationMode(RollToMigrationMode):
     """A broker in migration mode is restarted with its own file, and registers with the fresh quorum."""
 
-    kind: ClassVar[str] = "restart-in-migration-mode"
-    needs: ClassVar[frozenset[Need]] = SEEN | {Need.CONTROLLER_NAMES}
-    undo: ClassVar[str] = "none needed: its file stays as it is"
+    kind = "restart-in-migration-mode"
+    name = "again-{broker}"
+    titled = "restart broker {broker} in migration mode"
+    needs = SEEN | {Need.CONTROLLER_NAMES}
+    undo = "none needed: its file stays as it is"
 
-    @property
-    def id(self) -> str:
-        """`migration-mode/again-1`."""
-        return f"{self.stage.label}/again-{self.broker}"
+    def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:
+        return (Action(">", f"broker {self.broker}", "restart: stop, start, with the current file"),)
 
-    @property
-    def title(self) -> str:
-        """One line for a person."""
-        return f"restart broker {self.broker} in migration mode"
-
-    def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:  # noqa: ARG002 - the protocol's signature
-        """The restart alone."""
-        return (Action(">", f"broker {self.broker}", "restart: stop, start, with the file that lies there"),)
+    def own_gates(self) -> tuple[Gate, ...]:
+        return (
+            named_gates.no_blockers(self.stage),
+            *self._start_gates(),
+            named_gates.disks_healthy(self.broker),
+            named_gates.stop_is_accepted(self.broker),
+            back.every_broker_names_it(),
+            back.whole_before_stop(self.broker),
+        )
 
     def check(self, world: World) -> Readiness:
-        """Those before it are registered; ZooKeeper has control, and the broker knows; nothing is down."""
-        return gates.first(
-            gates.no_blockers(world, self.stage),
-            self._may_start(world),
-            gates.disks_healthy(world, self.broker),
-            gates.stop_is_accepted(world, self.broker),
-            back.controller_named(world),
-            back.whole_before(world, self.broker),
-        )
+        return BaseStep.check(self, world)
 
     def resume(self, world: World) -> Readiness:
         """Its start may be the one that starts the copy: all blockers again, but for those that its stop made."""
         return gates.first(
             gates.no_blockers(world, self.stage, down=self.broker),
-            self._may_start(world),
+            all_open(self._start_gates(), world),
             gates.disks_healthy(world, self.broker),
         )
 
-    def _may_start(self, world: World) -> Readiness:
-        return gates.first(
-            gates.state_is(world, ZkMigrationState.PRE_MIGRATION, ZkMigrationState.MIGRATION),
-            gates.quorum_healthy(world),
-            back.session_ended(world, self.broker),
+    def _start_gates(self) -> tuple[Gate, ...]:
+        return (
+            named_gates.state_is(ZkMigrationState.PRE_MIGRATION, ZkMigrationState.MIGRATION),
+            named_gates.quorum_healthy(),
+            back.session_is_over(self.broker),
         )
 
     def progress(self, world: World) -> Progress:
@@ -129,7 +130,6 @@ class RestartInMigrationMode(RollToMigrationMode):
                 return AlreadyDone("its process is a new one") if restarted else NotBegun()
 
     def do(self, world: World, effects: Effects) -> None:
-        """Stop, start."""
         assert not isinstance(world.services, Unknown)
         node = NodeId(self.broker)
         state = world.services[node]
@@ -140,5 +140,4 @@ class RestartInMigrationMode(RollToMigrationMode):
 
 
 def _process(step: str) -> str:
-    """The note's key: which process a step has stopped."""
     return f"process:{step}"

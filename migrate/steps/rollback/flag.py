@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
 from migrate.hosts.properties import diff
-from migrate.model.broker_modes import ControllerMode, node_mode
-from migrate.model.flag import flag_of
+from migrate.model.broker_modes import ControllerMode, flag_of, node_mode
 from migrate.model.ids import NodeId
 from migrate.model.outcome import AlreadyDone, Outcome, Readiness, Ready, Refused, Unknown
 from migrate.model.ports import Effects
@@ -22,6 +20,7 @@ from migrate.model.views import ConfigFile
 from migrate.model.world import Need, World
 from migrate.steps import facts, gates
 from migrate.steps.base import NARROW, BaseStep
+from migrate.steps.named_gates import Gate
 from migrate.steps.rollback import gates as back
 from migrate.steps.rollback.restore import Restored, bytes_of, to_flagged
 
@@ -34,26 +33,17 @@ class PutFlagBack(BaseStep):
 
     controller: int
 
-    kind: ClassVar[str] = "put-flag-back"
-    stage_is: ClassVar[Stage] = Stage.HYBRID
-    needs: ClassVar[frozenset[Need]] = LOOK
-    proof_needs: ClassVar[frozenset[Need]] = LOOK
-    waits_for: ClassVar[frozenset[Need]] = NARROW | {Need.ZOOKEEPER}
-    undo: ClassVar[str] = "none needed: the flag is what every controller has before finalize"
-    proof: ClassVar[str] = "the file has the flag; a process that runs was started with these very bytes"
+    kind = "put-flag-back"
+    name = "flag-back-{controller}"
+    titled = "put the migration flag back into the file of controller {controller}, which never ran without it"
+    stage_is = Stage.HYBRID
+    needs = LOOK
+    proof_needs = LOOK
+    waits_for = NARROW | {Need.ZOOKEEPER}
+    undo = "none needed: the flag is what every controller has before finalize"
+    proof = "the file has the flag; a process that runs was started with these very bytes"
 
-    @property
-    def id(self) -> str:
-        """`hybrid/flag-back-3000`."""
-        return f"{self.stage.label}/flag-back-{self.controller}"
-
-    @property
-    def title(self) -> str:
-        """One line."""
-        return f"put the migration flag back into the file of controller {self.controller}, which never ran without it"
-
-    def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:  # noqa: ARG002 - the protocol's signature
-        """The file's change."""
+    def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:
         file = facts.config(world, self.controller)
         if not isinstance(file, ConfigFile):
             return ()
@@ -67,16 +57,19 @@ class PutFlagBack(BaseStep):
             return (edit,)
         return (edit, Action(">", f"controller {self.controller}", "start with the migration flag (it is down)"))
 
-    def expects(self, world: World, before: Predicted) -> Mapping[str, str]:  # noqa: ARG002 - the protocol's signature
-        """A controller's file with the flag."""
+    def expects(self, world: World, before: Predicted) -> Mapping[str, str]:
         return {f"mode:{self.controller}": ControllerMode.FLAGGED}
 
-    def check(self, world: World) -> Readiness:
-        """It is still known that none ran without the flag."""
-        return gates.first(back.not_finalized(world), never_without_flag(world, self.controller))
+    def own_gates(self) -> tuple[Gate, ...]:
+        return (
+            Gate("the migration is not finalized, and no controller runs without the flag", back.not_finalized),
+            Gate(
+                f"the last process of controller {self.controller} was started with the flag",
+                lambda world: never_without_flag(world, self.controller),
+            ),
+        )
 
     def progress(self, world: World) -> Progress:
-        """By the file, and by the process."""
         file = facts.config(world, self.controller)
         if not isinstance(file, ConfigFile):
             return Unknown(f"the file of controller {self.controller} cannot be read")
@@ -88,7 +81,6 @@ class PutFlagBack(BaseStep):
         return HalfDone("it has the flag, and is down") if down else AlreadyDone("it has the flag, and runs")
 
     def do(self, world: World, effects: Effects) -> None:
-        """Write it."""
         file = facts.config(world, self.controller)
         assert isinstance(file, ConfigFile)
         target = bytes_of(to_flagged(world, self.controller, file.raw), self.controller)
@@ -99,13 +91,11 @@ class PutFlagBack(BaseStep):
             effects.start(NodeId(self.controller))
 
     def verify(self, world: World) -> Outcome:
-        """It has the flag, and so has what runs."""
         found = gates.first(never_without_flag(world, self.controller), back.quorum_leads(world))
         return gates.as_outcome(found, "the file has the flag again, and so has what runs")
 
 
 def without_flag(world: World) -> tuple[int, ...]:
-    """Controllers whose file lacks the flag."""
     files = ((int(node.id), facts.config(world, node.id)) for node in world.inventory.controllers)
     return tuple(
         node

@@ -6,14 +6,13 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import Final
 
-from migrate.model.broker_modes import Mode, positions
+from migrate.model.broker_modes import Mode, controller_flags, positions
 from migrate.model.causes import Cause, cause_of
 from migrate.model.difference import Difference, DifferenceName, DiffReport
-from migrate.model.flag import controller_flags
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Awaited, NotYet, Readiness, Ready, Refused, Unknown
 from migrate.model.rights import denied
-from migrate.model.rollback_evidence import Growing, MetadataLogs
+from migrate.model.rollback_readiness import Growing, MetadataLogs
 from migrate.model.stage import ZkMigrationState
 from migrate.model.views import (
     ControllerZnode,
@@ -22,27 +21,26 @@ from migrate.model.views import (
     NodeAnswer,
     NoZnode,
     PartitionHealth,
-    Quorum,
     Stopped,
     majority,
 )
 from migrate.model.words import plural
 from migrate.model.world import World
 from migrate.steps import gates
+from migrate.steps.named_gates import Gate
 
 ANSWERS: Final = 20  # a broker that believes in KRaft names a random broker: 20 equal answers by chance are N^-20
 NAMED: Final = 5  # differences of each cause that a refusal names
 REGISTRATION: Final = "broker"  # the kind of row that no controller writes to ZooKeeper
 REPAIR: Final = "Then run the same command again."
 START_AGAIN: Final = (
-    "The cluster has no controller now: plan the rollback anew at once. The new plan starts the controllers again with "
-    "the flag, so that they write it to ZooKeeper, compares again, and goes on."
+    "The cluster has no controller now: plan the rollback again at once. The new plan starts the controllers with the "
+    "flag, so that they write it to ZooKeeper, compares again, and continues."
 )
 AFTER: Final = "nothing: it comes by itself; look at that node's log if it lasts"
 
 
 def stopped(world: World, nodes: Iterable[int]) -> tuple[int, ...] | Unknown:
-    """Those of the nodes whose process is known not to live."""
     if isinstance(world.services, Unknown):
         return world.services
     found = []
@@ -56,18 +54,15 @@ def stopped(world: World, nodes: Iterable[int]) -> tuple[int, ...] | Unknown:
 
 
 def brokers(world: World) -> tuple[int, ...]:
-    """Ids of the inventory's brokers."""
     return tuple(int(node.id) for node in world.inventory.brokers)
 
 
 def controllers(world: World) -> tuple[int, ...]:
-    """Ids of the inventory's controllers."""
     return tuple(int(node.id) for node in world.inventory.controllers)
 
 
 # -- controllers -------------------------------------------------------------------------------------------------
 def not_finalized(world: World) -> Readiness:
-    """The metadata does not say POST_MIGRATION, and no controller answers without the flag."""
     if not isinstance(world.kraft, Unknown) and world.kraft.migration_state is ZkMigrationState.POST_MIGRATION:
         return gates.state_is(world, ZkMigrationState.MIGRATION)
     return flagged(world)
@@ -82,7 +77,7 @@ def flagged(world: World) -> Readiness:
         return Ready()
     return Refused(
         f"controllers {without} run without the migration flag: as soon as one of them is elected no rollback is "
-        "possible. Stop them first, put the flag into their files, and make the plan anew",
+        "possible. Stop them first, put the flag into their files, and make a new plan",
         ("B-MIG-07",),
     )
 
@@ -95,7 +90,8 @@ def quorum_leads(world: World) -> Readiness:
     if isinstance(quorum, Unknown):
         return NotYet(f"a leader of the quorum ({quorum.reason})", "the controllers", AFTER)
     answering = [node for node, answer in world.live.controllers.items() if isinstance(answer, NodeAnswer)]
-    near = [voter for voter in quorum.voters if voter.id in answering and _keeps_up(quorum, voter.log_end_offset)]
+    least = max(1, quorum.high_watermark - gates.VOTER_LAG)
+    near = [voter for voter in quorum.voters if voter.id in answering and voter.log_end_offset >= least]
     if quorum.high_watermark <= 0 or len(near) < majority(len(world.inventory.controllers)):
         return NotYet(
             f"a majority of the controllers to keep up with high watermark {quorum.high_watermark}",
@@ -106,12 +102,7 @@ def quorum_leads(world: World) -> Readiness:
     return flagged(world)
 
 
-def _keeps_up(quorum: Quorum, offset: int) -> bool:
-    return offset > 0 and offset >= quorum.high_watermark - gates.VOTER_LAG
-
-
 def controllers_gone(world: World) -> Readiness:
-    """No controller process lives, and none answers from anywhere else."""
     down = stopped(world, controllers(world))
     if isinstance(down, Unknown):
         return down
@@ -203,7 +194,6 @@ def standing(report: DiffReport, discarded: Collection[DifferenceName]) -> tuple
 
 
 def _told(rows: Iterable[Difference]) -> str:
-    """Names and values of the first differences of each cause, with the cause and the remedy."""
     by_cause: dict[Cause, list[Difference]] = {}
     for row in rows:
         by_cause.setdefault(cause_of(row), []).append(row)
@@ -221,7 +211,7 @@ def _told(rows: Iterable[Difference]) -> str:
 def stopped_equal(world: World, discarded: Collection[DifferenceName]) -> Readiness:
     """ZooKeeper holds what the stopped controllers committed, but for the differences that the plan gives up by name.
 
-    Asked of their logs, field by field, until /controller is handed back: afterwards ZooKeeper goes on without them.
+    Asked of their logs, field by field, until /controller is handed back: afterwards ZooKeeper continues without them.
     """
     if isinstance(world.zookeeper, Unknown):
         return world.zookeeper
@@ -237,7 +227,7 @@ def stopped_equal(world: World, discarded: Collection[DifferenceName]) -> Readin
     if isinstance(unproven, Unknown):
         return Unknown(
             f"whether ZooKeeper has all that the controllers committed is not known ({unproven.reason}): make their "
-            "metadata directories readable, or start them again with the flag, and plan the rollback anew"
+            "metadata directories readable, or start them again with the flag, and plan the rollback again"
         )
     return equal_but(world.diff, discarded, START_AGAIN)
 
@@ -304,7 +294,6 @@ def owned(world: World) -> Readiness:
 
 
 def zookeeper_controls(world: World) -> Readiness:
-    """/controller is a living broker's, /migration is gone."""
     if isinstance(world.zookeeper, Unknown):
         return world.zookeeper
     view = world.zookeeper
@@ -343,27 +332,20 @@ def controller_named(world: World) -> Readiness:
         return NotYet("a broker to claim /controller", "the brokers", AFTER)
     for broker in (node for node in brokers(world) if node not in down):
         answer = world.live.metadata.get(NodeId(broker), Unknown("it was not asked"))
-        verdict = _names(broker, answer, owner.id)
-        if not isinstance(verdict, Ready):
-            return verdict
+        if isinstance(answer, Unknown):
+            return NotYet(f"broker {broker} to answer ({answer.reason})", f"broker {broker}", AFTER)
+        named = answer.controller_ids
+        if len(named) < ANSWERS:
+            return Unknown(f"broker {broker} was asked {len(named)} times who its controller is; {ANSWERS} prove it")
+        if set(named) != {owner.id}:
+            return NotYet(
+                f"broker {broker} to name broker {owner.id}, which owns /controller, in {ANSWERS} answers of {ANSWERS} "
+                f"(now in {named.count(owner.id)})",
+                f"broker {broker}",
+                "nothing: it learns it from ZooKeeper within seconds",
+                progress=str(named.count(owner.id)),
+            )
     return Ready()
-
-
-def _names(broker: int, answer: MetadataAnswer | Unknown, owner: int) -> Readiness:
-    if isinstance(answer, Unknown):
-        return NotYet(f"broker {broker} to answer ({answer.reason})", f"broker {broker}", AFTER)
-    named = answer.controller_ids
-    if len(named) < ANSWERS:
-        return Unknown(f"broker {broker} was asked {len(named)} times who its controller is; {ANSWERS} prove it")
-    if set(named) == {owner}:
-        return Ready()
-    return NotYet(
-        f"broker {broker} to name broker {owner}, which owns /controller, in {ANSWERS} answers of {ANSWERS} "
-        f"(now in {named.count(owner)})",
-        f"broker {broker}",
-        "nothing: it learns it from ZooKeeper within seconds",
-        progress=str(named.count(owner)),
-    )
 
 
 def session_ended(world: World, broker: int) -> Readiness:
@@ -402,34 +384,22 @@ def whole_but(world: World, down: Iterable[int]) -> Readiness:
 
 
 def _without(answer: MetadataAnswer, missing: frozenset[int], known: frozenset[int]) -> MetadataAnswer:
-    """What a broker says, without what is said of brokers that are missing."""
-    return replace(
-        answer,
-        brokers=tuple(broker for broker in answer.brokers if broker not in missing),
-        unhealthy=tuple(entry for entry in answer.unhealthy if _sick_on(entry, known)),
-    )
+    def sick(entry: PartitionHealth) -> bool:
+        there = set(entry.replicas) & known
+        if entry.partition < 0:  # a topic that answered with an error and no partition
+            return True
+        return not there <= set(entry.isr) or bool(entry.leader < 0 and there)
 
-
-def _sick_on(entry: PartitionHealth, known: frozenset[int]) -> bool:
-    """Does it lack more than the brokers that are missing?"""
-    there = set(entry.replicas) & known
-    if entry.partition < 0:  # a topic that answered with an error and no partition
-        return True
-    return not there <= set(entry.isr) or bool(entry.leader < 0 and there)
-
-
-def down_with(world: World, broker: int) -> frozenset[int] | Unknown:
-    """What may be missing before this broker is rolled: nothing while it runs, every stopped one if it is stopped."""
-    found = stopped(world, brokers(world))
-    if isinstance(found, Unknown):
-        return found
-    return frozenset(found) if broker in found else frozenset()
+    left = tuple(broker for broker in answer.brokers if broker not in missing)
+    return replace(answer, brokers=left, unhealthy=tuple(filter(sick, answer.unhealthy)))
 
 
 def whole_before(world: World, broker: int) -> Readiness:
-    """No other broker is missing: by our hand never more than one is down."""
-    missing = down_with(world, broker)
-    return missing if isinstance(missing, Unknown) else whole_but(world, missing)
+    """Nothing is missing while this broker runs; every stopped one may be if it is stopped itself."""
+    found = stopped(world, brokers(world))
+    if isinstance(found, Unknown):
+        return found
+    return whole_but(world, found if broker in found else ())
 
 
 def whole_after(world: World, broker: int) -> Readiness:
@@ -457,3 +427,51 @@ def none_runs_kraft(world: World) -> Readiness:
     if still:
         return Refused(f"brokers {still} are in KRaft mode: they go back first, while the controllers are up")
     return Ready()
+
+
+# -- with a sentence each ----------------------------------------------------------------------------------------
+def controllers_are_gone() -> Gate:
+    return Gate("no controller runs, and none answers", controllers_gone)
+
+
+def controls() -> Gate:
+    return Gate("/migration is gone, and a broker owns /controller", zookeeper_controls)
+
+
+def every_broker_names_it() -> Gate:
+    return Gate(
+        f"every running broker names the owner of /controller in {ANSWERS} answers of {ANSWERS}", controller_named
+    )
+
+
+def none_in_kraft_mode() -> Gate:
+    return Gate("no broker is in KRaft mode", none_runs_kraft)
+
+
+def stopped_are_equal(discarded: Collection[DifferenceName]) -> Gate:
+    return Gate(
+        f"after a copy, ZooKeeper holds what the stopped controllers have committed{_but(discarded)}",
+        lambda world: stopped_equal(world, discarded),
+    )
+
+
+def is_equal(discarded: Collection[DifferenceName]) -> Gate:
+    return Gate(
+        f"after a copy, ZooKeeper holds what the metadata holds{_but(discarded)}",
+        lambda world: zookeeper_equal(world, discarded),
+    )
+
+
+def _but(discarded: Collection[DifferenceName]) -> str:
+    return f", but for {plural(len(discarded), 'difference')} given up by name" if discarded else ""
+
+
+def whole_before_stop(broker: int) -> Gate:
+    return Gate(
+        f"every partition has its full ISR; if broker {broker} is down, what brokers that are down hold may be missing",
+        lambda world: whole_before(world, broker),
+    )
+
+
+def session_is_over(broker: int) -> Gate:
+    return Gate(f"broker {broker} has no ZooKeeper session, if it is down", lambda world: session_ended(world, broker))

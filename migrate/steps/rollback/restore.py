@@ -17,8 +17,7 @@ from typing import Final
 from migrate.errors import InputError, RestoreRefused
 from migrate.hosts.leftovers import BACKUP_SUFFIX
 from migrate.hosts.properties import diff, parse, restore_keys
-from migrate.model.broker_modes import ControllerMode, Mode, node_mode
-from migrate.model.flag import FLAG
+from migrate.model.broker_modes import FLAG, ControllerMode, Mode, node_mode
 from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode
 from migrate.model.outcome import Readiness, Ready, Refused, Unknown
@@ -47,7 +46,6 @@ class Restored:
 
     @property
     def note(self) -> str:
-        """What was edited since and stays; "" where a copy is restored to the byte."""
         if not self.kept:
             return ""
         return f"edited since the migration wrote it, and kept: {_named(self.edited) or 'comments or order alone'}"
@@ -55,20 +53,16 @@ class Restored:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """One write of the migration: the copy that it rests on, the file before it, and the file that it made."""
-
     copy: HostFile
     before: bytes = field(repr=False)
     after: bytes = field(repr=False)
 
     @property
     def owned(self) -> tuple[str, ...]:
-        """The keys that it set, changed or removed."""
         before, after = parse(self.before), parse(self.after)
         return tuple(sorted(key for key in before.keys() | after.keys() if before.get(key) != after.get(key)))
 
     def third(self, raw: bytes) -> tuple[str, ...]:
-        """Keys of it that have neither the value from before nor the one that it wrote."""
         before, after, now = parse(self.before), parse(self.after), parse(raw)
         return tuple(
             key
@@ -77,7 +71,6 @@ class Written:
         )
 
     def edited(self, raw: bytes) -> tuple[str, ...]:
-        """Keys that are not as it left them."""
         after, now = parse(self.after), parse(raw)
         return tuple(sorted(key for key in after.keys() | now.keys() if after.get(key) != now.get(key)))
 
@@ -85,13 +78,16 @@ class Written:
 def to_zookeeper(world: World, broker: int, raw: bytes) -> Restored | Refused | Unknown:
     """The file of ZooKeeper mode: the copy that leads to `raw`, else `raw` with the migration's keys put back."""
     if node_mode(parse(raw)) is Mode.ZOOKEEPER:
-        return Restored(raw, "the file as it lies there")
+        return Restored(raw, "the file as it is")
     copies = _copies(world, broker, Mode.ZOOKEEPER)
     if isinstance(copies, Unknown):
         return copies
-    node = _node(world, broker)
+    node = next(node for node in world.inventory.brokers if node.id == broker)
     if not copies:
-        return _no_copy(node)
+        return Refused(
+            f"no copy of {node.config} of before the migration lies beside it: a file is never made up. Put the file "
+            f"of ZooKeeper mode from your own backup to {node.config}{BACKUP_SUFFIX}, then plan the rollback again"
+        )
     leading = [copy for copy in copies if raw in _forward(world, node, copy.raw)]
     writes = [
         Written(copy, copy.raw, made)
@@ -108,7 +104,7 @@ def to_migration(world: World, broker: int, raw: bytes) -> Restored | Refused | 
     Either way the original must be there and lead to it: the next step goes back to that one.
     """
     if node_mode(parse(raw)) is Mode.MIGRATION:
-        return Restored(raw, "the file as it lies there")
+        return Restored(raw, "the file as it is")
     copies = _copies(world, broker, Mode.MIGRATION)
     if isinstance(copies, Unknown):
         return copies
@@ -119,7 +115,7 @@ def to_migration(world: World, broker: int, raw: bytes) -> Restored | Refused | 
         wanted = configuration.migration_mode(original.raw, world.inventory)
         kept = [copy for copy in copies if copy.raw == wanted]
         return _only(kept) or Restored(wanted, f"{original.source}, with what migration mode adds")
-    node = _node(world, broker)
+    node = next(node for node in world.inventory.brokers if node.id == broker)
     originals = _copies(world, broker, Mode.ZOOKEEPER)
     rolls = [] if isinstance(originals, Unknown) else [(copy, _forward(world, node, copy.raw)) for copy in originals]
     writes = [Written(copy, made[0], made[1]) for copy, made in rolls if len(made) > 1]
@@ -136,7 +132,7 @@ def to_flagged(world: World, controller: int, raw: bytes) -> Restored | Refused 
     To the byte alone: its last process is proven to have had the flag by the hash of the file that it was started with.
     """
     if node_mode(parse(raw)) is ControllerMode.FLAGGED:
-        return Restored(raw, "the file as it lies there")
+        return Restored(raw, "the file as it is")
     copies = _copies(world, controller, ControllerMode.FLAGGED)
     if isinstance(copies, Unknown):
         return copies
@@ -145,31 +141,23 @@ def to_flagged(world: World, controller: int, raw: bytes) -> Restored | Refused 
 
 
 def restorable(found: Restored | Refused | Unknown) -> Readiness:
-    """As a gate."""
     return Ready() if isinstance(found, Restored) else found
 
 
 def bytes_of(found: Restored | Refused | Unknown, broker: int) -> bytes:
-    """The bytes; RestoreRefused where there are none."""
     if isinstance(found, Restored):
         return found.raw
     raise RestoreRefused(found.reason, where=f"broker {broker}")
 
 
-def _node(world: World, broker: int) -> BrokerNode:
-    return next(node for node in world.inventory.brokers if node.id == broker)
-
-
 def _copies(world: World, broker: int, mode: Mode | ControllerMode) -> list[HostFile] | Unknown:
-    """The copies of a broker's file in that mode, each content once."""
-    kept = world.backups
-    if not isinstance(kept, Unknown):
-        found = kept.get(NodeId(broker), Unknown(f"the copies of broker {broker} were not looked at"))
-        if not isinstance(found, Unknown):
-            by_content = {copy.sha256: copy for copy in reversed(found.configs) if _mode(copy.raw) is mode}
-            return sorted(by_content.values(), key=lambda copy: copy.path)
+    if isinstance(world.backups, Unknown):
+        return world.backups
+    found = world.backups.get(NodeId(broker), Unknown(f"the copies of broker {broker} were not looked at"))
+    if isinstance(found, Unknown):
         return found
-    return kept
+    by_content = {copy.sha256: copy for copy in reversed(found.configs) if _mode(copy.raw) is mode}
+    return sorted(by_content.values(), key=lambda copy: copy.path)
 
 
 def _mode(raw: bytes) -> Mode | ControllerMode | None:
@@ -181,7 +169,6 @@ def _mode(raw: bytes) -> Mode | ControllerMode | None:
 
 
 def _forward(world: World, node: BrokerNode, original: bytes) -> tuple[bytes, ...]:
-    """What the two rolls make of it."""
     rolled = _tried(lambda: configuration.migration_mode(original, world.inventory))
     if rolled is None:
         return ()
@@ -202,19 +189,12 @@ def _only(copies: list[HostFile]) -> Restored | Refused | None:
         return None
     if len(copies) > 1:
         paths = ", ".join(copy.path for copy in copies)
-        return Refused(f"{paths} all lead to the file that lies there: move away those that are not the original")
+        return Refused(f"{paths} all lead to the current file: move away those that are not the original")
     return Restored(copies[0].raw, _told(copies[0]))
 
 
 def _told(copy: HostFile) -> str:
     return f"the copy {copy.path} (SHA-256 {copy.sha256[:12]})"
-
-
-def _no_copy(node: BrokerNode) -> Refused:
-    return Refused(
-        f"no copy of {node.config} of before the migration lies beside it: a file is never made up. Put the file of "
-        f"ZooKeeper mode from your own backup to {node.config}{BACKUP_SUFFIX}, then plan the rollback again"
-    )
 
 
 # -- key by key ----------------------------------------------------------------------------------------------------
@@ -229,7 +209,7 @@ def _by_keys(node: BrokerNode, raw: bytes, writes: list[Written], mode: Mode) ->
         return Refused(f"{node.config} was edited since, and cannot be put back key by key: {error}")
     if any(parse(other) != parse(made) for other in others):
         paths = ", ".join(write.copy.path for write in proven)
-        return Refused(f"{paths} all lead to the file that lies there: move away those that are not the original")
+        return Refused(f"{paths} all lead to the current file: move away those that are not the original")
     closest, *_ = proven
     if node_mode(parse(made)) is not mode:
         return Refused(f"{node.config} is no file of {mode} mode with the keys of {closest.copy.path}")
@@ -239,15 +219,14 @@ def _by_keys(node: BrokerNode, raw: bytes, writes: list[Written], mode: Mode) ->
 
 
 def _unproven(node: BrokerNode, raw: bytes, writes: list[Written]) -> Refused:
-    """Name the migration's keys that have a third value, by the copy with the fewest; never with the values."""
     if not writes:
         return Refused(f"no copy of {node.config} can be rolled forward to the mode that it has now")
     write = min(writes, key=lambda one: len(one.third(raw)))
     return Refused(
         f"{node.config} was edited since the migration wrote it from {write.copy.path}, and {_named(write.third(raw))} "
         "has neither the value from before nor the one that the migration writes: which one ZooKeeper mode is to have "
-        "cannot be told. Set each to one of the two in the file, or make the same change in the copy; if the inventory "
-        "was changed since, put it back. Then plan the rollback again"
+        "is unknown. Set each to one of the two in the file, or make the same change in the copy; if the inventory was "
+        "changed since, put it back. Then plan the rollback again"
     )
 
 

@@ -1,4 +1,4 @@
-"""From the files of a dataDir to the tree: the newest snapshot that is whole, and every transaction after it.
+"""From the files of a dataDir to the tree and its view: the newest whole snapshot, and every transaction after it.
 
 Transactions are numbered without a gap: each zxid is one more than the last, or the first of a later epoch.  So a log
 that is missing, or that ends too early, is seen; what an epoch's own last log lost shows in the digest (3.6 and later).
@@ -9,15 +9,26 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from migrate.errors import TransactionsMissing, TreeDigestDiffers, ZookeeperFileDamaged, ZookeeperFilesMissing
+from migrate.errors import (
+    ChrootMissing,
+    TransactionsMissing,
+    TreeDigestDiffers,
+    ZookeeperFileDamaged,
+    ZookeeperFilesMissing,
+)
+from migrate.model.columns import unswept
+from migrate.model.secrets import Digester
+from migrate.model.views import ZookeeperView
+from migrate.zookeeper.layout import Absent, Znode
 from migrate.zookeeper.offline.snapshot import NodesReader, Snapshot, read_snapshot
-from migrate.zookeeper.offline.transactions import Transaction, decode
-from migrate.zookeeper.offline.tree import DIGEST_VERSION, WRAP, Tree, new_tree
-from migrate.zookeeper.offline.txnlog import LogEnd, TxnLog
+from migrate.zookeeper.offline.tree import DIGEST_VERSION, WRAP, Acl, Tree, new_tree
+from migrate.zookeeper.offline.txnlog import LogEnd, TxnLog, decode
+from migrate.zookeeper.password_encoder import EncoderSecrets
+from migrate.zookeeper.read import read_acls, view_of
 
 LOG: Final = logging.getLogger("migrate.zookeeper")
 VERSIONED: Final = "version-2"  # ZooKeeper's own folder below dataDir and dataLogDir
@@ -98,7 +109,10 @@ def load(files: Files, reader_of_nodes: NodesReader | None = None) -> Loaded:
     """
     snapshot, notes = _newest_whole(files, reader_of_nodes)
     replay = _Replay(snapshot, notes)
-    logs = files.logs if snapshot is None else _that_matter(files.logs, snapshot.zxid)
+    logs = files.logs
+    if snapshot is not None:  # the log that was open at its zxid, and all later ones
+        before = [entry for entry in logs if entry[0] <= snapshot.zxid]
+        logs = (*before[-1:], *logs[len(before) :])
     for number, (zxid, path) in enumerate(logs):
         replay.log(TxnLog(path, zxid), last=number == len(logs) - 1)
     replay.finish(files)
@@ -127,12 +141,6 @@ def _newest_whole(files: Files, reader_of_nodes: NodesReader | None) -> tuple[Sn
     if first is not None:
         raise first
     return None, notes
-
-
-def _that_matter(logs: Sequence[Named], zxid: int) -> tuple[Named, ...]:
-    """The log that was open at `zxid`, and all later ones."""
-    before = [entry for entry in logs if entry[0] <= zxid]
-    return (*before[-1:], *logs[len(before) :])
 
 
 @dataclass(slots=True)
@@ -165,7 +173,9 @@ class _Replay:
             self.tree.apply(transaction.changes, transaction.zxid, transaction.time)
             self.highest = entry.zxid
             self.count += 1
-            self._compare(transaction, str(log.path))
+            if transaction.digest is not None and transaction.digest[0] == DIGEST_VERSION:
+                self._compare_with(transaction.digest[1], f"{log.path}, transaction 0x{transaction.zxid:x}")
+            self._compare_snapshots_own()
         cut = log.end is LogEnd.CUT or (last and log.end is LogEnd.BARE)
         self.last_cut = log.damage(f"the log is cut short: {log.end.value}", log.end_offset) if cut else None
         if last and self.last_cut is not None:
@@ -189,11 +199,6 @@ class _Replay:
             raise self.last_cut
         if not later_epoch:
             raise TransactionsMissing(f"0x{zxid:x} follows 0x{self.highest:x}", where=where)
-
-    def _compare(self, transaction: Transaction, where: str) -> None:
-        if transaction.digest is not None and transaction.digest[0] == DIGEST_VERSION:
-            self._compare_with(transaction.digest[1], f"{where}, transaction 0x{transaction.zxid:x}")
-        self._compare_snapshots_own()
 
     def _compare_snapshots_own(self) -> None:
         """The digest in the snapshot is that of the end of its writing."""
@@ -227,3 +232,87 @@ class _Replay:
                 "named",
                 where=self.differs,
             )
+
+
+@dataclass(frozen=True, slots=True)
+class ZookeeperFiles:
+    """Where ZooKeeper's files lie: its dataDir, and its dataLogDir if it has one; and Kafka's chroot in the tree."""
+
+    folders: tuple[str, ...]
+    chroot: str = ""
+
+    @property
+    def name(self) -> str:
+        return f"files of {', '.join(self.folders)}" + (f", chroot {self.chroot}" if self.chroot else "")
+
+
+class OfflineTree:
+    """The tree of files below a chroot (a TreeReader).  Nothing is ever denied: files know no identities."""
+
+    def __init__(self, loaded: Loaded, files: ZookeeperFiles) -> None:
+        self.loaded = loaded
+        self.files = files
+        self.chroot = files.chroot.rstrip("/")
+        if self.chroot not in loaded.tree.nodes:
+            raise ChrootMissing(f"{self.chroot} is not in the files", where=", ".join(files.folders))
+
+    def absolute(self, path: str) -> str:
+        return self.chroot + path.rstrip("/")
+
+    def data(self, paths: Sequence[str]) -> list[Znode | Absent]:
+        """Data and stat of each path, in order; `children` is not counted."""
+        nodes = self.loaded.tree.nodes
+        found = (nodes.get(self.absolute(path)) for path in paths)
+        return [Absent.MISSING if node is None else node.znode() for node in found]
+
+    def children(self, paths: Sequence[str]) -> list[tuple[str, ...] | Absent]:
+        """Sorted names of each path's children, in order: one pass over the tree a call, and no index kept."""
+        return self.children_among(paths, self.loaded.tree.nodes)
+
+    def children_among(self, paths: Sequence[str], among: Iterable[str]) -> list[tuple[str, ...] | Absent]:
+        nodes = self.loaded.tree.nodes
+        wanted: dict[str, list[str]] = {path: [] for path in map(self.absolute, paths) if path in nodes}
+        for path in among:
+            above, slash, name = path.rpartition("/")
+            if slash and above in wanted:
+                wanted[above].append(name)
+        answers = {path: tuple(sorted(names)) for path, names in wanted.items()}
+        return [answers.get(self.absolute(path), Absent.MISSING) for path in paths]
+
+    def acls(self, paths: Sequence[str]) -> list[Acl | Absent]:
+        """(permissions, scheme, id) of each path, in order; DENIED where the files do not hold it."""
+        nodes = self.loaded.tree.nodes
+        found = (nodes.get(self.absolute(path)) for path in paths)
+        return [Absent.MISSING if node is None else Absent.DENIED if node.acl is None else node.acl for node in found]
+
+    def paths(self) -> list[str]:
+        start = len(self.chroot)
+        below = f"{self.chroot}/"
+        return ["/", *sorted(path[start:] for path in self.loaded.tree.nodes if path.startswith(below))]
+
+    def zxid(self) -> int:
+        return self.loaded.zxid
+
+    def view(self, digester: Digester, secrets: EncoderSecrets | None = None) -> ZookeeperView:
+        """The whole ZooKeeper view; what a reader must know of the files is among the blind spots.
+
+        Raises what `view_of` raises.
+        """
+        with unswept():
+            return self.described(view_of(self, self.files.name, digester, secrets))
+
+    def described(self, view: ZookeeperView) -> ZookeeperView:
+        """The view with the ACLs in the files, and how old they are."""
+        age = (
+            f"{self.files.name}: as it stood after zxid 0x{self.zxid():x}, not as it is now; one server's log may end "
+            "with transactions that the ensemble did not agree on"
+        )
+        return replace(view, acls=read_acls(self), blind_spots=(*view.blind_spots, *self.loaded.notes, age))
+
+
+def open_files(files: ZookeeperFiles) -> OfflineTree:
+    """The tree in the files, all transactions replayed.
+
+    Raises ZookeeperFilesMissing, ZookeeperFileDamaged, TransactionsMissing, TreeDigestDiffers, ChrootMissing.
+    """
+    return OfflineTree(load(find_files(files.folders)), files)

@@ -45,7 +45,6 @@ class JuteReader:
 
     @property
     def offset(self) -> int:
-        """Where the next field begins."""
         return self._base + self._at
 
     @property
@@ -54,11 +53,9 @@ class JuteReader:
         return len(self._buffer) - self._at
 
     def error(self, what: str, offset: int | None = None) -> ZookeeperFileDamaged:
-        """An error at this place."""
         return damaged(what, self.file, self.offset if offset is None else offset)
 
     def take(self, count: int) -> bytes:
-        """The next bytes."""
         if count > len(self._buffer) - self._at:
             self._fill(count)
         start = self._at
@@ -73,7 +70,6 @@ class JuteReader:
         return self._buffer, self._at
 
     def advance(self, at: int) -> None:
-        """Go on at that place of the window."""
         self._at = at
 
     def _fill(self, count: int) -> None:
@@ -91,7 +87,6 @@ class JuteReader:
         self._at = self._summed = 0
 
     def checksum(self) -> int:
-        """Adler32 of everything read so far."""
         self._sum = zlib.adler32(memoryview(self._buffer)[self._summed : self._at], self._sum)
         self._summed = self._at
         return self._sum
@@ -108,28 +103,23 @@ class JuteReader:
         raise self.error("bytes follow that belong to nothing")
 
     def int32(self) -> int:
-        """A signed 32-bit number."""
         return int.from_bytes(self.take(4), "big", signed=True)
 
     def peek32(self) -> int:
-        """The signed 32-bit number that is next, not taken."""
         number = self.int32()
         self._at -= 4
         return number
 
     def int64(self) -> int:
-        """A signed 64-bit number."""
         return int.from_bytes(self.take(8), "big", signed=True)
 
     def flag(self) -> bool:
-        """A boolean."""
         value = self.take(1)
         if value not in (b"\0", b"\1"):
             raise self.error(f"a boolean is {value[0]}", self.offset - 1)
         return value == b"\1"
 
     def buffer(self) -> bytes | None:
-        """Bytes behind their length."""
         start = self.offset
         length = self.int32()
         if length == -1:
@@ -160,7 +150,6 @@ class JuteReader:
         return path
 
     def count(self) -> int:
-        """The length of a vector; null is none."""
         start = self.offset
         count = self.int32()
         if count < -1:
@@ -168,5 +157,4 @@ class JuteReader:
         return max(count, 0)
 
     def acl(self) -> tuple[tuple[int, str, str], ...]:
-        """A vector of (permissions, scheme, id)."""
         return tuple((self.int32(), self.text(), self.text()) for _ in range(self.count()))

@@ -1,4 +1,4 @@
-"""Rollback readiness: READY only where everything that the way back needs is known to be there."""
+"""Rollback readiness: READY only where everything that the rollback needs is known to be there."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def names(found: RollbackReadiness, weight: Weight) -> set[str]:
         (Stage.SOAK, "kraft-mode", 2, 6),
     ],
 )
-def test_from_each_stage_of_a_healthy_cluster_the_way_back_is_open(
+def test_from_each_stage_of_a_healthy_cluster_the_rollback_is_open(
     stage: Stage, origin: str, rolls: int, restarts: int
 ) -> None:
     """With what it costs there."""
@@ -234,7 +234,7 @@ def controllers_silent(*nodes: int) -> Bend:
 
 
 def unread_migration(world: World) -> World:
-    """Nobody can tell whether anything was copied, and the way back deletes it at its version."""
+    """Nobody can tell whether anything was copied, and the rollback deletes it at its version."""
     return worlds.with_zk(world, migration=Unknown("denied"))
 
 
@@ -415,7 +415,7 @@ def test_the_first_of_several_differences_is_named_and_registrations_are_none() 
     assert asked(alone).word is READY
 
 
-def test_a_difference_that_the_playbook_accepts_bars_the_way_back() -> None:
+def test_a_difference_that_the_playbook_accepts_bars_the_rollback() -> None:
     """It was accepted for the way to KRaft: the rollback gives it up by its own list alone, and refuses until then."""
     accepted = replace(WRONG, cls=DifferenceClass.ACCEPTED)
     report = DiffReport(0, 0, {"topic-config": {"ACCEPTED": 1}}, (accepted,))
@@ -426,7 +426,7 @@ def test_several_reassignments_are_one_reason_that_names_the_first() -> None:
     """With their number."""
     world = worlds.with_zk(whole(Stage.COPY), pending=PendingWork(reassignments=("t-0", "t-1")))
     (reason,) = asked(world).of(Weight.WORK)
-    assert (reason.about, reason.what) == ("t-0", "2 reassignments are under way")
+    assert (reason.about, reason.what) == ("t-0", "2 reassignments are in progress")
 
 
 def test_where_no_broker_answers_no_number_of_partitions_is_told() -> None:
@@ -483,7 +483,7 @@ def test_controllers_need_no_majority_where_they_are_only_stopped() -> None:
     ],
 )
 def test_without_a_true_backup_of_each_changed_broker_nothing_is_ready(kept: KeptFile | Unknown, reason: str) -> None:
-    """Files are restored, and never made anew; a broker that was not changed needs none."""
+    """Files are restored, and never created again; a broker that was not changed needs none."""
     for node in (0, 2):
         found = asked(whole(Stage.COPY), replace(GOOD, configs={**KEPT, NodeId(node): kept}))
         assert (found.word, names(found, Weight.BAR)) == (NOT, {reason})
@@ -499,7 +499,7 @@ def test_backups_that_nobody_looked_for_are_unknown() -> None:
 
 
 def test_the_tree_without_a_backup_is_work() -> None:
-    """The way back needs none, and nobody should go it without one."""
+    """The rollback needs none, and nobody should go it without one."""
     for tree in (Unknown("no journal names one"), KeptFile("t", "it cannot be read")):
         found = asked(whole(Stage.COPY), replace(GOOD, zookeeper=tree))
         assert (found.word, names(found, Weight.WORK)) == (WORK, {"no-zookeeper-backup"})
@@ -543,7 +543,7 @@ def test_a_cluster_of_which_nothing_can_be_seen_is_not_ready() -> None:
     assert {"zookeeper-unknown", "broker-unknown"} <= names(found, Weight.BAR)
 
 
-def test_with_zookeeper_down_and_no_controllers_yet_nobody_knows_where_the_way_back_begins() -> None:
+def test_with_zookeeper_down_and_no_controllers_yet_nobody_knows_where_the_rollback_begins() -> None:
     """Brokers' files of ZooKeeper mode do not tell whether controllers were started; those of another mode do."""
     silent, none_yet = Unknown("no session"), Unknown("no controller has a configuration file yet")
     found = asked(replace(whole(Stage.ASSESS), zookeeper=silent, kraft=none_yet))
@@ -561,7 +561,7 @@ def test_controllers_that_are_gone_and_left_the_znode_are_still_the_beginning() 
 
 
 def test_by_the_files_a_finalized_cluster_is_told_where_nobody_answers() -> None:
-    """Every controller's file without the flag, every broker's in KRaft mode: there is no way back to offer."""
+    """Every controller's file without the flag, every broker's in KRaft mode: there is no rollback to offer."""
     world = replace(whole(Stage.CLEANUP), kraft=Unknown("no controller answers"))
     assert asked(world).gone
 

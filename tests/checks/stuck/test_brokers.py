@@ -9,11 +9,11 @@ import pytest
 
 from migrate.checks.stuck import explain
 from migrate.checks.stuck.seen import level_of
+from migrate.model.findings import Clues
 from migrate.model.ids import DirectoryId, NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
 from migrate.model.views import Directory, MetaProperties, NoFile, Stopped
-from migrate.model.waiting import Clues
 from migrate.model.world import World
 from migrate.steps import configuration
 from tests.checks.stuck.worlds_that_wait import (

@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from migrate.checks.stuck import explain
+from migrate.model.findings import Clues
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.views import NodeAnswer, NoFile, Quorum, Stopped, Voter
-from migrate.model.waiting import Clues
 from migrate.model.world import World
 from tests.checks.stuck.worlds_that_wait import (
     REFUSED,
@@ -167,7 +167,7 @@ def with_voters(world: World, *ends: int, committed: int = 0) -> World:
 
 
 def test_a_leader_whose_followers_do_not_fetch_has_nothing_committed() -> None:
-    """Who they are, and that they are stopped; else that it cannot be told."""
+    """Who they are, and that they are stopped; else that it cannot be determined."""
     world = state(with_voters(due(), 5, 0, 0), 3001, Stopped())
     found = next(entry for entry in explain(world) if entry.code == "S-STUCK-14")
     assert found.nodes == (3001, 3002)
@@ -181,7 +181,7 @@ def test_a_leader_whose_followers_do_not_fetch_has_nothing_committed() -> None:
 
 # -- started without the flag --------------------------------------------------------------------------------------
 def test_a_log_at_none_can_never_migrate() -> None:
-    """It must be made anew; an empty log says nothing yet."""
+    """It must be created again; an empty log says nothing yet."""
     world = worlds.with_kraft(due(), migration_state=ZkMigrationState.NONE)
     assert codes(world) == ["S-STUCK-15"]
     assert codes(worlds.with_kraft(world, offset=-1)) == []

@@ -8,11 +8,11 @@ import pytest
 
 from migrate.checks import stuck
 from migrate.checks.stuck import reports
+from migrate.model.findings import Clues, Explanation, Report
 from migrate.model.ids import MIGRATING, UNASSIGNED, NodeId
 from migrate.model.ledger import ReplicaState
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
-from migrate.model.waiting import Clues, Explanation, Report
 from migrate.model.world import World
 from tests.steps.looks import registration, relook, whole
 from tests.testing.worlds import kraft, with_kraft

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from migrate.checks.stuck import CODES, DOCS, because, begun, explain, next_step, wanted
+from migrate.model.findings import Clues, WaitDoc, Wanted
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.views import MigrationZnode, NoZnode, NullZnode, Running, Stopped
-from migrate.model.waiting import Clues, WaitDoc, Wanted
 from migrate.model.world import World
 from tests.checks.stuck.worlds_that_wait import (
     REFUSED,
@@ -116,7 +116,7 @@ def test_each_fault_that_is_mended_leaves_the_others() -> None:
 
 
 def test_the_line_of_a_wait_names_known_causes_of_the_nodes_it_is_about() -> None:
-    """What cannot be told is not said in it, and other nodes' faults are not this wait's."""
+    """What cannot be determined is not said in it, and other nodes' faults are not this wait's."""
     world = bent()
     assert because(world, frozenset({0})) == "; S-STUCK-31: 0: broker 0 does not run (its process on b0)"
     assert because(world, frozenset({1})).startswith("; S-STUCK-33: 1: its file gives the active controller 3000")

@@ -9,21 +9,22 @@ import pytest
 
 from migrate.checks.stuck import because, explain
 from migrate.model.columns import PartitionColumns
+from migrate.model.findings import Clues
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
 from migrate.model.views import (
     ControllerZnode,
+    Malformed,
     MigrationZnode,
     NoZnode,
     NullZnode,
     PendingWork,
     Quorum,
+    ZnodePart,
     whole_or_unknown,
 )
-from migrate.model.waiting import Clues
 from migrate.model.world import World
-from migrate.model.znodes import Malformed, ZnodePart
 from tests.checks.bends import kraft_has
 from tests.checks.stuck.worlds_that_wait import cause, codes, due, only, unregistered, why_unknown
 from tests.testing import worlds

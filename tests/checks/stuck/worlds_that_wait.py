@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import cache
 
 from migrate.checks.stuck import explain
+from migrate.model.findings import NO_CLUES, Clues, Explanation
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage, ZkMigrationState
@@ -17,7 +18,6 @@ from migrate.model.views import (
     Running,
     ServiceState,
 )
-from migrate.model.waiting import NO_CLUES, Clues, Explanation
 from migrate.model.world import World
 from tests.testing import worlds
 
@@ -28,7 +28,7 @@ REFUSED = Unknown("E-KAFKA-01 no connection: Connection refused")
 
 @cache
 def due() -> World:
-    """Every controller and every broker has registered; each process runs with the file that lies there."""
+    """Every controller and every broker has registered; each process runs with the current file."""
     world = worlds.world_at(Stage.COPY)
     world = worlds.with_kraft(world, migration_state=ZkMigrationState.PRE_MIGRATION)
     world = worlds.with_zk(
@@ -103,6 +103,6 @@ def cause(found: Explanation) -> str:
 
 
 def why_unknown(found: Explanation) -> str:
-    """Why its cause cannot be told."""
+    """Why its cause cannot be determined."""
     assert isinstance(found.cause, Unknown), found
     return found.cause.reason

@@ -15,7 +15,7 @@ import pytest
 
 from migrate.errors import CannotBeInstructed, InstructionDamaged, NotTold, PersonCouldNot
 from migrate.hosts import leftovers
-from migrate.hosts.collected import Collected, read_collected
+from migrate.hosts.collected import read_raw
 from migrate.hosts.leftovers import BACKUP_SUFFIX
 from migrate.hosts.manual import reports
 from migrate.hosts.manual.executor import NetworkWitness
@@ -104,7 +104,7 @@ def test_an_edit_keeps_what_we_cannot_see(hosts: Bench) -> None:
 
 
 @pytest.mark.slow
-def test_a_copy_and_its_way_back_are_byte_by_byte(hosts: Bench) -> None:
+def test_a_copy_and_its_rollback_are_byte_by_byte(hosts: Bench) -> None:
     """A backup is a copy on the host; written back, the operator's own bytes are there again."""
     original = Path(hosts.config).read_bytes()
     before = hosts.files.read(BROKER, hosts.config)
@@ -244,12 +244,11 @@ def test_a_folder_that_could_not_be_listed_is_not_an_empty_one(hosts: Bench, mon
 def test_an_answer_that_is_taken_away_while_it_is_read_is_none(hosts: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is named among what cannot be read; the run does not end by it."""
 
-    def vanishing(path: str) -> Collected:
-        found = read_collected(path)
+    def vanishing(path: str) -> bytes:
         Path(path).unlink()
-        return found
+        return read_raw(path)
 
-    monkeypatch.setattr(reports, "read_collected", vanishing)
+    monkeypatch.setattr(reports, "read_raw", vanishing)
     (hosts.root / "inbox/late.json").write_bytes((hosts.root / "inbox/answer-0.json").read_bytes())
     _, wrong = hosts.desk.inbox.answers()
     assert "cannot be read" in wrong["late.json"]

@@ -1,6 +1,6 @@
 """The soak: `python -m tests.long.soak --minutes 120 --seed N --dir DIR --report FILE`.
 
-Rounds follow each other until the time is over; the one under way then goes to its end.  The report is written anew
+Rounds follow each other until the time is over; the one in progress then goes to its end.  The report is written anew
 after each leg.  SIGTERM and SIGINT break off: the report says so, and nothing of the round lives on; the same holds
 where this process is killed.  `--round-seed` repeats one round alone, by the seed that its row names.
 """

@@ -33,7 +33,7 @@ class Leg:
     name: str
     fault: str
     drawn: str  # where and how, as it was drawn
-    step: str = ""  # the step that was under way when it struck; "" where it never did
+    step: str = ""  # the step that was in progress when it struck; "" where it never did
     struck: str = ""  # what was done
     attempts: list[Attempt] = field(default_factory=list)
     seconds: float = 0.0

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from migrate.errors import MigrateError
-from migrate.hosts.memory_disks import is_mounted, unmount
+from migrate.hosts.supervisor import is_mounted, unmount
 from migrate.lab.cluster import Lab
 from tests.long.soak.rounds import put_down
 

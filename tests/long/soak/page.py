@@ -32,7 +32,7 @@ A round is a fresh cluster under load (100 records a second, `acks=all`, idempot
 
 Each of the three ways has one fault, drawn from the round's seed: which, at which step, how long after its beginning,
 on whom, for how long. After a fault that ended the tool a person mends what is broken and gives the same command again
-(a stale plan is made anew). A round is bad when anything at all speaks against it.
+(a stale plan is created again). A round is bad when anything at all speaks against it.
 
     python -m tests.long.soak --minutes 120 --seed 1 --dir DIR --report FILE    # needs root, for its small disks
     python -m tests.long.soak --round-seed 123456789 --dir DIR --report FILE    # one round again
@@ -45,18 +45,18 @@ FOUND: Final = """
 - With its disk full after the last stage a call ended with a bare OSError (round seed 276049747, the way there again);
   nothing was lost, and the same command went on to the end. One such place is mended since: a table that pyspark
   hands over by a file in the run's folder (`tests/diff/test_no_room.py`). That round was not repeated.
-- The way back of the round with seed 274947497 stood still (E-RUN-06, five calls) until a person mended three znodes by
+- The rollback of the round with seed 274947497 stood still (E-RUN-06, five calls) until a person mended three znodes by
   hand, so it is good by that help alone; the next round stood still at the same place and was given up with the soak.
-  The cause: [the way back](../rollback.md), *A topic whose followers are not heard*. Mended since by the step
+  The cause: [the rollback](../rollback.md), *A topic whose followers are not heard*. Mended since by the step
   `copy/raise-state-versions`, seen on a real cluster with 137 states behind (`tests/lab/test_rollback.py`, entry
   `versions-behind`), and at work in the soak of seed 7: states of the topic that was made in dual write went from
   version 8 to 9, and every ISR filled by itself.
 - In rounds 1 and 3 of seed 7 a run stood still for three minutes and named a broker that was well (E-RUN-06): another
   one's process had ended with its disk, or lived on without it. Now such a wait begins by saying whose process has
   ended, or which log directory is offline (`tests/steps/test_gates.py`).
-- In round 9 of seed 7 the way back stood still with 70 partitions (E-RUN-06, two calls): the thread of broker 2 that
+- In round 9 of seed 7 the rollback stood still with 70 partitions (E-RUN-06, two calls): the thread of broker 2 that
   asks for changes of ISRs had died as control changed hands while ZooKeeper was killed
-  ([the way back](../rollback.md#a-broker-whose-thread-to-the-controller-died)). The stop did not say so, for the line
+  ([the rollback](../rollback.md#a-broker-whose-thread-to-the-controller-died)). The stop did not say so, for the line
   lay behind some ten thousand others in that broker's log: now 50,000 are looked through, and the broker is named (with
   that very log). Restarted by a person, as the page says, it had its followers back within twenty seconds.
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from migrate.errors import MigrateError
-from migrate.hosts.memory_disks import is_mounted, mount_memory, unmount
+from migrate.hosts.supervisor import is_mounted, mount_memory, unmount
 from migrate.lab import proofs, rollback_proofs, tokens
 from migrate.lab.cluster import Lab
 from migrate.lab.load import find_load, start_load, stop_load
@@ -40,7 +40,7 @@ AFTER_ROLLBACK: Final = "after-rollback"
 
 @dataclass
 class RoundRun:
-    """A round under way.  `tell` is called whenever the account has grown."""
+    """A round in progress.  `tell` is called whenever the account has grown."""
 
     drawn: Round
     seen: RoundSeen

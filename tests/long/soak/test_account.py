@@ -27,14 +27,14 @@ def seen(*against: str, ended: bool = True) -> RoundSeen:
 
 
 def test_a_round_is_good_only_when_it_ended_and_nothing_speaks_against_it() -> None:
-    """A round under way has no verdict; one that is bad already says so."""
+    """A round in progress has no verdict; one that is bad already says so."""
     assert seen().verdict == GOOD
     assert seen("a process lives").verdict == seen("a process lives", ended=False).verdict == BAD
     assert seen(ended=False).verdict == ""
 
 
 def test_the_report_adds_up_what_has_ended(tmp_path: Path) -> None:
-    """What is under way is in the report, and in no sum."""
+    """What is in progress is in the report, and in no sum."""
     soak = Soak(1, 120.0, "c0ffee", 0.0, 7, rounds=[seen(), seen("lost"), seen(ended=False)])
     soak.write(tmp_path / "report.json")
     soak.write(tmp_path / "report.json")

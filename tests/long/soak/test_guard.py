@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from migrate.errors import MountRefused
-from migrate.hosts.memory_disks import is_mounted, mount_memory
+from migrate.hosts.supervisor import is_mounted, mount_memory
 from migrate.lab.cluster import Lab
 from migrate.lab.topology import ZOOKEEPER
 from migrate.model.views import Running, Stopped

@@ -12,7 +12,7 @@ import pytest
 
 from migrate.lab.topology import plan_topology
 from migrate.zookeeper.backup import Standing, ZnodeDifference
-from migrate.zookeeper.znode import Znode
+from migrate.zookeeper.layout import Znode
 from tests.long.soak import leaks
 from tests.long.soak.znodes import unexplained
 
@@ -99,7 +99,7 @@ def test_a_znode_that_has_a_reason_to_differ_is_not_told() -> None:
 
 
 def test_a_znode_without_a_reason_is_told() -> None:
-    """Missing, another, new, or a topic that was deleted and made anew."""
+    """Missing, another, new, or a topic that was deleted and created again."""
     wrong = (
         difference("/config/topics/a", Standing.MISSING),
         difference("/config/users/b", Standing.DIFFERS, live=b"{}"),
@@ -107,7 +107,9 @@ def test_a_znode_without_a_reason_is_told() -> None:
         difference("/kraft-migrate/lock", Standing.LIVE_ONLY),
         difference("/migration", Standing.LIVE_ONLY),
         difference("/odd", Standing.LIVE_ONLY),
-        difference("/brokers/topics/a", Standing.NEVER, "the topic was deleted and made anew since: it has another id"),
+        difference(
+            "/brokers/topics/a", Standing.NEVER, "the topic was deleted and created again since: it has another id"
+        ),
         difference("/config/users/c", Standing.DENIED),
     )
     assert len(unexplained(wrong, MADE)) == len(wrong)

@@ -31,7 +31,7 @@ ONE_CALL: Final = 1500.0
 STALE: Final = 6
 
 
-RESTART: Final = re.compile(r"restart brokers? \[?([\d, ]+)\]?,?[a-z ,]* with the file that lies there")
+RESTART: Final = re.compile(r"restart brokers? \[?([\d, ]+)\]?,?[a-z ,]* with the current file")
 STOP: Final = 60.0
 
 
@@ -47,7 +47,7 @@ class NotCarriedOut(Exception):
 
 @dataclass
 class Caller:
-    """Calls the tool for one lab.  `say` tells of what goes on; `current` is the call under way."""
+    """Calls the tool for one lab.  `say` tells of what goes on; `current` is the call in progress."""
 
     lab: Lab
     scratch: Path  # for the tool's temporary files

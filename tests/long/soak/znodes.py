@@ -9,7 +9,7 @@ from typing import Final
 
 from migrate.lab.rollback_proofs import BROKER_CONFIG
 from migrate.zookeeper.backup import NEVER_BELOW, Standing, ZnodeDifference, inside
-from migrate.zookeeper.znode import Znode
+from migrate.zookeeper.layout import Znode
 
 NOTIFICATIONS: Final = tuple(parent for parent in NEVER_BELOW if parent != "/kraft-migrate")
 # new since, each with its reason; a name that was made meanwhile explains itself
@@ -30,7 +30,7 @@ def _explained(entry: ZnodeDifference, made: str) -> bool:
     if entry.standing is Standing.SAME or made in entry.path:
         return True
     if entry.standing is Standing.NEVER:  # states, epochs, sessions: why stands in the entry
-        return "made anew" not in entry.why
+        return "created again" not in entry.why
     if entry.standing is Standing.LIVE_ONLY:
         below = any(entry.path != parent and inside(entry.path, parent) for parent in NOTIFICATIONS)
         return below or any(pattern.fullmatch(entry.path) for pattern in NEW)

@@ -1,4 +1,4 @@
-"""The way back to ZooKeeper mode, as a pure protocol: one procedure, whatever the state it begins in.
+"""The rollback to ZooKeeper mode, as a pure protocol: one procedure, whatever the state it begins in.
 
 Order (each part seen to be needed): KRaft brokers back into migration mode while the controllers are up; all
 controllers down once ZooKeeper holds everything; partition states' versions and `/controller_epoch` raised;
@@ -14,7 +14,7 @@ from tests.oracles.machine.standing import ControllerAt, Flag, Metadata, Mode, O
 
 
 def back(standing: Standing, guards: Guards = EVERY) -> Choice:
-    """What may be done next on the way back to ZooKeeper mode."""
+    """What may be done next on the rollback to ZooKeeper mode."""
     for rule in (_blocked, _accident, _out_of_kraft, _start_the_one_down, _no_controllers, _znodes, _last_roll, _aside):
         choice = rule(standing, guards)
         if choice is not None:
@@ -24,9 +24,9 @@ def back(standing: Standing, guards: Guards = EVERY) -> Choice:
 
 def _blocked(standing: Standing, guards: Guards) -> Choice | None:
     if standing.metadata is Metadata.POST_MIGRATION and Guard.NO_RETURN in guards:
-        return Stop("the metadata says POST_MIGRATION: there is no way back", Guard.NO_RETURN)
+        return Stop("the metadata says POST_MIGRATION: there is no rollback", Guard.NO_RETURN)
     if standing.finalizing and any(map(_without_flag, standing.controllers)) and Guard.NO_RETURN in guards:
-        return Stop("finalize has started a controller without the flag: there is no way back", Guard.NO_RETURN)
+        return Stop("finalize has started a controller without the flag: there is no rollback", Guard.NO_RETURN)
     if Guard.STALENESS in guards and not all(entry.ours for entry in standing.brokers):
         return Stop("a broker's file is not what the plan was made from", Guard.STALENESS)
     return None

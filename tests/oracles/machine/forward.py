@@ -85,7 +85,7 @@ def _copy(standing: Standing, guards: Guards) -> Choice | None:
     if standing.metadata is Metadata.PRE_MIGRATION:
         return Wait("the migration driver to copy")
     if standing.metadata is Metadata.MIGRATION and standing.znode is not Znode.COPIED:
-        return Wait("/migration to get its offset; if it never does, only the way back leads out")
+        return Wait("/migration to get its offset; if it never does, only the rollback leads out")
     if standing.metadata is Metadata.MIGRATION and standing.owner is not Owner.KRAFT:
         return Wait("a KRaft controller to hold /controller")
     if any(Mode.ZOOKEEPER in (entry.file, entry.process) for entry in standing.brokers):

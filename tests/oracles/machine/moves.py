@@ -42,7 +42,7 @@ WRITES = {Mode.ZOOKEEPER: Act.TO_ZOOKEEPER, Mode.MIGRATION: Act.TO_MIGRATION, Mo
 
 
 class Guard(Enum):
-    """Each condition that stands between a wish and an effect.  Tests switch one off and demand that it is missed."""
+    """Each condition between a direction and an effect.  Tests switch one off and demand that it is missed."""
 
     STALE_MIGRATION = "a quorum is not started over a /migration that remembers a copy"
     UNKNOWN = "a metadata state that cannot be read is not read as a fresh one"
@@ -60,10 +60,10 @@ class Guard(Enum):
     DUAL_WRITE = "a rollback stops the controllers when ZooKeeper was compared with the metadata, and is equal"
     VERSIONS = "partition states' versions are raised before /controller is deleted"
     EPOCH = "/controller_epoch is raised before /controller is deleted"
-    MIGRATION_GONE = "the way back deletes /migration before the controllers' metadata is set aside"
+    MIGRATION_GONE = "the rollback deletes /migration before the controllers' metadata is set aside"
     BELIEF = "no broker is stopped while it believes in a controller that is gone"
     KRAFT_FIRST = "controllers are stopped only after every broker is back from KRaft mode"
-    NO_RETURN = "there is no way back once a controller has run without the flag"
+    NO_RETURN = "there is no rollback once a controller has run without the flag"
 
 
 EVERY = frozenset(Guard)

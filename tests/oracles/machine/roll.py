@@ -42,7 +42,7 @@ def _fit(entry: BrokerAt, to: Mode, guards: Guards) -> bool:
 
 def _go_on(number: int, entry: BrokerAt, to: Mode, guards: Guards) -> Choice:
     """The missing rest of one broker's restart."""
-    if entry.process is to:  # a half-done way back (or on) has changed its file only: nothing has to be restarted
+    if entry.process is to:  # a half-done rollback (or on) has changed its file only: nothing has to be restarted
         return Moves((Move(WRITES[to], number),))
     if not entry.healthy and to is not Mode.ZOOKEEPER and Guard.DISKS in guards:
         return Stop("the broker that is half way has a failed directory", Guard.DISKS)

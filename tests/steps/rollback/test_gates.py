@@ -1,4 +1,4 @@
-"""Each gate of the way back holds in the world it is made for, and says what is wrong in every other."""
+"""Each gate of the rollback holds in the world it is made for, and says what is wrong in every other."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from migrate.model.stage import ZkMigrationState
 from migrate.model.views import ControllerZnode, MigrationZnode, NodeAnswer, NoZnode, PartitionHealth, Stopped
 from migrate.model.world import Need, World
 from migrate.steps.rollback import gates
-from migrate.steps.rollback.finish import FinishDualWrite
+from migrate.steps.rollback.control import FinishDualWrite
 from tests.checks.bends import kraft_has, unit_of
 from tests.run.test_rollback import at
 from tests.steps.looks import answer, running, service, without
@@ -410,7 +410,7 @@ def test_stopped_controllers_logs_are_compared_and_what_is_lost_is_named_with_th
         "refused: ZooKeeper and the metadata differ in 1 place",
         str(DifferenceName.of(MADE_LATE)),
         cause_of(MADE_LATE).what_to_do,
-        "The cluster has no controller now: plan the rollback anew at once",
+        "The cluster has no controller now: plan the rollback again at once",
         "--discard-differences",
     ):
         assert part in said

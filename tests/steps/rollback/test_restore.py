@@ -203,7 +203,7 @@ ROLLED_ONCE: Final = ORIGINAL + b"node.id=1\nnode.id=2\n"  # the first roll can,
 
 
 def test_copies_that_no_roll_can_edit_prove_nothing_and_bar_nothing() -> None:
-    """A key that stands twice: such a file never went forward."""
+    """A key that appears twice: such a file never went forward."""
     found = to_zookeeper(world(copy(TWICE)), 1, KRAFT)
     assert isinstance(found, Refused)
     assert "can be rolled forward to the mode that it has now" in found.reason
@@ -250,7 +250,7 @@ def test_a_controllers_file_goes_back_to_the_one_copy_that_finalize_made_it_of()
     other = copy(FLAGGED.replace(b"zk1", b"zk2"), BESIDE + "-1")
     two = to_flagged(with_copies(copy(FLAGGED), other), 3000, FLAGLESS)
     assert isinstance(two, Refused)
-    assert "all lead to the file that lies there" in two.reason
+    assert "all lead to the current file" in two.reason
     none = to_flagged(with_copies(copy(FLAGGED + b"num.io.threads=9\n")), 3000, FLAGLESS)
     assert none == Refused("no copy of controller 3000's file with the flag leads to the one there")
 
@@ -354,5 +354,5 @@ def test_without_that_copy_it_is_what_the_first_roll_made_of_the_original() -> N
 
 
 def test_back_to_migration_mode_the_original_must_be_there() -> None:
-    """Half a way back is none."""
+    """Half a rollback is none."""
     assert isinstance(to_migration(world(copy(ROLLED)), 1, KRAFT), Refused)

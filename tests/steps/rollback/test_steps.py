@@ -1,4 +1,4 @@
-"""The steps of the way back, each alone: what they plan, ask, do, and what a half-done one adds."""
+"""The steps of the rollback, each alone: what they plan, ask, do, and what a half-done one adds."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from migrate.errors import NothingToPlan, NoWayBack, PlanIsStale, RestoreRefused
+from migrate.errors import NothingToPlan, PlanIsStale, RestoreRefused, RollbackImpossible
 from migrate.model.ids import NodeId
 from migrate.model.outcome import AlreadyDone, NotYet, Ready, Refused, Unknown, Verified
 from migrate.model.plan import Direction, PlanKind
-from migrate.model.rollback_evidence import Growing
+from migrate.model.rollback_readiness import Growing
 from migrate.model.stage import ZkMigrationState
-from migrate.model.step import HalfDone, NotBegun, Predicted
+from migrate.model.step import NO_ZNODE, HalfDone, NotBegun, Predicted
 from migrate.model.views import (
     ControllerZnode,
     MetaBroken,
@@ -303,6 +303,35 @@ def test_the_hand_back_shows_each_znode_that_it_changes() -> None:
     assert [it.symbol for it in step.actions(without("zookeeper")(logs_at(9)), Predicted())] == ["?"]
 
 
+def changes(step: Any, world: World) -> list[tuple[str, int | None, str | None, str | None]]:
+    """Each znode's action: path, version, value before and after."""
+    found = step.actions(world, Predicted())
+    return [(it.znode, it.version, it.before, it.after) for it in found if it.znode]
+
+
+def test_the_hand_back_shows_versions_and_values_before_and_after() -> None:
+    """What is not known is None, and no sentinel of a view is shown as a number."""
+    copied = with_zk(logs_at(12), migration=MigrationZnode(500, 7, 3000, 9, 77))
+    assert changes(HandBackControl(), copied) == [
+        ("/controller_epoch", 8, "9", "12"),
+        ("/controller", 4, "controller 3000 (KRaft epoch 9)", NO_ZNODE),
+        ("/migration", 77, "a copy up to metadata offset 500, epoch 7, by controller 3000", NO_ZNODE),
+    ]
+    assert changes(HandBackControl(), logs_at(9))[0] == ("/controller_epoch", 8, "9", "9")
+    unsure = with_zk(copied, controller_epoch_version=-1, migration=Unknown("malformed"))
+    assert changes(HandBackControl(), unsure)[::2] == [
+        ("/controller_epoch", None, "9", "12"),
+        ("/migration", None, None, NO_ZNODE),
+    ]
+    broker = with_zk(logs_at(12), controller=ControllerZnode(0, -1, True, 5), migration=NullZnode(3))
+    assert changes(HandBackControl(), broker)[1:] == [
+        ("/controller", 5, "broker 0", NO_ZNODE),
+        ("/migration", 3, "no data", NO_ZNODE),
+    ]
+    waiting = with_zk(logs_at(9), migration=MigrationZnode(-1, -1, -1, -1, 0))
+    assert changes(HandBackControl(), waiting)[-1] == ("/migration", 0, "no copy yet", NO_ZNODE)
+
+
 @pytest.mark.parametrize(
     ("bend", "says"),
     [
@@ -442,21 +471,21 @@ def test_nothing_is_moved_that_is_not_this_controllers_of_this_cluster(
 
 
 # -- the plan --------------------------------------------------------------------------------------------------------
-def test_a_finalized_cluster_has_no_way_back(tmp_path: Path) -> None:
+def test_a_finalized_cluster_has_no_rollback(tmp_path: Path) -> None:
     """By the metadata, by a controller's answer, by a controller's file; the way forward is said."""
     world = half()
-    with pytest.raises(NoWayBack, match="POST_MIGRATION") as caught:
+    with pytest.raises(RollbackImpossible, match="POST_MIGRATION") as caught:
         rollback.build(with_kraft(world, migration_state=ZkMigrationState.POST_MIGRATION), worlds.playbook(), created=1)
     assert "way forward" in caught.value.next_step
     node = live(world).controllers[NodeId(3001)]
     assert not isinstance(node, Unknown)
     flagless = {**live(world).controllers, NodeId(3001): replace(node, migration_flag=False)}
-    with pytest.raises(NoWayBack, match="3001"):
+    with pytest.raises(RollbackImpossible, match="3001"):
         rollback.build(with_live(world, controllers=flagless), worlds.playbook(), created=1)
     cluster = at("soak", tmp_path)
     path = "/conf/c3002.properties"
     cluster.files[3002, path] = cluster.files[3002, path].replace(b"migration.enable=true", b"migration.enable=false")
-    with pytest.raises(NoWayBack, match="c3002"):
+    with pytest.raises(RollbackImpossible, match="c3002"):
         rollback_plan(cluster)
 
 
@@ -508,7 +537,7 @@ def test_a_file_changed_between_plan_and_apply_is_not_overwritten(tmp_path: Path
     assert b"num.io.threads=9" in cluster.files[2, "/conf/b2.properties"]
 
 
-def test_a_plan_of_the_way_back_is_saved_and_read_with_its_direction() -> None:
+def test_a_plan_of_the_rollback_is_saved_and_read_with_its_direction() -> None:
     """Its fingerprint covers it."""
     plan = rollback.build(half(), worlds.playbook(), created=1)
     assert plan_from_json(plan_to_json(plan)) == plan
@@ -519,7 +548,7 @@ def test_a_plan_of_the_way_back_is_saved_and_read_with_its_direction() -> None:
     assert forward.fingerprint != plan.fingerprint
 
 
-def test_every_step_of_a_way_back_is_rebuilt_from_its_parameters() -> None:
+def test_every_step_of_a_rollback_is_rebuilt_from_its_parameters() -> None:
     """As a saved plan does it."""
     for planned in rollback.build(half(), worlds.playbook(), created=1).steps:
         step = rebuild(planned.kind, planned.params)

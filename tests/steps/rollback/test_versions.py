@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from migrate.model.outcome import AlreadyDone, Ready, Unknown, Verified
-from migrate.model.rollback_evidence import StateBehind
-from migrate.model.step import NotBegun, Predicted
+from migrate.model.rollback_readiness import StateBehind
+from migrate.model.step import NO_ZNODE, NotBegun, Predicted
 from migrate.model.views import ControllerZnode, MigrationZnode, NoZnode
 from migrate.model.world import World
-from migrate.steps.rollback.versions import RAISED, RaiseStateVersions, named
+from migrate.steps.rollback.control import RAISED, RaiseStateVersions, named
 from tests.steps.looks import Remembered, answer
 from tests.steps.rollback.test_gates import hybrid
 from tests.steps.rollback.test_steps import stopped_in_hybrid
@@ -84,6 +84,11 @@ def test_the_plan_tells_each_or_that_it_will_be_told() -> None:
     state, election = STEP.actions(given_back(), Predicted())
     assert (state.where, state.what) == (MADE_IN_DUAL_WRITE, "the same bytes, version 6 to 9")
     assert "broker 1 read the states before" in election.what
+    assert (state.znode, state.version, state.before, state.after) == (
+        *(MADE_IN_DUAL_WRITE, 6, None),
+        "the same bytes, version 9",
+    )
+    assert (election.version, election.before, election.after) == (7, "broker 1", NO_ZNODE)
 
 
 def test_a_sentence_names_a_few() -> None:

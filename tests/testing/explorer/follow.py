@@ -282,7 +282,7 @@ def _registered(state: Cluster, node: int, mode: str) -> Iterator[Cluster]:
 
 
 def _outside(state: Cluster, node: int, what: str) -> Iterator[Cluster]:
-    """Another hand stops or starts a process with the file that lies there; or a process says nothing any more."""
+    """Another hand stops or starts a process with the current file; or a process says nothing any more."""
     for number, entry in enumerate(state[0]):
         if entry[-1] == node and what == "ends" and entry[B.PROCESS]:
             yield plain_ints(kafka.without_broker(state, number))

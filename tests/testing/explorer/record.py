@@ -52,7 +52,7 @@ def record(lab: Lab) -> list[Event]:
 
 
 def _metadata_logs(lab: Lab) -> list[Path]:
-    """One controller's log, and those that a way back has set aside beside it."""
+    """One controller's log, and those that a rollback has set aside beside it."""
     here = Path(lab.topology.controllers[0].metadata_directory)
     return sorted(here.parent.glob(f"{here.name}*/__cluster_metadata-0"))
 

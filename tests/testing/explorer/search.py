@@ -109,13 +109,13 @@ def ways(system: System) -> Ways:
                 left.append(after)
             if text.startswith("FAULT"):
                 continue
-            for wish, edges in backwards.items():
-                other = "back" if wish == "forward" else "forward"
+            for direction, edges in backwards.items():
+                other = "back" if direction == "forward" else "forward"
                 if not text.endswith(f"takes the lock: {other}"):
                     edges.setdefault(after, []).append(state)
             if text.endswith("its goal is reached"):
                 ends["back" if system.asked_back(state) else "forward"].append(state)
-    reached = {wish: _from(ends[wish], edges) for wish, edges in backwards.items()}
+    reached = {direction: _from(ends[direction], edges) for direction, edges in backwards.items()}
     dead = {told(system.cluster(state)) for state in seen - reached["forward"] - reached["back"]}
     return Ways(len(seen), len(reached["forward"]), len(reached["back"]), tuple(sorted(dead)))
 

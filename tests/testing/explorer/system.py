@@ -51,7 +51,7 @@ class Bounds:
     engines: int = 2
     faults: int = 2
     kinds: frozenset[Fault] = frozenset(Fault)
-    backward: bool = True  # may engines be asked for the way back?
+    backward: bool = True  # may engines be asked for the rollback?
     # a paused engine wakes without a lock: whatever it had chosen is refused.  Not carrying the choice along keeps the
     # two-fault model small; the visit with one fault carries it, and shows that the refusal holds for every choice
     short_pauses: bool = False
@@ -94,7 +94,7 @@ class System:
         return twin << WORD_BITS | swapped
 
     def asked_back(self, state: int) -> bool:
-        """Does an engine run, and was it asked for the way back?"""
+        """Does an engine run, and was it asked for the rollback?"""
         word = state & WORD
         engines = (word & ENGINE, word >> ENGINE_BITS & ENGINE)
         return any(own & STATUS and own & BACK for own in engines)
@@ -312,19 +312,19 @@ def breach_of(cluster: Cluster) -> str:
     if common[G.STRAY]:
         return "G1: a broker has set its logs aside"
     if common[G.LOST]:
-        return "G3: what was made in hybrid is lost on the way back"
+        return "G3: what was made in hybrid is lost on the rollback"
     return ""
 
 
 def not_back(cluster: Cluster) -> str:
-    """What is missing where the way back says that it is done (G3)."""
+    """What is missing where the rollback says that it is done (G3)."""
     brokers, controllers, common = cluster
     if any(entry[B.PROCESS] != Mode.ZOOKEEPER or not entry[B.WHOLE] for entry in brokers):
-        return "G3: the way back ends with a broker that is not whole in ZooKeeper mode"
+        return "G3: the rollback ends with a broker that is not whole in ZooKeeper mode"
     if common[G.ZNODE] != Znode.ABSENT:
-        return "G3: the way back leaves /migration behind"
+        return "G3: the rollback leaves /migration behind"
     if common[G.OWNER] != Owner.ZOOKEEPER or any(entry[C.PROCESS] or entry[C.FORMATTED] for entry in controllers):
-        return "G3: the way back leaves a KRaft controller behind"
+        return "G3: the rollback leaves a KRaft controller behind"
     return ""
 
 

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from migrate.errors import MigrateError, ZookeeperFileDamaged
-from migrate.zookeeper.offline.content import SNAPPY_HEAD, unpacked
 from migrate.zookeeper.offline.files import find_files, load
+from migrate.zookeeper.offline.snapshot import SNAPPY_HEAD, unpacked
 from tests.zookeeper.offline.written import (
     SESSION,
     Kept,
@@ -134,7 +134,7 @@ def test_any_flipped_bit_is_an_error_or_harmless(case: str, tmp_path: Path) -> N
 
 @given(st.data())
 def test_random_bytes_behind_a_right_seal_are_a_typed_error_or_a_tree(data: st.DataObject) -> None:
-    """Where the checksum was made anew, structure alone must hold."""
+    """Where the checksum was created again, structure alone must hold."""
     raw = bytearray(SNAPSHOT[:-34])
     for at in data.draw(st.lists(st.integers(0, len(raw) - 1), min_size=1, max_size=6)):
         raw[at] = data.draw(st.sampled_from([0, 1, 0x2F, 0x7F, 0x80, 0xFF]))

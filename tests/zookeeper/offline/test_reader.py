@@ -16,10 +16,9 @@ from migrate.errors import ChrootMissing, MigrateError, NotKafkasTree
 from migrate.model.secrets import Digester
 from migrate.model.views import ZookeeperView
 from migrate.zookeeper.client import ZookeeperClient
-from migrate.zookeeper.layout import child
-from migrate.zookeeper.offline.reader import OfflineTree, ZookeeperFiles, open_files
+from migrate.zookeeper.layout import Absent, Znode, child
+from migrate.zookeeper.offline.files import OfflineTree, ZookeeperFiles, open_files
 from migrate.zookeeper.read import read_view
-from migrate.zookeeper.znode import Absent, Znode
 from tests.cli.commands import kraft_migrate
 from tests.testing.golden_trees import golden
 from tests.testing.zookeeper_server import ZookeeperServer, load_tree, running_server

@@ -1,0 +1,327 @@
+"""CFG: what decides beside a plain file: double keys, references, dynamic values, command lines, environment."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from migrate.checks.principals import JAAS
+from migrate.checks.registry import Blind, Hit, Result, check
+from migrate.checks.sight import (
+    Configs,
+    both,
+    broker_configs,
+    broker_launches,
+    controller_launches,
+    entities,
+    node_configs,
+    readable_zookeeper,
+)
+from migrate.checks.zookeeper import JUTE_DEFAULT
+from migrate.hosts.collect_disks import HIDDEN
+from migrate.hosts.properties import duplicates
+from migrate.model.config_keys import Fate, Moment, fate, taken
+from migrate.model.ids import NodeId
+from migrate.model.launch import Launch
+from migrate.model.outcome import Unknown
+from migrate.model.secrets import redacted
+from migrate.model.stage import Stage
+from migrate.model.views import ZookeeperView
+from migrate.model.world import World
+
+EDITS: Final = (Moment.FIRST_ROLL, Moment.SECOND_ROLL, Moment.FINALIZE)
+REFERENCE: Final = re.compile(r"\$\{[^:{}]+:(?:[^:{}]*:)?[^{}]+\}")  # ConfigTransformer.DEFAULT_PATTERN (KIP-297)
+READ_BY_US: Final = (  # what the tool decides by; a text that only the node can resolve is unknown to it
+    "advertised.listeners",
+    "authorizer.class.name",
+    "broker.id",
+    "control.plane.listener.name",
+    "inter.broker.listener.name",
+    "inter.broker.protocol.version",
+    "listeners",
+    "log.dir",
+    "log.dirs",
+    "metadata.log.dir",
+    "node.id",
+    "principal.builder.class",
+    "process.roles",
+    "security.inter.broker.protocol",
+    "super.users",
+    "zookeeper.connect",
+)
+LISTENERS: Final = ("listeners", "advertised.listeners", "listener.security.protocol.map")
+LISTENER_CONFIG: Final = re.compile(r"listener\.name\.[^.]*\.(.*)")  # DynamicBrokerConfig.ListenerConfigRegex
+
+
+def edited_by_us(key: str) -> bool:
+    """Does any stage set or remove it?"""
+    return any(fate(key, moment) in (Fate.SET, Fate.REMOVED) for moment in EDITS)
+
+
+@check(
+    "B-CFG-18",
+    "a key that a stage changes is set twice in a file",
+    "Kafka takes the last of them; which one was meant, and which one a person would edit, is not known. The tool "
+    "changes no such line.",
+    "A line was added where the key stood already.",
+    "Leave one line of that key.",
+    "java.util.Properties.load",
+).sees(node_configs, blocks_from=Stage.PREPARE)
+def key_stands_once(configs: Configs, world: World) -> Result:
+    """Keys that some stage sets or removes; others may stand as often as their owner likes."""
+    for node, file in configs.items():
+        twice = [key for key in duplicates(file.raw, file.path) if edited_by_us(key)]
+        if twice:
+            yield Hit(f"node {node}: {file.path}", f"more than one line of {', '.join(twice)}")
+
+
+@check(
+    "B-CFG-21",
+    "a value that the tool decides by is a reference",
+    "Only the node can resolve it (config.providers): the tool would judge and edit by a text that is not the value.",
+    "A value is written as ${provider:...}.",
+    "Write the value of that key into the file. Passwords and other keys may stay references.",
+    "KIP-297; AbstractConfig.resolveConfigVariables",
+).sees(node_configs, blocks_from=Stage.PREPARE)
+def read_values_are_plain(configs: Configs, world: World) -> Result:
+    for node, file in configs.items():
+        for key, value in file.values.items():
+            if (key in READ_BY_US or edited_by_us(key)) and value != HIDDEN and REFERENCE.search(value):
+                yield Hit(f"node {node}: {file.path}", f"{key} is a reference")
+
+
+@check(
+    "W-CFG-22",
+    "controllers take references from a broker's file",
+    "Each controller must resolve them by itself: a provider's class, file or variable that its host lacks stops its "
+    "start, and `kafka-storage format` before it.",
+    "Values are written as ${provider:...}, and controllers take those keys.",
+    "Provide on every controller's host what the references name; or set other values in controllers.overrides.",
+    "KIP-297",
+).sees(broker_configs)
+def controllers_resolve(configs: Configs, world: World) -> Result:
+    """One finding a broker's file, with the keys; values are never shown."""
+    for node, file in configs.items():
+        found = [key for key in taken(file.values) if file.values[key] != HIDDEN and REFERENCE.search(file.values[key])]
+        if found:
+            providers = file.values.get("config.providers", "").strip() or "none"
+            message = f"references in {', '.join(found)}"
+            yield Hit(f"broker {node}: {file.path}", message, f"config.providers={providers}")
+
+
+def in_kraft(name: str) -> str:
+    """What becomes of a dynamic configuration of a broker, in words; "" where it stays as it is."""
+    if name.endswith(JAAS):
+        return "lost: the file's value is used (W-SEC-09)"
+    base = LISTENER_CONFIG.fullmatch(name)
+    if (name if base is None else base[1]) in LISTENERS:
+        return "refused: KRaft alters no listeners"
+    return ""
+
+
+@check(
+    "I-CFG-19",
+    "dynamic configurations override the brokers' files",
+    "They are copied and go on in KRaft; what a file says of those keys holds on no broker.",
+    "kafka-configs --entity-type brokers.",
+    "Nothing before the migration. To see the file's value hold, delete the dynamic one.",
+    "DynamicBrokerConfig; KRaftMigrationDriver",
+).sees(readable_zookeeper)
+def dynamic_over_file(view: ZookeeperView, world: World) -> Result:
+    for key, name, value, _ in entities(view, "broker-config"):
+        if not in_kraft(name):
+            shown = f"{name}={redacted(name, value)}"
+            yield Hit(f"/config/brokers/{key}", f"{shown} {_over(world, key, name)}", "in KRaft: stays as it is")
+
+
+def _over(world: World, broker: str, name: str) -> str:
+    if not isinstance(world.configs, Mapping):
+        return "stands over the files, which cannot be seen"
+    files = {node: getattr(found, "values", None) for node, found in world.configs.items()}
+    own = [files[node.id] for node in world.inventory.brokers if broker in ("<default>", str(int(node.id)))]
+    seen = [values.get(name) for values in own if values is not None]
+    if len(seen) < len(own) or not own:
+        return "stands over files that cannot be seen"
+    if all(value is None for value in seen):
+        return "stands alone: no file has the key"
+    found = sorted({redacted(name, value) for value in seen if value is not None})
+    return f"stands over the file's {' and '.join(found)}"
+
+
+@check(
+    "W-CFG-20",
+    "a dynamic configuration of listeners does not live on in KRaft",
+    "A KRaft broker refuses to alter its listeners, and with that one every other dynamic configuration: after the "
+    "second roll the file alone holds, and the log says 'Per-broker configs ... could not be applied'.",
+    "kafka-configs set listeners, advertised.listeners or listener.security.protocol.map of a broker.",
+    "Write the values into the broker's file, delete the dynamic ones, then restart the broker before the second roll.",
+    "DynamicListenerConfig.verifyListenerRegistrationAlterationSupported",
+).sees(readable_zookeeper)
+def dynamic_listeners(view: ZookeeperView, world: World) -> Result:
+    """Rows of kind broker-config; W-SEC-09 is about the JAAS texts among them."""
+    for key, name, value, _ in entities(view, "broker-config"):
+        if in_kraft(name).startswith("refused"):
+            yield Hit(f"/config/brokers/{key}", f"{name}={value}", f"in KRaft: {in_kraft(name)}")
+
+
+Launches = dict[NodeId, Launch]
+NAMED: Final = 6  # variables in one message
+
+
+def _ours(key: str) -> bool:
+    return key in READ_BY_US or edited_by_us(key)
+
+
+@check(
+    "B-CFG-23",
+    "a broker's command line overrides a key that the migration changes or reads",
+    "--override stands over the file: the tool would judge and edit a value that is not the broker's, and the broker "
+    "would come back from a roll as it was.",
+    "The unit's ExecStart, a drop-in of it or a start script has --override words.",
+    "Move those keys into the broker's file, take the words out, and restart the broker.",
+    "kafka.Kafka.getPropsFromArgs",
+).sees(broker_launches, blocks_from=Stage.PREPARE, proof=True)
+def no_override_of_ours(seen: Launches, world: World) -> Result:
+    for node, launch in seen.items():
+        keys = sorted(key for key in launch.overrides if _ours(key))
+        if keys:
+            yield Hit(f"broker {node}", f"its command line overrides {', '.join(keys)}")
+
+
+@check(
+    "W-CFG-24",
+    "a broker's command line overrides other keys of its file",
+    "They go on holding on that broker through every stage; the controllers' files are rendered from the file and do "
+    "not have them.",
+    "The unit's ExecStart, a drop-in of it or a start script has --override words.",
+    "Move those keys into the broker's file; where controllers need them, also into controllers.overrides.",
+    "kafka.Kafka.getPropsFromArgs",
+).sees(broker_launches)
+def other_overrides(seen: Launches, world: World) -> Result:
+    for node, launch in seen.items():
+        found = sorted(f"{key}={value}" for key, value in launch.overrides.items() if not _ours(key))
+        if found:
+            yield Hit(f"broker {node}", f"its command line overrides {', '.join(found)}")
+
+
+@check(
+    "W-CFG-25",
+    "a broker's command line sets up the client of ZooKeeper",
+    "Kafka takes ZooKeeper's TLS and SASL settings from -Dzookeeper.* and a JAAS file too. Controllers that lack them "
+    "cannot call ZooKeeper: they wait for ever, and no log line says for what.",
+    "KAFKA_OPTS, the unit or a start script sets them.",
+    "Give the controllers' processes the same words (a JAAS file with the section Client of the brokers' identity), "
+    "until finalize.",
+    "KafkaConfig.zkClientConfigViaSystemProperties; seen on 3.9.2",
+).sees(broker_launches)
+def zookeeper_on_command_line(seen: Launches, world: World) -> Result:
+    """-Dzookeeper.* and -Djava.security.auth.login.config; values are not shown."""
+    for node, launch in seen.items():
+        words = [f"-D{name}" for name in launch.zookeeper_properties]
+        words += ["-Djava.security.auth.login.config"] if launch.jaas_file is not None else []
+        if words:
+            yield Hit(f"broker {node}", f"its command line has {', '.join(words)}", launch.jaas_file or "")
+
+
+@check(
+    "B-CFG-26",
+    "a broker's file is made from environment variables at each start",
+    "Images of containers write server.properties again: what the tool edits is gone with the restart that should read "
+    "it.",
+    "The process's environment has variables of which such images make configuration; or the unit starts Docker or "
+    "Podman.",
+    "Change those variables in place of the file, by the platform that sets them; or start Kafka with a file of its "
+    "own. Over SSH the environment is not read (it may hold secrets), and says so as a blind spot: look at the unit's "
+    "Environment= and EnvironmentFile= lines for KAFKA_CFG_* and the like.",
+    "docker images of Apache, Bitnami and Confluent",
+).sees(broker_launches, blocks_from=Stage.PREPARE, proof=True)
+def file_is_no_product(seen: Launches, world: World) -> Result:
+    """Names of variables, whose values are never read; and a unit that runs a container, wherever its host is."""
+    for node, launch in seen.items():
+        if launch.container:
+            message = f"its process is {launch.container}: Kafka runs in a container, and the image writes its file"
+            yield Hit(f"broker {node}", message, launch.container)
+        elif isinstance(launch.environment, Unknown):
+            yield Blind(f"the environment of broker {node}", launch.environment.reason)
+        elif launch.environment:
+            more = "" if len(launch.environment) <= NAMED else f" and {len(launch.environment) - NAMED} more"
+            yield Hit(f"broker {node}", f"its environment has {', '.join(launch.environment[:NAMED])}{more}")
+
+
+@check(
+    "B-CFG-27",
+    "a broker runs with another file than the inventory names",
+    "The tool would edit a file that the process does not read: the broker comes back from a roll as it was.",
+    "The inventory is wrong, or the unit was changed; a link and its target count as two files.",
+    "Write the path into the inventory as the process's command line spells it.",
+    "kafka.Kafka.getPropsFromArgs",
+).sees(broker_launches, blocks_from=Stage.PREPARE, proof=True)
+def runs_with_its_file(seen: Launches, world: World) -> Result:
+    for node, launch in seen.items():
+        wanted, about = world.inventory.node(node).config, f"broker {node}"
+        if launch.main_class is None:
+            yield Blind(f"the command line of {about}", "it names no class of Kafka's")
+        elif launch.config is None:
+            yield Hit(about, "its command line names no properties file", wanted)
+        elif not launch.config.startswith("/"):
+            yield Blind(f"the command line of {about}", f"it names its file by a relative path: {launch.config}")
+        elif os.path.normpath(launch.config) != os.path.normpath(wanted):
+            yield Hit(about, f"it runs with {launch.config}, the inventory says {wanted}")
+
+
+@check(
+    "I-CFG-28",
+    "a broker's unit reads environment files or has drop-ins",
+    "They may set KAFKA_OPTS, heap or words of the command line. What they made of the running process was looked at; "
+    "they stay as they are.",
+    "EnvironmentFile= in the unit, or files in UNIT.service.d.",
+    "Nothing, unless another finding names what they set; the controllers' units need their like.",
+    "systemd.exec(5); systemd.unit(5)",
+).sees(broker_launches)
+def unit_has_more(seen: Launches, world: World) -> Result:
+    for node, launch in seen.items():
+        if launch.unit is not None and (found := (*launch.unit.environment_files, *launch.unit.drop_ins)):
+            yield Hit(f"broker {node}", f"its unit is made of {', '.join(found)}, too")
+
+
+RAISE: Final = (
+    "Give every controller's unit the brokers' value before it starts, until finalize: `systemctl edit UNIT`, "
+    '`[Service]` and `Environment="KAFKA_OPTS=-Djute.maxbuffer=BYTES"` (with what KAFKA_OPTS has there already), then '
+    "`systemctl daemon-reload`."
+)
+
+
+@check(
+    "W-CFG-31",
+    "the brokers' ZooKeeper client takes larger answers than the default",
+    "The controllers read and list the same znodes for the copy and in dual write. Without the same value their client "
+    "closes the connection at the first answer that is too long, and tries again for ever: ConnectionLoss, and the "
+    "copy never ends.",
+    "The cluster has so many topics, or so many ACLs on one resource, that jute.maxbuffer was raised: a list of 20,000 "
+    "topics with names of 50 characters is above the default of 1,048,575 bytes.",
+    RAISE,
+    "ZooKeeper 3.8: ClientCnxnSocket 'Packet len ... is out of range!'; ZKClientConfig.JUTE_MAXBUFFER",
+).sees(broker_launches)
+def large_answers(seen: Launches, world: World) -> Result:
+    for node, launch in seen.items():
+        if launch.jute_maxbuffer is not None and launch.jute_maxbuffer > JUTE_DEFAULT:
+            yield Hit(f"broker {node}", f"its command line has -Djute.maxbuffer={launch.jute_maxbuffer}")
+
+
+@check(
+    "B-CFG-32",
+    "a controller's ZooKeeper client takes smaller answers than the brokers'",
+    "The first answer that is too long for it closes its connection, again and again: the copy begins and never ends, "
+    "with every broker in migration mode.",
+    "The brokers run with -Djute.maxbuffer, the controller without it or with less.",
+    RAISE + " Restart the controllers one by one, before the first roll.",
+    "ZooKeeper 3.8: ClientCnxnSocket 'Packet len ... is out of range!'; ZKClientConfig.JUTE_MAXBUFFER",
+).sees(both(broker_launches, controller_launches), blocks_from=Stage.MIGRATION_MODE, proof=True)
+def controllers_take_as_much(seen: tuple[Launches, Launches], world: World) -> Result:
+    brokers, controllers = seen
+    wanted = max((launch.jute_maxbuffer or JUTE_DEFAULT for launch in brokers.values()), default=JUTE_DEFAULT)
+    for node, launch in controllers.items():
+        if (own := launch.jute_maxbuffer or JUTE_DEFAULT) < wanted:
+            yield Hit(f"controller {node}", f"its client takes {own} bytes, the brokers' {wanted}")

@@ -1,0 +1,193 @@
+"""Clusters of a fleet that are named by files: read and decoded by Spark's executors, each in a task of its own.
+
+A task hands on what both sides do not say alike: by fingerprints of topics first, then all of their fields
+(`migrate.observe.agreement`).  A bundle is held to what `diff` holds it to (`migrate.observe.analysis`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from migrate.kraft.files import find
+from migrate.model import strict_json
+from migrate.model.difference import DiffReport
+from migrate.model.findings import Finding
+from migrate.model.inventory import AcceptedDifference, FilePair, Member, NotRead
+from migrate.model.outcome import Unknown
+from migrate.model.secrets import Digester
+from migrate.model.views import KraftView, ZookeeperView
+from migrate.model.world import World
+from migrate.observe.agreement import FIELDS, WholeSides, apart, refuse_malformed
+from migrate.observe.analysis import Comparer, cannot_compare, with_diff
+from migrate.observe.bundle import read_bundle
+from migrate.observe.bundled import BundledSources
+from migrate.observe.codec import decode, encode
+from migrate.observe.offline import ColumnSides, open_files, read_sides
+from migrate.zookeeper.offline.files import ZookeeperFiles
+
+if TYPE_CHECKING:
+    from migrate.diff.fleet import Read
+    from migrate.diff.session import SparkHandle
+
+CAUGHT: Final = Unknown("the rows are compared with those of other clusters")
+
+
+def compare_members(
+    handle: SparkHandle, members: Sequence[Member], today: date, done: Callable[[int, bool, float], None] | None = None
+) -> list[DiffReport | NotRead]:
+    """The comparison of each cluster, which files or a bundle name, in their order.
+
+    Raises:
+        SparkDidNotStart: the session did not come up.
+        SparkGone: it ended under the comparison.
+    """
+    session = handle.ship_package()  # first: pyspark is imported by who starts it, not by two threads at once
+    from migrate.diff.fleet import compare_clusters
+
+    order = sorted(range(len(members)), key=lambda number: -_size(members[number]))  # the largest are begun first
+    told = None if done is None else lambda number, good, seconds: done(order[number], good, seconds)
+    places = [_place(members[number]) for number in order]
+    read = compare_clusters(session, places, read_member, today=today, done=told)
+    found = dict(zip(order, read, strict=True))
+    again = [
+        number for number, report in found.items()
+        if members[number].files is None and isinstance(report, DiffReport) and report.unexcused
+    ]  # fmt: skip
+    questions = [json.dumps([members[number].where, encode(found[number])]) for number in again]
+    for number, one in zip(again, on_executors(handle, questions, locate_in_bundle), strict=True):
+        found[number] = (
+            one if isinstance(one, NotRead) else decode(DiffReport, strict_json.loads(one, surrogates=True), "report")
+        )
+    return [found[number] for number in range(len(members))]
+
+
+def on_executors(handle: SparkHandle, places: Sequence[str], work: Callable[[str], str]) -> list[str | NotRead]:
+    """What `work` makes of each of these on Spark's executors, in their order; what it raises is that one's answer.
+
+    Raises what `compare_members` raises.
+    """
+    session = handle.ship_package()  # first, as in `compare_members`
+    from migrate.diff.fleet import on_executors
+
+    return on_executors(session, places, work)
+
+
+def _place(member: Member) -> str:
+    """Where its files are, as `read_member` takes it."""
+    pair = member.files
+    return json.dumps({"bundle": member.where} if pair is None else [pair.zookeeper, pair.metadata, pair.chroot])
+
+
+def _size(member: Member) -> int:
+    """About how many bytes it has, as far as it is seen from here."""
+    pair = member.files
+    folders = [] if pair is None else [*map(Path, pair.zookeeper), Path(pair.metadata, "__cluster_metadata-0")]
+    total = 0
+    for folder in folders:
+        for place in (folder, folder / "version-2"):
+            try:
+                with os.scandir(place) as entries:
+                    total += sum(entry.stat().st_size for entry in entries if entry.is_file())
+            except OSError:
+                continue
+    return total
+
+
+def write_results(
+    folder: Path,
+    clusters: Sequence[Mapping[str, object]],
+    reports: Mapping[str, DiffReport] | None = None,
+    findings: Mapping[str, Sequence[Finding]] | None = None,
+) -> list[Path]:
+    """What was found of a fleet, as Parquet and JSON lines; raises ExportRefused where the folder has such files."""
+    from migrate.diff.export import rows_of, write_fleet
+
+    tables: dict[str, list[Mapping[str, object]]] = {"clusters": list(clusters)}
+    if findings is not None:
+        tables["findings"] = [
+            {
+                "cluster": cluster,
+                "code": entry.code,
+                "severity": str(entry.severity),
+                "about": entry.about,
+                "message": entry.message,
+                "evidence": entry.evidence,
+                "fix": entry.fix,
+            }
+            for cluster, entries in findings.items()
+            for entry in entries
+        ]
+    if reports is not None:
+        tables |= {"differences": [], "counts": []}
+        for cluster, report in reports.items():
+            for name, rows in rows_of(report).items():
+                tables[name] += [{"cluster": cluster, **row} for row in rows]
+    return write_fleet(folder, tables)
+
+
+# -- on the executors ------------------------------------------------------------------------------------------------
+def read_member(place: str) -> Read:
+    """Both sides of one cluster, without what they say alike.  Raises what reading its files raises."""
+    where = strict_json.loads(place, surrogates=True)
+    if isinstance(where, Mapping):
+        return _read_bundle(where["bundle"])
+    zookeeper, metadata, chroot = where
+    return read_pair(FilePair(tuple(zookeeper), metadata, chroot))
+
+
+def read_pair(pair: FilePair) -> Read:
+    tree = open_files(ZookeeperFiles(pair.zookeeper, pair.chroot))
+    return _without_equal(read_sides(tree, find(Path(pair.metadata)), Digester()))
+
+
+def _without_equal(sides: ColumnSides | WholeSides, accepted: Sequence[AcceptedDifference] = (), lag: int = 0) -> Read:
+    from migrate.diff.compare import Question
+    from migrate.diff.fleet import Read
+
+    found = sides.agreement()
+    zookeeper, kraft = sides.views(found.differing)
+    ours, theirs, equal = apart(zookeeper.entities, kraft.entities)
+    left, right = replace(zookeeper, entities=ours), replace(kraft, entities=theirs)
+    return Read(Question(left, right, accepted, lag), {**equal, "partition": FIELDS * found.partitions})
+
+
+def _read_bundle(path: str) -> Read:
+    """A bundle's two sides; NotVisible where they cannot be compared."""
+    caught: list[tuple[WholeSides, Sequence[AcceptedDifference], int]] = []
+
+    def catch(
+        _: Any, zookeeper: ZookeeperView, kraft: KraftView, accepted: tuple[AcceptedDifference, ...], lag: int
+    ) -> Unknown:
+        refuse_malformed(zookeeper)
+        caught.append((WholeSides(zookeeper, kraft), accepted, lag))
+        return CAUGHT
+
+    world = _compared(path, catch)
+    if not caught:
+        assert isinstance(world.diff, Unknown)
+        raise cannot_compare(world.diff, world.inventory)
+    return _without_equal(*caught[0])
+
+
+def locate_in_bundle(question: str) -> str:
+    """The report of a bundle as `diff` would give it: each row with the places that it was read at."""
+    path, report = strict_json.loads(question, surrogates=True)
+    world = _compared(path, lambda *_: decode(DiffReport, report, "report"))
+    if isinstance(world.diff, Unknown):
+        raise cannot_compare(world.diff, world.inventory)
+    return json.dumps(encode(world.diff))
+
+
+def _compared(path: str, compare: Comparer) -> World:
+    """A bundle's world as `diff` has it, with `compare` in the place of Spark."""
+    bundle = read_bundle(path)
+    kept = bundle.world
+    sources = BundledSources(kept.inventory, kept.playbook, None, bundle)
+    seen = World(kept.inventory, playbook=kept.playbook, zookeeper=sources.zookeeper(), kraft=sources.kraft())
+    return with_diff(sources, seen, compare)

@@ -1,0 +1,157 @@
+"""As whom nodes call: the names in their certificates, and the controllers' logins at ZooKeeper, tried at ZooKeeper.
+
+Kafka's controllers say nothing where that login is missing or wrong: they wait for ever, or die at their start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Final
+
+from migrate.errors import MigrateError, ZookeeperDenied
+from migrate.hosts.jaas import LoginModule, sections
+from migrate.kafka.secrets import read_secret
+from migrate.kafka.tls import subject
+from migrate.model.ids import NodeId
+from migrate.model.inventory import AddedProperties, Inventory, Store
+from migrate.model.launch import Launch, NoZookeeperClient, ZookeeperClient
+from migrate.model.outcome import Unknown
+from migrate.model.ports import Files
+from migrate.model.views import ConfigFile
+from migrate.zookeeper.client import access_of, connect
+
+LOCATION: Final = "ssl.keystore.location"
+KIND: Final = "ssl.keystore.type"
+PASSWORD: Final = "ssl.keystore.password"  # noqa: S105 - a configuration's name
+ZOOKEEPER: Final = "zookeeper."
+ENDINGS: Final = {"pem": "PEM", "p12": "PKCS12", "jks": "JKS"}
+REFERENCE: Final = "${"
+
+
+def with_subjects(file: ConfigFile, added: AddedProperties | None, files: Files, own: Store | None) -> ConfigFile:
+    """The file with keystore's path -> subject: of the stores that it names, or will name, and of our own.
+
+    Listeners' stores are not read where no listener is of protocol SSL; the one for ZooKeeper is.
+    """
+    values = {**file.values, **({} if added is None else added.values)}
+    found = dict(_zookeepers(values, file.node, files))
+    if ":SSL" in values.get("listener.security.protocol.map", "").replace(" ", "").upper():
+        found |= dict(_stores((file.values, values), file.node, files))
+        if own is not None:
+            found[own.path] = _own(own)
+    return replace(file, subjects=found) if found else file
+
+
+def _zookeepers(values: Mapping[str, str], node: NodeId, files: Files) -> Iterator[tuple[str, str | Unknown]]:
+    """The keystore with which the node calls ZooKeeper; without a type its ending tells it (`KeyStoreFileType`)."""
+    path = values.get(f"{ZOOKEEPER}{LOCATION}", "").strip()
+    if path:
+        kind = values.get(f"{ZOOKEEPER}{KIND}", "").strip() or ENDINGS.get(path.rpartition(".")[2].lower(), "JKS")
+        password = values.get(f"{ZOOKEEPER}{PASSWORD}", "").strip()
+        yield path, _opened(path, kind, password, node, files)
+
+
+def _stores(both: tuple[Mapping[str, str], ...], node: NodeId, files: Files) -> Iterator[tuple[str, str | Unknown]]:
+    seen: set[str] = set()
+    for values in both:
+        for key, path in values.items():
+            if key.endswith(LOCATION) and not key.startswith(ZOOKEEPER) and path not in seen:
+                seen.add(path)
+                yield path, _subject(values, key.removesuffix(LOCATION), path, node, files)
+
+
+def _subject(values: Mapping[str, str], prefix: str, path: str, node: NodeId, files: Files) -> str | Unknown:
+    def value(name: str, default: str) -> str:
+        return values.get(prefix + name, values.get(name, default)).strip()
+
+    return _opened(path, value(KIND, "JKS"), value(PASSWORD, ""), node, files)
+
+
+def _opened(path: str, kind: str, password: str, node: NodeId, files: Files) -> str | Unknown:
+    if REFERENCE in path + kind + password:
+        return Unknown(f"a configuration provider says on the node how {path} is opened")
+    try:
+        return subject(files.read(node, path), kind, password)
+    except OSError as error:
+        return Unknown(f"{path} cannot be read: {error.strerror or error}")
+    except MigrateError as error:
+        return Unknown(f"{path} cannot be read: {error.id} {error}")
+
+
+def _own(store: Store) -> str | Unknown:
+    try:
+        with open(store.path, "rb") as file:  # noqa: PTH123 - bytes of a path as the inventory spells it
+            content = file.read(8 << 20)
+        return subject(content, store.kind, read_secret(store.password) if store.password else "")
+    except OSError as error:
+        return Unknown(f"{store.path} cannot be read: {error.strerror}")
+    except MigrateError as error:
+        return Unknown(f"{store.path} cannot be read: {error.id}")
+
+
+DIGEST: Final = "org.apache.zookeeper.server.auth.DigestLoginModule"
+Tried = dict[tuple[str, str], bool | Unknown]
+
+
+def with_zookeeper_clients(
+    launches: Mapping[NodeId, Launch | Unknown], inventory: Inventory, files: Files
+) -> dict[NodeId, Launch | Unknown]:
+    """The launches, controllers' with their logins for ZooKeeper; each login is tried once.  Nothing is written."""
+    found = dict(launches)
+    tried: Tried = {}
+    for node in inventory.controllers:
+        launch = found.get(node.id)
+        if isinstance(launch, Launch):
+            found[node.id] = replace(launch, zookeeper_client=_client(launch, node.id, inventory, files, tried))
+    return found
+
+
+def _client(
+    launch: Launch, node: NodeId, inventory: Inventory, files: Files, tried: Tried
+) -> ZookeeperClient | NoZookeeperClient | Unknown:
+    section, path = launch.zookeeper_section, launch.jaas_file
+    if not section:
+        return NoZookeeperClient("-Dzookeeper.sasl.client=false")
+    if path is None:
+        return NoZookeeperClient("no -Djava.security.auth.login.config is among its words")
+    try:
+        known = sections(files.read(node, path).decode("utf-8", errors="replace"))
+    except FileNotFoundError:
+        return NoZookeeperClient(f"{path} does not exist")
+    except ValueError as error:
+        return NoZookeeperClient(f"{path}: {error}")
+    except OSError as error:
+        return Unknown(f"{path} cannot be read: {error.strerror or error}")
+    except MigrateError as error:
+        return Unknown(f"{path} cannot be read: {error.id} {error}")
+    if not known.get(section):
+        return NoZookeeperClient(f"{path} has no section {section}")
+    return _tried(known[section][0], path, inventory, tried)
+
+
+def _tried(
+    module: LoginModule, path: str, inventory: Inventory, tried: Tried
+) -> ZookeeperClient | NoZookeeperClient | Unknown:
+    user, password = module.options.get("username", ""), module.options.get("password", "")
+    if module.name != DIGEST:
+        return Unknown(f"{path}: {module.name} is not spoken by this tool")
+    if not user:
+        return NoZookeeperClient(f"{path}: its login names no username")
+    key = (user, password)
+    if key not in tried:
+        tried[key] = _let_in(inventory, user, password)
+    return ZookeeperClient(user, tried[key])
+
+
+def _let_in(inventory: Inventory, user: str, password: str) -> bool | Unknown:
+    """Does ZooKeeper take that password?"""
+    try:
+        ours = access_of(inventory.zookeeper_login)
+        with connect(inventory.zookeeper, access=replace(ours, sasl_username=user, sasl_password=password)) as client:
+            client.sync("/")
+    except ZookeeperDenied:
+        return False
+    except MigrateError as error:
+        return Unknown(f"{error.id} {error}")
+    return True

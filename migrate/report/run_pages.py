@@ -1,0 +1,375 @@
+"""The report of a run as one HTML file and as Markdown: the same tables, with pictures beside them in HTML."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from migrate.model.difference import EXCUSED, DifferenceClass
+from migrate.report import run_figures
+from migrate.report.equal_changes import changed_lines
+from migrate.report.markup import block, code, render, table, words
+from migrate.report.run_figures import BrokerPanels
+from migrate.report.run_values import (
+    DiffMoment,
+    EffectDone,
+    FileChange,
+    Holds,
+    Restart,
+    RunReport,
+    StepRecord,
+    figures,
+    restart_words,
+)
+from migrate.report.wording import clock, duration, moment, plural
+
+OPEN_DIRECTORIES: Final = 6  # panels beyond these are folded
+CLASSES: Final = (
+    DifferenceClass.EQUAL,
+    DifferenceClass.EXPECTED,
+    DifferenceClass.ACCEPTED,
+    DifferenceClass.DIFFERS,
+    DifferenceClass.ONLY_ZK,
+    DifferenceClass.ONLY_KRAFT,
+)
+HOLDS_CLASS: Final = {Holds.YES: "good-words", Holds.NO: "bad-words", Holds.NOT_SEEN: "warn-words"}
+WORDS_OF_LOAD: Final = {
+    "sent": "Sent",
+    "acknowledged": "Acknowledged",
+    "read": "Read at the end",
+    "missing": "Acknowledged, missing",
+    "duplicated": "At two offsets",
+    "unexpected": "Never sent, but there",
+    "missing_single": "Missing, topics with one replica (no claim)",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Toned:
+    """A cell with the class that colours it; in Markdown it is strong, or plain."""
+
+    text: str
+    tone: str
+    strong: bool = False
+
+
+Cell = str | Toned
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows under titles.  A title with `>` behind it is of numbers, one in backquotes of code, with `|` of one line."""
+
+    titles: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+
+    @property
+    def columns(self) -> list[tuple[str, str]]:
+        """Each title without its mark, and its class."""
+        kinds = {">": "num", "`": "code", "|": "keep"}
+        return [(title.strip("`>|"), kinds.get(title[-1:], "")) for title in self.titles]
+
+    def markdown(self) -> list[str]:
+        """The same."""
+        kinds = [kind for _, kind in self.columns]
+        rows = [
+            [
+                _marked(cell) if isinstance(cell, Toned) else code(cell) if kind == "code" else words(cell)
+                for cell, kind in zip(row, kinds, strict=True)
+            ]
+            for row in self.rows
+        ]
+        return table([f"{words(title)}>" if kind == "num" else words(title) for title, kind in self.columns], rows)
+
+
+def _marked(cell: Toned) -> str:
+    return f"**{words(cell.text)}**" if cell.strong else words(cell.text)
+
+
+def tables(report: RunReport) -> dict[str, Table]:
+    """Every table of the report by its name, those of single hosts aside."""
+    load, last = report.load, report.diffs[-1] if report.diffs else None
+    found: dict[str, tuple[tuple[str, ...], Iterator[tuple[Cell, ...]]]] = {
+        "figures": (("Figure|", "Value|", "Detail"), ((one.name, one.value, one.detail) for one in figures(report))),
+        "claims": (
+            ("Claim", "Answer|", "Evidence"),
+            (
+                (claim.text, Toned(claim.holds.words, HOLDS_CLASS.get(claim.holds, "soft"), True), claim.evidence)
+                for claim in report.claims
+            ),
+        ),
+        "stages": (
+            ("Stage|", "Begin (UTC)|", "End|", "Took>", "Steps>"),
+            (
+                (
+                    span.stage,
+                    clock(span.begin),
+                    clock(span.end) if span.end is not None else "open",
+                    duration((report.end if span.end is None else span.end) - span.begin),
+                    f"{span.passed} of {span.steps}",
+                )
+                for span in report.stages
+            ),
+        ),
+        "restarts": (
+            ("Node|", "Stage|", "Stopped|", "Started|", "Down>", "Proven after>"),
+            (_restart(report, entry) for entry in report.restarts),
+        ),
+        "waits": (
+            ("Since|", "For>", "Step`", "Waited for", "Owner", "If it lasts"),
+            (
+                (clock(one.begin), duration(one.end - one.begin), one.step, one.what, one.owner, one.next_step)
+                for one in report.waits
+            ),
+        ),
+        "ledgers": (
+            ("Time|", "Step`", "Offset>", "Engine", "Replicas>", "VERIFIED>"),
+            (
+                (clock(one.time), one.step, one.place, one.engine, f"{one.replicas:,}", f"{one.verified:,}")
+                for one in report.ledgers
+            ),
+        ),
+        "comparisons": (
+            ("Time|", "Step`", "Offset>", "Lag>", "Not excused>"),
+            ((clock(one.time), one.step, f"{one.offset:,}", str(one.lag), str(one.unexcused)) for one in report.diffs),
+        ),
+        "matrix": (("Kind|", *(f"{name}>" for name in CLASSES)), matrix(last) if last else iter(())),
+        "samples": (
+            ("What", "ZooKeeper", "KRaft", "Likely cause", "What to do"),
+            (tuple(row.values()) for row in (last.samples if last else ())),
+        ),
+        "rules": (
+            ("Rule", "Fields>"),
+            ((rule, f"{count:,}") for rule, count in (last.expected if last else {}).items()),
+        ),
+        "gaps": (
+            ("Gap at|", "For>", "Partition`"),
+            ((clock(at), duration(long), name) for at, long, name in (load.gaps if load else ())),
+        ),
+        "leaderless": (
+            ("Without leader at|", "For>", "Partition`", "Why"),
+            ((clock(at), duration(long), name, why) for at, long, name, why in (load.leaderless if load else ())),
+        ),
+        "short": (
+            ("Below min.insync.replicas at|", "For>", "Partition`", "Why"),
+            ((clock(at), duration(long), name, why) for at, long, name, why in (load.short if load else ())),
+        ),
+        "steps": (("Step", "Id`", "Outcome|", "Took>", "Evidence"), (_step(step) for step in report.steps)),
+    }
+    return {name: Table(titles, tuple(rows)) for name, (titles, rows) in found.items()}
+
+
+def _restart(report: RunReport, entry: Restart) -> tuple[str, ...]:
+    stopped = clock(entry.stopped) if entry.stopped is not None else "first start"
+    return report.name(entry.node), entry.stage, stopped, *restart_words(entry, "-")
+
+
+def _step(step: StepRecord) -> tuple[Cell, ...]:
+    tone = "good-words" if step.passed else "bad-words" if step.outcome else "soft"
+    outcome = step.outcome or ("begun" if step.begin is not None else "not begun")
+    if step.attempts > 1:
+        outcome += f", {step.attempts} attempts"
+    took = duration(step.end - step.begin) if step.end is not None and step.begin is not None else "-"
+    evidence = "; ".join(entry for entry in (step.reason, *step.evidence) if entry)
+    return step.title, step.id, Toned(outcome, tone), took, evidence
+
+
+def matrix(diff: DiffMoment) -> Iterator[tuple[Cell, ...]]:
+    """Compared fields by kind and class, the sum of all kinds last."""
+    total = {str(name): sum(classes.get(name, 0) for classes in diff.counts.values()) for name in CLASSES}
+    for kind, classes in [*diff.counts.items(), ("all kinds", total)]:
+        yield kind, *(_tile(name, int(classes.get(name, 0))) for name in CLASSES)
+
+
+def _tile(name: DifferenceClass, count: int) -> Cell:
+    if not count:
+        return "0"
+    return Toned(f"{count:,}", f"tile-{name.lower().replace('_', '-')}" if name in EXCUSED else "tile-bad")
+
+
+def effects(found: tuple[EffectDone, ...]) -> Table:
+    """What was done on one host, in order."""
+    rows = [
+        (
+            clock(one.time),
+            duration(one.done - one.time) if one.done is not None else "no end seen",
+            one.effect,
+            one.detail,
+            one.step,
+        )
+        for one in found
+    ]
+    return Table(("At|", "Took>", "Effect|", "Detail", "Step`"), tuple(rows))
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """A file's change, and the same change of other nodes' files with the lines in which theirs differ."""
+
+    node: str
+    file: FileChange
+    others: tuple[tuple[str, FileChange, tuple[str, ...]], ...]
+
+
+def changed_files(report: RunReport) -> tuple[Changed, ...]:
+    """Every change of a file, equal ones once: the same stage, path and keys, but for numbers in the path."""
+    stages = {step.id: step.stage for step in report.steps}
+    found: dict[tuple[object, ...], list[tuple[str, FileChange]]] = {}
+    for host in report.hosts:
+        for file in host.files:
+            keys = tuple(line.partition("=")[0] for line in changed_lines(file.lines))
+            place = stages.get(file.step, file.step), re.sub(r"\d+", "#", file.path), keys
+            found.setdefault(place, []).append((report.name(host.node), file))
+    return tuple(
+        Changed(
+            node,
+            first,
+            tuple(
+                (other, file, tuple(line for line in changed_lines(file.lines) if line not in first.lines))
+                for other, file in rest
+            ),
+        )
+        for (node, first), *rest in sorted(found.values(), key=lambda group: group[0][1].time)
+    )
+
+
+def facts(report: RunReport) -> dict[str, str]:
+    """What names the run."""
+    return {
+        "Began": moment(report.begin),
+        "Last event": moment(report.end),
+        "Took": duration(report.end - report.begin),
+        "Target": f"stage {report.target}",
+        "Change": report.change or "-",
+        "Cluster id": report.cluster_id,
+        "Run on": report.host or "-",
+        "Plan": report.fingerprint,
+    }
+
+
+CODES: Final = ("Cluster id", "Plan")  # of the facts
+NO_LOAD: Final = "No load of ours ran beside this run."
+ACCEPTED_WORDS: Final = "EXPECTED: a named rule with its source says so. ACCEPTED: excused by name, with a ticket."
+
+
+def run_html(report: RunReport) -> str:
+    """The whole file."""
+    groups = run_figures.brokers(report)
+    room = OPEN_DIRECTORIES
+    shown, folded = groups, list[BrokerPanels]()
+    if sum(len(group.panels) for group in groups) > room:
+        shown = ()
+        for group in groups:  # those that are not whole come first, and one of them stays in sight
+            room -= len(group.panels)
+            if not group.whole and (room >= 0 or not shown):
+                shown += (group,)
+            else:
+                folded.append(group)
+    widths = {"wide": run_figures.WIDE, "narrow": run_figures.NARROW}
+    return render(
+        "run.html.jinja",
+        report=report,
+        tables=tables(report),
+        facts=facts(report),
+        codes=CODES,
+        load=_load_facts(report),
+        no_load=NO_LOAD,
+        accepted_words=ACCEPTED_WORDS,
+        timeline={name: run_figures.timeline(report, frame) for name, frame in widths.items()},
+        overview={name: run_figures.overview(report, frame) for name, frame in widths.items()},
+        gates=run_figures.gates(report),
+        legend=[(state, run_figures.css_class(state)) for state in run_figures.legend(report)],
+        shown=shown,
+        folded=[("whole", [one for one in folded if one.whole]), ("", [one for one in folded if not one.whole])],
+        final=any(not span.reversible for span in report.stages),
+        unseen=any(entry.unseen_from is not None for entry in report.restarts),
+        changed=changed_files(report),
+        effects={host.node: effects(host.effects) for host in report.hosts},
+    )
+
+
+def _load_facts(report: RunReport) -> dict[str, str]:
+    load = report.load
+    return {} if load is None else {name: f"{getattr(load, key):,}" for key, name in WORDS_OF_LOAD.items()}
+
+
+def run_markdown(report: RunReport) -> str:
+    """The whole text, ending with a newline."""
+    return "\n".join(_markdown(report, tables(report))) + "\n"
+
+
+def _section(title: str, *found: Table, empty: str = "") -> Iterator[str]:
+    """A heading and the tables that have rows; `empty` where none has."""
+    yield from ("", f"## {title}")
+    filled = [one for one in found if one.rows]
+    for one in filled:
+        yield from ("", *one.markdown())
+    if empty and not filled:
+        yield from ("", empty)
+
+
+def _markdown(report: RunReport, named: dict[str, Table]) -> Iterator[str]:
+    yield from (f"# {words(report.title)}", "", f"**{report.verdict}** {words(report.verdict.sentence)}", "")
+    yield from (f"- {name}: {code(value) if name in CODES else words(value)}" for name, value in facts(report).items())
+    yield from _section("In five numbers", named["figures"])
+    yield from _section("Claims", named["claims"])
+    yield from _section("Timeline", named["stages"], named["restarts"], named["waits"], empty="No stage has begun.")
+    yield from _section("The ledger filling up", named["ledgers"], empty="The journal holds no ledger.")
+    yield from ("", *(f"- {words(tip)}" for _, tip in run_figures.gates(report)))
+    places = tuple(
+        (group.broker, panel.path or "no directory with an id", panel.words)
+        for group in run_figures.brokers(report)
+        for panel in group.panels
+    )
+    if places:
+        yield from ("", *Table(("Broker", "Directory`", "Now"), places).markdown())
+    yield from _diff(report, named)
+    yield from _section("The load")
+    yield ""
+    yield from (f"- {name}: {number}" for name, number in _load_facts(report).items())
+    if report.load is None:
+        yield NO_LOAD
+    for name in ("gaps", "leaderless", "short"):
+        if named[name].rows:
+            yield from ("", *named[name].markdown())
+    yield from _changes(report)
+    if report.left:
+        yield from ("", "## Left on the hosts", "", *(f"- {words(entry)}" for entry in report.left))
+    yield from ("", "## What could not be checked", "")
+    yield from [f"- {words(entry)}" for entry in report.blind_spots] or ["Nothing is known to have been left out."]
+    yield from _section("Steps", named["steps"])
+    yield from ("", "## Journal and versions", "", words(report.journal), "")
+    yield from (f"- {words(name)}: {words(value)}" for name, value in (*report.versions.items(), *report.notes))
+
+
+def _diff(report: RunReport, named: dict[str, Table]) -> Iterator[str]:
+    yield from ("", "## ZooKeeper compared with KRaft", "")
+    if not report.diffs:
+        yield "The journal holds no comparison."
+        return
+    last = report.diffs[-1]
+    where = f"at offset {last.offset:,} ({moment(last.time)}), ZooKeeper {plural(last.lag, 'record')} behind"
+    yield f"**{plural(last.unexcused, 'difference')}** that no rule excuses, {where}."
+    for name in ("matrix", "samples", "rules"):
+        if named[name].rows:
+            yield from ("", *named[name].markdown())
+
+
+def _changes(report: RunReport) -> Iterator[str]:
+    yield from ("", "## What was changed", "")
+    if not report.hosts:
+        yield "Nothing was changed."
+    for one in changed_files(report):
+        yield f"{code(one.file.path)} of {words(one.node)} at {clock(one.file.time)} by {code(one.file.step)}"
+        yield from ("", *block(one.file.lines, "diff"), "")
+        for node, file, lines in one.others:
+            but = f", but for {', '.join(map(code, lines))}" if lines else ""
+            yield f"- the same: {code(file.path)} of {words(node)} at {clock(file.time)} by {code(file.step)}{but}"
+        if one.others:
+            yield ""
+    for host in report.hosts:
+        yield from (f"### {words(report.name(host.node))}", "")
+        if host.effects:
+            yield from (*effects(host.effects).markdown(), "")

@@ -1,0 +1,121 @@
+"""What stands over a file, twice in it, or in another place: told with what becomes of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from migrate import checks
+from migrate.checks.config_sources import in_kraft
+from migrate.hosts.collect_disks import HIDDEN
+from migrate.model.findings import Finding
+from migrate.model.outcome import Unknown
+from migrate.model.stage import Stage
+from migrate.model.world import World
+from tests.checks.bends import written_twice
+from tests.testing.worlds import with_entity, with_values, world_at
+
+PLAIN = world_at(Stage.ASSESS)
+
+
+def of(world: World, code: str) -> list[Finding]:
+    """The findings of one code."""
+    return [finding for finding in checks.run(world, target=Stage.CLEANUP) if finding.code == code]
+
+
+@pytest.mark.parametrize(
+    ("name", "fate"),
+    [
+        ("log.cleaner.threads", ""),
+        ("listener.name.client.ssl.keystore.location", ""),
+        ("listener.name.client.max.connections", ""),
+        ("max.connections", ""),
+        ("listener.name.client.plain.sasl.jaas.config", "lost"),
+        ("sasl.jaas.config", "lost"),
+        ("listeners", "refused"),
+        ("advertised.listeners", "refused"),
+        ("listener.security.protocol.map", "refused"),
+    ],
+)
+def test_what_becomes_of_a_dynamic_configuration(name: str, fate: str) -> None:
+    """Goes on, is lost, or takes all others of its broker with it."""
+    assert in_kraft(name).partition(":")[0] == fate
+
+
+@pytest.mark.parametrize(
+    ("key", "file", "says"),
+    [
+        ("1", "4", "log.cleaner.threads=2 stands over the file's 4"),
+        ("1", None, "log.cleaner.threads=2 stands alone: no file has the key"),
+        ("<default>", "4", "log.cleaner.threads=2 stands over the file's 4"),
+        ("9", "4", "log.cleaner.threads=2 stands over files that cannot be seen"),
+    ],
+)
+def test_a_dynamic_configuration_is_shown_beside_the_files_value(key: str, file: str | None, says: str) -> None:
+    """Of that broker, or of all for a default; a broker that nobody listed has a file that nobody saw."""
+    world = with_entity(
+        with_values(PLAIN, 1, log__cleaner__threads=file), "broker-config", key, "log.cleaner.threads", "2"
+    )
+    (found,) = [finding for finding in of(world, "I-CFG-19") if finding.message.startswith("log.cleaner.threads")]
+    assert found.about == f"/config/brokers/{key}"
+    assert found.message == says
+
+
+def test_files_that_cannot_be_seen_are_said_so() -> None:
+    """Nothing is claimed about a file that nobody read."""
+    world = replace(with_entity(PLAIN, "broker-config", "1", "a", "2"), configs=Unknown("no way there"))
+    assert of(world, "I-CFG-19")[-1].message == "a=2 stands over the files, which cannot be seen"
+
+
+def test_a_dynamic_password_is_never_shown() -> None:
+    """Nor the file's."""
+    name = "listener.name.client.ssl.keystore.password"
+    bent = with_values(PLAIN, 1, listener__name__client__ssl__keystore__password="canary-1")
+    found = of(with_entity(bent, "broker-config", "1", name, "canary-2"), "I-CFG-19")
+    assert f"{name}=(sensitive) stands over the file's (sensitive)" in [finding.message for finding in found]
+    assert "canary" not in repr(found)
+
+
+def test_lost_and_refused_ones_are_told_by_their_own_code_alone() -> None:
+    """Once each."""
+    jaas = "listener.name.client.plain.sasl.jaas.config"
+    world = with_entity(
+        with_entity(PLAIN, "broker-config", "1", jaas, "h"), "broker-config", "1", "listeners", "A://a:1"
+    )
+    assert len(of(world, "W-SEC-09")) == len(of(world, "W-CFG-20")) == 1
+    assert not [
+        finding for finding in of(world, "I-CFG-19") if "jaas" in finding.message or "listeners=" in finding.message
+    ]
+
+
+@pytest.mark.parametrize("key", ["min.insync.replicas", "log.dirs", "super.users"])
+def test_keys_that_no_stage_changes_may_stand_twice(key: str) -> None:
+    """What a person wrote twice and nobody edits is the person's affair."""
+    assert of(written_twice(1, key)(PLAIN), "B-CFG-18") == []
+
+
+def test_a_password_by_reference_is_fine_and_told_as_work_for_the_controllers_hosts() -> None:
+    """Honoured: the text is carried, the node resolves it."""
+    world = with_values(PLAIN, 1, ssl__key__password="${file:/run/secrets:key}", config__providers="file")
+    assert of(world, "B-CFG-21") == []
+    (found,) = of(world, "W-CFG-22")
+    assert "references in ssl.key.password" in found.message
+    assert found.evidence == "config.providers=file"
+    assert "/run/secrets" not in repr(found)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "hits"),
+    [
+        ("zookeeper__connect", "${env:ZK}", 1),
+        ("super__users", "User:a;${file:/a:b}", 1),
+        ("broker__id", "${directory:/etc/kafka:id}", 1),
+        ("num__io__threads", "${env:N}", 0),
+        ("super__users", "User:${a}", 0),
+        ("super__users", HIDDEN, 0),
+    ],
+)
+def test_references_in_what_the_tool_decides_by_are_refused(key: str, value: str, hits: int) -> None:
+    """As Kafka's ConfigTransformer recognises them, and no other text in braces."""
+    assert len(of(with_values(PLAIN, 1, **{key: value}), "B-CFG-21")) == hits

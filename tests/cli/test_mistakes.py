@@ -1,0 +1,292 @@
+"""Mistakes that people make, and what they read: what is wrong, where, and the command to give instead."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from migrate.errors import ZookeeperUnreachable
+from migrate.zookeeper.client import connect
+from tests.cli.commands import inventory_in, kraft_migrate, playbook_in
+from tests.testing.zookeeper_server import free_port, running_server
+
+EXAMPLES = Path(__file__).parents[2] / "playbooks"
+PLAYBOOK = EXAMPLES / "production-example.yaml"
+INVENTORY = EXAMPLES / "inventory-example.yaml"
+FLEET = EXAMPLES / "fleet-example.yaml"
+ACCEPTED = EXAMPLES / "accepted-differences-example.yaml"
+
+COMPOSE = "services:\n  kafka-1:\n    image: apache/kafka:3.9.2\n"
+PLAYS = "- hosts: kafka\n  tasks: []\n"
+HOSTS = "all:\n  children:\n    kafka:\n      hosts:\n        kafka-1:\n"
+STRIMZI = "apiVersion: kafka.strimzi.io/v1beta2\nkind: Kafka\nmetadata:\n  name: prod\n"
+INIT = "kraft-migrate inventory init --zookeeper"
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "parts"),
+    [
+        (("aply",), 64, ["No such command 'aply'", "Did you mean 'apply'?"]),
+        (("stauts",), 64, ["No such command 'stauts'", "'status'"]),
+        (("rolback",), 64, ["No such command 'rolback'", "'rollback'"]),
+        (("asess",), 64, ["No such command 'asess'", "'assess'"]),
+        (("lab", "dmo"), 64, ["'dmo'", "'demo'"]),
+        (("plan", "--dry-run"), 64, ["No such option '--dry-run'", "`kraft-migrate plan` is the dry run"]),
+        (("status",), 64, ["neither a playbook nor an inventory was given", "--inventory FILE", "inventory init"]),
+        (("assess", "--html", "/nope/x", PLAYBOOK), 64, ["there is no folder /nope", "--help"]),
+        (("apply", "nope.json"), 1, ["the plan cannot be read: No such file or directory", "where nope.json"]),
+        (("plan", "nope.yaml"), 1, ["No such file or directory", "where nope.yaml"]),
+        (("playbook", "lint", "nope.yaml"), 1, ["No such file or directory", "where nope.yaml"]),
+        (("fleet", "assess", "nope.yaml"), 1, ["No such file or directory", "where nope.yaml"]),
+        (("bundle", "show", "nope.tgz"), 1, ["No such file or directory", "where nope.tgz"]),
+        (("assess", "--from-bundle", "nope.tgz"), 1, ["No such file or directory", "where nope.tgz"]),
+        (("backup", "show", "nope.gz"), 1, ["No such file or directory", "where nope.gz"]),
+        (("report", "verify", "nope.tgz"), 1, ["No such file or directory", "where nope.tgz"]),
+        (("report", "write", "/nope"), 64, ["/nope"]),
+        (("control", "pause", PLAYBOOK), 64, ["there is no plan.json in it"]),
+        (("diff",), 64, ["neither a playbook nor an inventory was given", "--inventory FILE"]),
+        (("assess",), 64, ["neither a playbook, an inventory nor a ZooKeeper", "--zookeeper HOST:PORT/CHROOT"]),
+        (("diff", "--inventory", INVENTORY, "--spark-master", "sprak://x"), 64, ["'sprak://x' is none"]),
+        (("plan", "--stage", "hybird", PLAYBOOK, "-i", INVENTORY), 64, ["there is no stage 'hybird'", "mean hybrid?"]),
+        (("explain", "B-ZKN-0l"), 1, ["no code 'B-ZKN-0l'", "did you mean B-ZKN-"]),
+        (("assess", "--zookeeper", "zk1:2181/kafka", "-i", INVENTORY), 64, ["give --zookeeper alone"]),
+        (("assess", "--zookeeper", "zk1.invalid:2181/kafka"), 1, ["zk1.invalid:2181 does not resolve"]),
+        (("lab", "up", "--dir", EXAMPLES), 1, [str(EXAMPLES), "empty"]),
+        (("status", "--inventory", "nope.yaml"), 1, ["No such file or directory", "where nope.yaml"]),
+        (("status", "--inventry", "x"), 64, ["--inventry", "--inventory"]),
+        ((PLAYBOOK,), 64, ["this is a playbook, not a command", f"kraft-migrate plan {PLAYBOOK}"]),
+        ((INVENTORY,), 64, ["this is an inventory, not a command", f"status --inventory {INVENTORY}"]),
+        ((FLEET,), 64, ["this is a fleet, not a command", f"kraft-migrate fleet assess {FLEET}"]),
+        (("-v", PLAYBOOK), 64, ["this is a playbook, not a command", f"kraft-migrate plan {PLAYBOOK}"]),
+        (("rollback", PLAYBOOK), 64, ["this is a playbook", f"kraft-migrate rollback plan {PLAYBOOK}"]),
+        (("apply", PLAYBOOK), 1, ["this is a playbook, not a saved plan", f"kraft-migrate plan {PLAYBOOK}"]),
+        (("approve", PLAYBOOK, "--as", "a"), 1, ["this is a playbook, not a saved plan"]),
+        (("rollback", "apply", PLAYBOOK), 1, ["this is a playbook, not a saved plan"]),
+        (("apply", INVENTORY), 1, ["this is an inventory, not a saved plan", f"status --inventory {INVENTORY}"]),
+        (("plan", INVENTORY), 1, ["this is an inventory, not a playbook", f"status --inventory {INVENTORY}"]),
+        (("plan", FLEET), 1, ["this is a fleet, not a playbook", f"fleet assess {FLEET}"]),
+        (("assess", "--inventory", PLAYBOOK), 1, ["this is a playbook, not an inventory"]),
+        (("fleet", "assess", INVENTORY), 1, ["this is an inventory, not a fleet"]),
+        (("plan", ACCEPTED), 1, ["this is a list of accepted differences", "diff.accept"]),
+    ],
+)
+def test_a_command_or_file_in_the_wrong_place_is_named(words: tuple[object, ...], code: int, parts: list[str]) -> None:
+    """With the command that takes it; the command that was given is not the advice."""
+    ended = kraft_migrate(*words)
+    assert ended.code == code, ended.err
+    said = " ".join((ended.out + ended.err).split())  # `lint` answers on stdout
+    for part in parts:
+        assert part in said
+    assert "Errno" not in said
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "advice"),
+    [
+        (COMPOSE, "a Docker Compose file", INIT),
+        (PLAYS, "an Ansible file", INIT),
+        (HOSTS, "an Ansible file", INIT),
+        (STRIMZI, "a Strimzi resource", "kraft-migrate explain B-OPS-01"),
+    ],
+)
+@pytest.mark.parametrize("words", [("status", "--inventory"), ("plan",), ("playbook", "lint"), ("apply",), ()])
+def test_files_of_other_tools_are_named(
+    words: tuple[str, ...], text: str, name: str, advice: str, tmp_path: Path
+) -> None:
+    """Whoever has one of them has no inventory yet, or another migration to use."""
+    file = tmp_path / "file.yaml"
+    file.write_text(text)
+    ended = kraft_migrate(*words, file)
+    assert ended.code in (1, 64)
+    said = " ".join((ended.out + ended.err).split())  # `lint` answers on stdout
+    assert f"this is {name}" in said
+    assert advice in said
+
+
+@pytest.mark.parametrize("text", ["", "a: 1\n", "kind: Deployment\napiVersion: apps/v1\n", "\t- x", "\0", "[" * 9999])
+def test_a_file_of_no_known_kind_gets_the_usual_answer(text: str, tmp_path: Path) -> None:
+    """It is no command; what it is stays open."""
+    file = tmp_path / "file.yaml"
+    file.write_text(text)
+    ended = kraft_migrate(file)
+    assert ended.code == 64
+    assert "No such command" in ended.err
+
+
+PLACE = "file.yaml"
+HEAD = "apiVersion: kraft-migrate/v1\nkind: MigrationPlaybook\nmetadata: {name: p}\nspec:\n"
+SPEC = f"{HEAD}  cluster: {{inventory: inventory.yaml}}\n"
+ALLOW = "  windows: {w: {timezone: UTC, allow: [Mon 21:00-22:00]}}\n"
+GROUPS = "  approvals: {groups: {'@ops': [alice, bob]}}\n  stages: [{name: hybrid, approval: {reviewers: "
+NODES = INVENTORY.read_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "parts"),
+    [
+        (f"{SPEC}  polcy: {{}}\n", "6:3", ["unknown key spec.polcy", "did you mean `policy`?"]),
+        (f"{SPEC}  stages:\n    - name: hybird\n", "7:7", ["'hybird'", "did you mean hybrid?"]),
+        (f"{SPEC}  stages:\n    - name: copy\n    - name: assess\n", "8:7", ["stage assess follows copy"]),
+        (f"{SPEC}  stages:\n    - name: copy\n    - name: copy\n", "8:7", ["after copy comes hybrid"]),
+        (f"{SPEC}  cluster: {{}}\n", "6:3", ["the key 'cluster' appears twice", "it is in line 5 already"]),
+        ("a: [1\n", "2:1", ["invalid YAML: did not find expected ',' or ']'"]),
+        ("a:\n\t- b\n", "2:1", ["invalid YAML: found character that cannot start any token"]),
+        ("", "1:1", ["the file is empty", "write a document into it"]),
+        (b"\x89PNG\xff", "", ["the file is not UTF-8: byte 0"]),
+        (f"{SPEC}  controllers: {{ids: ['3000']}}\n", "6:23", ["a whole number without quotes", "such as 3001"]),
+        (f"{SPEC}  policy: {{hybrid_max_age: 24 hours}}\n", "6:12", ["'24 hours'", "such as 15m or 24h"]),
+        (SPEC + ALLOW.replace("UTC", "Europe/Berlinn"), "6:17", ["Europe/Berlin"]),
+        (SPEC + ALLOW.replace("21:00-22", "25:00-26"), "6:40", ["25:00 is no time of a day"]),
+        (f"{SPEC}{GROUPS}opps}}}}]\n", "7:", ["'opps'", "a list is expected"]),
+        (f"{SPEC}{GROUPS}['@opps']}}}}]\n", "7:", ["@opps"]),
+        (f"{SPEC}{GROUPS}[alice], min: 2}}}}]\n", "7:", ["2 approvals are asked of 1 person"]),
+        (NODES.replace("kind: ssh", "kind: docker"), "", ["'docker'", "supervisor, local, ssh or manual"]),
+        (NODES.replace("- id: 2\n", "- id: 1\n"), "", ["node id 1 appears twice", "an id of its own"]),
+        *(
+            (f"{SPEC}  policy: {{enable_units: {word}}}\n", "6:12", ["true or false is expected, without quotes"])
+            for word in ("yes", "on", "1", "no", "True", "'true'")
+        ),
+    ],
+)
+def test_lint_says_where_a_file_is_wrong_and_what_is_right(
+    text: str | bytes, place: str, parts: list[str], tmp_path: Path
+) -> None:
+    """By line and column; nobody is sent to the command that was just given."""
+    file = tmp_path / PLACE
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    ended = kraft_migrate("playbook", "lint", file)
+    assert ended.code == 1
+    said = " ".join(ended.out.split())
+    for part in parts:
+        assert part in said
+    assert f"where {file}" + f":{place}" * bool(place) in said
+    assert "playbook lint" not in said
+
+
+@pytest.mark.parametrize("word", ["true", "false"])
+def test_booleans_are_true_and_false_and_shown_so(word: str, tmp_path: Path) -> None:
+    """As the file writes them."""
+    file = tmp_path / PLACE
+    file.write_text(f"{SPEC}  policy: {{enable_units: {word}}}\n")
+    assert kraft_migrate("playbook", "lint", file).code == 0
+    shown = kraft_migrate("playbook", "show", file).out
+    assert re.search(rf"policy\.enable_units +{word} +\(line 6\)", shown)
+    assert "False" not in shown
+    assert "True" not in shown
+
+
+def test_wrong_words_of_spark_are_refused_before_it_is_started() -> None:
+    """The first thing that is said is what is wrong."""
+    ended = kraft_migrate("diff", "--inventory", INVENTORY, "--spark-conf", "spark.my.secret=x")
+    assert ended.code == 64
+    assert ended.err.startswith("E-USAGE: spark.my.secret may be a secret")
+
+
+def test_no_words_are_answered_with_the_help() -> None:
+    """And with the exit code of wrong usage."""
+    ended = kraft_migrate()
+    assert ended.code == 64
+    assert "Usage: kraft-migrate" in ended.err
+
+
+def test_doctor_says_that_the_cluster_was_not_asked(tmp_path: Path) -> None:
+    """What this host has says nothing of ZooKeeper, brokers and controllers."""
+    inventory = inventory_in(tmp_path)
+    said = kraft_migrate("doctor", "--inventory", inventory, "--hosts").out
+    assert "not asked: ZooKeeper, brokers, controllers; --rights asks them" in said
+    found = json.loads(kraft_migrate("doctor", "--inventory", inventory, "-o", "json").out)["result"]
+    assert found["not_asked"] == ["ZooKeeper", "brokers", "controllers"]
+    assert json.loads(kraft_migrate("doctor", "-o", "json").out)["result"]["not_asked"] == []
+
+
+def test_a_cluster_of_which_nothing_is_seen_is_never_ready(tmp_path: Path) -> None:
+    """Down, a wrong user, a wrong protocol or a missing password file: all of it is INCOMPLETE, and no success."""
+    ended = kraft_migrate("assess", playbook_in(tmp_path), "-o", "json")
+    found = json.loads(ended.out)
+    assert (ended.code, found["result"]["verdict"]) == (1, "INCOMPLETE")
+
+
+def test_lint_says_what_it_did_not_compare() -> None:
+    """A playbook beside its inventory is compared with it; alone it is not, and that is said."""
+    for name in ("production-example.yaml", "directories-example.yaml"):
+        ended = kraft_migrate("playbook", "lint", EXAMPLES / name)
+        assert ended.code == 0
+        assert ended.out.startswith(f"{EXAMPLES / name}: ok; not compared with its inventory, which is missing: ")
+    assert kraft_migrate("playbook", "lint", INVENTORY).out == f"{INVENTORY}: ok\n"
+
+
+@contextmanager
+def answering(answer: bytes | None) -> Iterator[int]:
+    """The port of a server that answers every connection so; None: it takes them and is silent."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        kept: list[socket.socket] = []
+
+        def serve() -> None:
+            while True:
+                try:
+                    kept.append(server.accept()[0])
+                except OSError:
+                    return
+                if answer is not None:
+                    kept[-1].recv(100)
+                    kept[-1].sendall(answer)
+                    kept[-1].close()
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        try:
+            yield int(server.getsockname()[1])
+        finally:
+            server.shutdown(socket.SHUT_RDWR)
+            thread.join()
+            for connection in kept:
+                connection.close()
+
+
+def why(servers: str) -> str:
+    """Why there is no session."""
+    with pytest.raises(ZookeeperUnreachable, match="no session within") as raised:
+        connect(servers, timeout=0.3)
+    return raised.value.why
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "answers, but is not a ZooKeeper server"),
+        (b"", "answers, but is not a ZooKeeper server, or it expects TLS"),
+        (b"This ZooKeeper instance is not currently serving requests\n", "is a ZooKeeper server without a quorum"),
+        (None, "is silent"),
+    ],
+)
+def test_what_a_server_does_instead_of_a_session_is_said(answer: bytes | None, said: str) -> None:
+    """By its answer to the four-letter word; each server of the connect string is named."""
+    closed = free_port()
+    with answering(answer) as port:
+        found = why(f"127.0.0.1:{port},127.0.0.1:{closed}/kafka")
+    assert found.startswith(f"127.0.0.1:{port} {said}")
+    assert found.endswith(f"; 127.0.0.1:{closed} refuses connections: nothing listens there")
+
+
+def test_a_name_that_does_not_resolve_is_said() -> None:
+    """`.invalid` never does (RFC 2606)."""
+    assert why("zk1.invalid:2181") == "zk1.invalid:2181 does not resolve: no such host name"
+
+
+@pytest.mark.zookeeper
+def test_a_forgotten_chroot_is_found(tmp_path: Path) -> None:
+    """The cluster that is there is named in the answer, as a connect string."""
+    with running_server(tmp_path) as server:
+        with server.client() as root:
+            for path in ("/kafka/brokers/ids", "/kafka/brokers/topics", "/kafka/cluster/id", "/other/brokers"):
+                root.kazoo.create(path, makepath=True)
+        ended = kraft_migrate("assess", "--zookeeper", server.address)
+    assert ended.code == 1
+    assert f"did you mean {server.address}/kafka?" in " ".join(ended.err.split())

@@ -1,0 +1,76 @@
+"""A command that stays: it answers, it has ended, or nobody knows; and it never outlives us."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from migrate.errors import HostCommandRefused, HostCommandUnknown
+from migrate.hosts import runner
+from migrate.hosts.runner import LocalRunner
+
+SECONDS = 20.0
+
+
+def test_it_answers_with_the_line_as_often_as_it_is_asked() -> None:
+    """Each line once, in order, however long."""
+    held = LocalRunner().hold(("cat",))
+    lines = [b"a\n", b"\n", b"x" * 5000 + b"\n", bytes(range(32, 127)) + b"\n"]
+    assert all(held.answers(line, SECONDS) for line in lines)
+    assert held.end().code == 0
+
+
+def test_one_that_says_something_else_does_not_answer() -> None:
+    """What it holds is not what we think."""
+    held = LocalRunner().hold(("sh", "-c", "read line; echo other; cat"))
+    assert not held.answers(b"mine\n", SECONDS)
+    held.end()
+
+
+def test_one_that_has_ended_does_not_answer_and_tells_why() -> None:
+    """Its own code and its own words."""
+    held = LocalRunner().hold(("sh", "-c", "echo no such lock >&2; exit 7"))
+    assert not held.answers(b"a\n", SECONDS)
+    assert not held.answers(b"a\n", SECONDS)
+    done = held.end()
+    assert (done.code, done.says) == (7, "no such lock")
+
+
+def test_silence_is_unknown_and_neither_yes_nor_no(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may live; in the end it is killed on this side."""
+    monkeypatch.setattr(runner, "END_SECONDS", 0.1)
+    held = LocalRunner().hold(("sleep", "60"))
+    with pytest.raises(HostCommandUnknown, match="does not answer"):
+        held.answers(b"a\n", 0.1)
+    assert held.end().code == -signal.SIGKILL
+
+
+def test_a_program_that_is_not_there_is_refused() -> None:
+    """Before anything is held."""
+    with pytest.raises(HostCommandRefused, match="no-such-program did not start"):
+        LocalRunner().hold(("no-such-program",))
+
+
+def test_it_ends_with_us_and_not_with_a_signal_from_the_terminal(tmp_path: Path) -> None:
+    """A session of its own: Ctrl-C passes it by.  Our end ends its input."""
+    said = tmp_path / "said"
+    program = f"""
+        import os, signal
+        from migrate.hosts.runner import LocalRunner
+        held = LocalRunner().hold(("sh", "-c", "cat; echo ended > {said}"))
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        os.killpg(os.getpgrp(), signal.SIGINT)
+        assert held.answers(b"a\\n", 20)
+        os.kill(os.getpid(), signal.SIGKILL)
+    """
+    os.mkfifo(said)
+    words = [sys.executable, "-c", textwrap.dedent(program)]
+    process = subprocess.Popen(words, start_new_session=True, cwd=Path(runner.__file__).parents[2])
+    assert said.read_text() == "ended\n", "it writes when its input has ended"
+    assert process.wait(SECONDS) == -signal.SIGKILL

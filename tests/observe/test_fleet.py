@@ -1,0 +1,226 @@
+"""Clusters of files and bundles, each read by a task of its own: each has the answer that it has alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from dataclasses import fields, replace
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from migrate.diff.compare import Question, compare
+from migrate.diff.fleet import Progress, Read, compare_clusters
+from migrate.diff.session import SparkHandle
+from migrate.errors import MigrateError
+from migrate.kraft.files import find
+from migrate.model.columns import PartitionColumns
+from migrate.model.difference import DifferenceClass, DiffReport
+from migrate.model.inventory import FilePair, Member, NotRead, Target
+from migrate.model.secrets import Digester
+from migrate.model.stage import Stage
+from migrate.observe.bundle import write_bundle
+from migrate.observe.fleet import compare_members, read_member, read_pair
+from migrate.observe.offline import open_files, read_sides
+from migrate.zookeeper.offline.files import ZookeeperFiles
+from tests.bench import agreeing
+from tests.cli.commands import kraft_migrate
+from tests.playbook.test_fleet import written
+from tests.steps.looks import whole
+from tests.testing import worlds
+from tests.testing.clusters import healthy_cluster, kraft_view, zookeeper_view
+
+TODAY = date(2026, 1, 1)
+
+
+def a_pair(folder: Path, size: int) -> FilePair:
+    """A cluster's files; some topics' leaders have moved in the metadata."""
+    folder.mkdir()
+    with agreeing.both_sides(folder, size):
+        return FilePair((str(folder),), str(folder))
+
+
+def of_files(name: str, pair: FilePair) -> Member:
+    """A cluster of a fleet that is named by them."""
+    return Member(name, Target.FILES, pair.metadata, pair)
+
+
+def test_what_a_task_hands_on_is_what_differs_alone(tmp_path: Path) -> None:
+    """Both sides' rows of those topics, and how many fields agree."""
+    found = read_pair(a_pair(tmp_path / "a", 5_000))
+    zookeeper, kraft = found.question.zookeeper, found.question.kraft
+    topics = {"team-1.events-1", "team-1.events-98"}
+    assert {*zookeeper.partitions.topic} == {*kraft.partitions.topic} == topics
+    assert found.equal == {"topic": 100, "partition": 8 * (5_000 - len(kraft.partitions))}
+    assert "topic" not in {*zookeeper.entities.kind, *kraft.entities.kind}
+
+
+def test_files_that_cannot_be_read_are_an_error_that_names_them(tmp_path: Path) -> None:
+    """As its own command would say it; a bundle's too."""
+    for place in ([[str(tmp_path)], str(tmp_path), ""], {"bundle": str(tmp_path / "gone.bundle")}):
+        with pytest.raises(MigrateError) as raised:
+            read_member(json.dumps(place))
+        answer = NotRead.of(raised.value)
+        assert answer.id.startswith("E-")
+        assert str(tmp_path) in answer.where
+
+
+def test_what_is_no_error_of_ours_is_a_defect() -> None:
+    """Never a good answer."""
+    answer = NotRead.of(RecursionError("deep"))
+    assert (answer.id, answer.what) == ("E-DEFECT", "RecursionError: deep")
+
+
+def test_progress_counts_a_task_that_was_tried_again_once() -> None:
+    """And executors, which have no callback, gather alone."""
+    seen: list[tuple[int, bool]] = []
+    driver = Progress(lambda cluster, good, _: seen.append((cluster, good)))
+    first, second = [(3, True, 0.1)], [(3, True, 0.2), (1, False, 0.1)]
+    assert driver.addInPlace(first, second) == first + second
+    driver.addInPlace([], first)
+    assert seen == [(3, True), (1, False)]
+    made, words = driver.__reduce__()
+    assert made(*words).addInPlace(driver.zero([]), second) == second
+    assert len(seen) == 2
+
+
+def test_files_alone_are_not_assessed(tmp_path: Path) -> None:
+    """And the next step is named."""
+    path = written(tmp_path, "{name: a, files: {zookeeper: data, metadata: kraft}}")
+    ended = kraft_migrate("fleet", "assess", path)
+    assert ended.code == 64
+    assert "can be compared alone" in ended.out
+    assert "`fleet diff`" in ended.out
+
+
+@pytest.mark.spark
+def test_every_cluster_has_the_report_that_it_has_alone(tmp_path: Path, spark_handle: SparkHandle) -> None:
+    """Two clusters; between them one that has no files, and one whose bundle is damaged; each is told once."""
+    (tmp_path / "torn.bundle").write_bytes(b"no bundle")
+    members = [
+        of_files("a", a_pair(tmp_path / "a", 5_000)),
+        of_files("gone", FilePair((str(tmp_path),), str(tmp_path))),
+        Member("torn", Target.BUNDLE, str(tmp_path / "torn.bundle")),
+        of_files("b", a_pair(tmp_path / "b", 120)),
+    ]
+    told: dict[int, bool] = {}
+    found = compare_members(spark_handle, members, TODAY, lambda number, good, _: told.update({number: good}))
+    assert told == {0: True, 1: False, 2: False, 3: True}
+    assert [report.id for report in found if isinstance(report, NotRead)] == ["E-ZKF-01", "E-BUNDLE-01"]
+    for member, report in zip(members, found, strict=True):
+        if isinstance(report, NotRead):
+            continue
+        assert member.files is not None
+        alone = _alone(member.files, spark_handle)
+        assert _rows(report) == _rows(alone)
+        assert report.counts == {**alone.counts, "topic": report.counts["topic"]}
+        assert any(row.field == "leader" for row in report.unexcused)
+
+
+def _alone(pair: FilePair, handle: SparkHandle) -> DiffReport:
+    """Every row of both sides, compared as `diff` does."""
+    sides = read_sides(open_files(ZookeeperFiles(pair.zookeeper)), find(Path(pair.metadata)), Digester())
+    topics = {*sides.agreement().differing, *(f"team-{n % 97}.events-{n}" for n in range(200))}
+    zookeeper, kraft = sides.views(topics)
+    return compare(handle.get(300), zookeeper, kraft, (), offset=kraft.offset, lag=0, today=TODAY)
+
+
+def _rows(report: DiffReport) -> list[tuple[str, str, str, DifferenceClass]]:
+    return [(row.kind, row.key, row.field, row.cls) for row in report.differences]
+
+
+@pytest.mark.spark
+def test_a_bundle_of_a_fleet_has_the_report_of_diff(tmp_path: Path, spark_handle: SparkHandle) -> None:
+    """Field by field: with a difference and where it was read, without one, and not comparable."""
+    world = whole(Stage.COPY)
+    worlds_of = {
+        "equal": world,
+        "other": worlds.with_entity(world, "topic-config", "orders", "segment.ms", "77"),
+        "before": whole(Stage.ASSESS),
+    }
+    for name, seen in worlds_of.items():
+        write_bundle(str(tmp_path / f"{name}.bundle"), seen, 1_700_000_000)
+    members = [Member(name, Target.BUNDLE, str(tmp_path / f"{name}.bundle")) for name in worlds_of]
+    equal, other, before = compare_members(spark_handle, members, date.today())  # noqa: DTZ011 - as in `diff`
+    from migrate.cli.diff import compared
+    from migrate.cli.options import Evidence, load_target
+
+    for member, report in zip(members[:2], (equal, other), strict=True):
+        evidence = Evidence(bundle=Path(member.where))
+        assert report == compared(*load_target(None, None, evidence), evidence, spark_handle)
+    assert isinstance(other, DiffReport)
+    assert all(row.kraft_where.startswith("not in the image at metadata offset") for row in other.unexcused)
+    assert isinstance(before, NotRead)
+    assert before.what.startswith("ZooKeeper and KRaft cannot be compared: ")
+
+
+def _question() -> Question:
+    """Two views of one cluster, which agree."""
+    rows = healthy_cluster().partitions
+    return Question(zookeeper_view(rows), kraft_view(rows))
+
+
+@pytest.mark.spark
+def test_a_cluster_that_ends_its_process_is_the_only_one_that_is_not_read(spark_handle: SparkHandle) -> None:
+    """However often it is tried: the others are compared, and the next comparison on the session as well."""
+    question = _question()
+
+    def read(place: str) -> Read:
+        if place == "bad":
+            os.kill(os.getpid(), signal.SIGKILL)
+        return Read(question, {"topic": 3})
+
+    spark = spark_handle.get(300)
+    told: dict[int, bool] = {}
+    found = compare_clusters(
+        spark, ["a", "bad", "b"], read, today=TODAY, done=lambda number, good, _: told.update({number: good})
+    )
+    assert isinstance(found[1], NotRead)
+    assert found[1].id == "E-VIEW-01"
+    assert found[0] == found[2]
+    assert isinstance(found[0], DiffReport)
+    assert found[0].counts["topic"]["EQUAL"] == 3
+    assert told == {0: True, 1: False, 2: True}
+
+
+@pytest.mark.spark
+def test_a_key_that_stands_twice_is_its_clusters_defect(spark_handle: SparkHandle) -> None:
+    """The join would give it more rows than there are."""
+    question = _question()
+    rows = question.zookeeper.partitions
+    columns = {entry.name: 2 * getattr(rows, entry.name) for entry in fields(rows)}
+    twice = replace(question, zookeeper=replace(question.zookeeper, partitions=PartitionColumns(**columns)))
+
+    def read(place: str) -> Read:
+        return Read(twice if place == "bad" else question, {})
+
+    good, bad = compare_clusters(spark_handle.get(300), ["a", "bad"], read, today=TODAY)
+    assert isinstance(good, DiffReport)
+    assert isinstance(bad, NotRead)
+    assert "a key of zookeeper appears twice" in bad.what
+
+
+@pytest.mark.spark
+def test_of_too_many_differences_each_cluster_lists_its_share(
+    spark_handle: SparkHandle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Counts stay exact, and the report says how many are not listed."""
+    question = _question()
+    bare = replace(question, kraft=replace(question.kraft, partitions=PartitionColumns()))
+
+    def read(place: str) -> Read:
+        return Read(bare if place == "bad" else question, {})
+
+    spark = spark_handle.get(300)
+    whole_list = compare_clusters(spark, ["a", "bad"], read, today=TODAY)
+    monkeypatch.setattr("migrate.diff.fleet.MOST_LISTED", 2)
+    monkeypatch.setattr("migrate.diff.fleet.LEAST_LISTED", 1)
+    cut = compare_clusters(spark, ["a", "bad"], read, today=TODAY)
+    assert cut[0] == whole_list[0]
+    assert isinstance(cut[1], DiffReport)
+    assert isinstance(whole_list[1], DiffReport)
+    assert cut[1].counts == whole_list[1].counts
+    assert len(cut[1].differences) == 1 < len(whole_list[1].differences)
+    assert cut[1].blind_spots[-1].endswith("differences are counted and not listed")

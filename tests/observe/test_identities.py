@@ -1,0 +1,230 @@
+"""The controllers' logins for ZooKeeper, from real JAAS files, tried at a real server."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.x509.oid import NameOID
+
+from migrate.hosts.executors import executor_of
+from migrate.hosts.files import LocalFiles
+from migrate.hosts.launches import launches
+from migrate.hosts.properties import parse
+from migrate.hosts.supervisor import ProcessSpec, write_spec
+from migrate.java.find import find_java
+from migrate.kafka.tls import as_java, subject
+from migrate.lab.secured import Authority
+from migrate.model.ids import NodeId
+from migrate.model.inventory import AddedProperties, Inventory, ZookeeperLogin
+from migrate.model.launch import Launch, NoZookeeperClient, ZookeeperClient
+from migrate.model.outcome import Unknown
+from migrate.model.views import ConfigFile, Stopped
+from migrate.observe.identities import with_subjects, with_zookeeper_clients
+from tests.testing import worlds
+from tests.testing.certificates import PASSWORD, stored
+from tests.testing.secured_zookeeper import MODULE, login, sasl_server
+from tests.testing.zookeeper_server import ZookeeperServer
+
+NODE = NodeId(3000)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZookeeperServer]:
+    """It knows `kafka`."""
+    with sasl_server(tmp_path_factory.mktemp("zookeeper"), {"kafka": "right", "tool": "t"}) as found:
+        yield found
+
+
+def known(server: ZookeeperServer, ours: ZookeeperLogin | None = None) -> Inventory:
+    """An inventory with that ZooKeeper."""
+    return replace(worlds.inventory(), zookeeper=server.address, zookeeper_login=ours or ZookeeperLogin())
+
+
+def looked(launch: Launch | Unknown, inventory: Inventory) -> object:
+    """What is known of controller 3000's login."""
+    found = with_zookeeper_clients({NODE: launch}, inventory, LocalFiles())[NODE]
+    return found.zookeeper_client if isinstance(found, Launch) else found
+
+
+def jaas(folder: Path, options: str, section: str = "Client", module: str = MODULE) -> str:
+    """A JAAS file on disk."""
+    path = folder / "kafka.jaas"
+    path.write_text(f"{section} {{ {module} required {options}; }};\n")
+    return str(path)
+
+
+@pytest.mark.zookeeper
+@pytest.mark.parametrize(("password", "accepted"), [("right", True), ("canary-wrong", False)])
+def test_a_login_is_tried_at_zookeeper_itself(
+    server: ZookeeperServer, tmp_path: Path, password: str, accepted: bool
+) -> None:
+    """Told by user and answer; the password stays in the file."""
+    path = jaas(tmp_path, f'username="kafka" password="{password}"')
+    found = looked(Launch("/c", jaas_file=path), known(server, login(tmp_path, "tool", "t")))
+    assert found == ZookeeperClient("kafka", accepted)
+    assert "canary" not in repr(found)
+
+
+@pytest.mark.parametrize(
+    ("launch", "says"),
+    [
+        (Launch("/c"), "no -Djava.security.auth.login.config"),
+        (Launch("/c", jaas_file="/nowhere/jaas"), "does not exist"),
+        (Launch("/c", jaas_file="{file}", zookeeper_section="Other"), "no section Other"),
+        (Launch("/c", jaas_file="{file}", zookeeper_section=""), "sasl.client=false"),
+        (Launch("/c", jaas_file="{broken}"), "word 1 begins no section"),
+        (Launch("/c", jaas_file="{nameless}"), "names no username"),
+    ],
+)
+def test_a_process_without_a_login_is_told_by_what_it_lacks(tmp_path: Path, launch: Launch, says: str) -> None:
+    """Known, not unknown: such a controller would wait for ever."""
+    (tmp_path / "broken").write_text("canary")
+    (tmp_path / "nameless").write_text(f"Client {{ {MODULE} required password=canary; }};")
+    places = {"{file}": jaas(tmp_path, 'username="u" password="canary"')}
+    places |= {"{broken}": str(tmp_path / "broken"), "{nameless}": str(tmp_path / "nameless")}
+    launch = replace(launch, jaas_file=places.get(launch.jaas_file or "", launch.jaas_file))
+    found = looked(launch, worlds.inventory())
+    assert isinstance(found, NoZookeeperClient)
+    assert says in found.reason
+    assert "canary" not in repr(found)
+
+
+def test_what_cannot_be_read_or_spoken_is_unknown(tmp_path: Path) -> None:
+    """A folder in the file's place; Kerberos."""
+    kerberos = jaas(tmp_path, "useKeyTab=true", module="com.sun.security.auth.module.Krb5LoginModule")
+    for launch in (Launch("/c", jaas_file=str(tmp_path)), Launch("/c", jaas_file=kerberos), Unknown("not seen")):
+        assert isinstance(looked(launch, worlds.inventory()), Unknown)
+
+
+def test_a_controller_that_does_not_run_yet_is_known_by_how_it_will_be_started(tmp_path: Path) -> None:
+    """The supervisor's description has its words."""
+    words = ("java", "-Djava.security.auth.login.config=/etc/kafka.jaas", "kafka.Kafka", "/etc/c.properties")
+    spec = ProcessSpec("controller-3000", 3000, words, "/", "/log", "/out", "/etc/c.properties")
+    write_spec(tmp_path, spec)
+    executor = executor_of(replace(worlds.inventory(), executor_options={"state": str(tmp_path)}))
+    found = launches(executor, {NODE: Stopped(None)})[NODE]
+    assert isinstance(found, Launch)
+    assert (found.jaas_file, found.config) == ("/etc/kafka.jaas", "/etc/c.properties")
+    assert isinstance(found.zookeeper_client, Unknown)
+
+
+MAP = "listener.security.protocol.map=INTERNAL:SSL,CTL:SASL_SSL\n"
+
+
+@pytest.fixture(scope="module")
+def authority() -> Authority:
+    """Who issues."""
+    return Authority.make("authority")
+
+
+def file_of(text: str) -> ConfigFile:
+    """A node's file."""
+    return ConfigFile(NodeId(1), "/c", text.encode(), "", parse(text.encode()))
+
+
+def jks(folder: Path, content: bytes) -> Path:
+    """The same as a JKS store, by the JDK's keytool."""
+    given, made = folder / "given.p12", folder / "store.jks"
+    given.write_bytes(content)
+    words: list[str | Path] = [
+        "-importkeystore",
+        "-noprompt",
+        "-srckeystore",
+        given,
+        "-srcstoretype",
+        "PKCS12",
+        "-srcstorepass",
+        PASSWORD,
+    ]
+    words += ["-destkeystore", made, "-deststoretype", "JKS", "-deststorepass", PASSWORD]
+    subprocess.run([find_java().keytool, *words], check=True, capture_output=True, timeout=60)
+    return made
+
+
+@pytest.mark.slow
+def test_stores_of_every_kind_tell_their_subject(authority: Authority, tmp_path: Path) -> None:
+    """PEM, PKCS12 under its name and under JKS (as Java opens it), JKS."""
+    issued = authority.issue("broker", ("localhost",))
+    p12 = issued.pkcs12(PASSWORD)
+    assert subject(issued.pem, "PEM", "") == "CN=broker"
+    assert subject(p12, "PKCS12", PASSWORD) == subject(p12, "JKS", PASSWORD) == "CN=broker"
+    assert subject(jks(tmp_path, p12).read_bytes(), "JKS", PASSWORD) == "CN=broker"
+
+
+@pytest.mark.parametrize(
+    ("content", "kind", "password"),
+    [
+        (b"nothing", "PKCS12", PASSWORD),
+        (b"nothing", "JKS", PASSWORD),
+        (b"nothing", "PEM", ""),
+        (b"", "PKCS12", "canary"),
+    ],
+)
+def test_what_is_no_store_is_unknown(content: bytes, kind: str, password: str) -> None:
+    """Without a word of the password."""
+    found = subject(content, kind, password)
+    assert isinstance(found, Unknown)
+    assert password not in found.reason or not password
+
+
+def test_a_wrong_password_is_unknown_and_not_told(authority: Authority) -> None:
+    """Neither the right one nor the wrong one."""
+    found = subject(authority.issue("b", ("h",)).pkcs12(PASSWORD), "PKCS12", "canary-wrong")
+    assert isinstance(found, Unknown)
+    assert "canary" not in found.reason
+
+
+def name(*attributes: tuple[x509.ObjectIdentifier, str]) -> x509.Name:
+    """In the certificate's order: the most general first."""
+    return x509.Name([x509.NameAttribute(oid, value) for oid, value in attributes])
+
+
+def test_names_are_spelled_as_java_spells_them_or_not_at_all() -> None:
+    """RFC 2253: the most specific first; what Java would write in hex or escape is not guessed."""
+    whole = name((NameOID.COUNTRY_NAME, "DE"), (NameOID.ORGANIZATION_NAME, "Org X"), (NameOID.COMMON_NAME, "b-1.x"))
+    assert as_java(whole) == "CN=b-1.x,O=Org X,C=DE"
+    for odd in ((NameOID.EMAIL_ADDRESS, "a@b"), (NameOID.COMMON_NAME, "a,b"), (NameOID.COMMON_NAME, "ä")):
+        assert isinstance(as_java(name(odd)), Unknown)
+
+
+def test_the_stores_that_a_file_names_and_will_name_are_read(authority: Authority, tmp_path: Path) -> None:
+    """Its own, a listener's, those of the inventory's additions, and ours."""
+    for who in ("one", "two", "three"):
+        (tmp_path / who).write_bytes(authority.issue(who, ("h",)).pkcs12(PASSWORD))
+    own = stored(tmp_path, "tool.pem", authority.issue("tool", ("h",)).pem)
+    text = MAP + f"ssl.keystore.location={tmp_path}/one\nssl.keystore.password={PASSWORD}\nssl.keystore.type=PKCS12\n"
+    text += f"listener.name.ctl.ssl.keystore.location={tmp_path}/two\nzookeeper.ssl.keystore.location=/none\n"
+    added = AddedProperties("/b", {"listener.name.x.ssl.keystore.location": f"{tmp_path}/three"})
+    found = with_subjects(file_of(text), added, LocalFiles(), own).subjects
+    told = {Path(path).name: said for path, said in found.items()}
+    assert isinstance(told.pop("none"), Unknown)
+    assert told == {"one": "CN=one", "two": "CN=two", "three": "CN=three", "tool.pem": "CN=tool"}
+
+
+def test_what_cannot_be_read_is_unknown_and_no_store_is_read_without_need() -> None:
+    """A missing file, a reference; and a node without a listener of certificates."""
+    text = "ssl.keystore.location=/none\n"
+    assert with_subjects(file_of(text), None, LocalFiles(), None).subjects == {}
+    missing = with_subjects(file_of(MAP + text), None, LocalFiles(), None).subjects
+    assert isinstance(missing["/none"], Unknown)
+    referred = with_subjects(file_of(MAP + text + "ssl.keystore.password=${file:/a:b}\n"), None, LocalFiles(), None)
+    assert isinstance(referred.subjects["/none"], Unknown)
+
+
+@pytest.mark.parametrize(("ending", "kind"), [("pem", ""), ("p12", ""), ("store", "PKCS12")])
+def test_the_store_for_zookeeper_is_read_by_its_own_keys(
+    ending: str, kind: str, authority: Authority, tmp_path: Path
+) -> None:
+    """Also where no listener asks for certificates; a listener's type and password are not its."""
+    issued = authority.issue("zk-client", ("h",))
+    path = tmp_path / f"zk.{ending}"
+    path.write_bytes(issued.pem if ending == "pem" else issued.pkcs12(PASSWORD))
+    text = f"zookeeper.ssl.keystore.location={path}\nzookeeper.ssl.keystore.password={PASSWORD}\n"
+    text += "ssl.keystore.type=JKS\nssl.keystore.password=another\n"
+    text += f"zookeeper.ssl.keystore.type={kind}\n" if kind else ""
+    assert with_subjects(file_of(text), None, LocalFiles(), None).subjects == {str(path): "CN=zk-client"}

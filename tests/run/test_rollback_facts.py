@@ -1,0 +1,154 @@
+"""What runs left behind: backups are looked at now, and durations come from proven restarts only."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from migrate.model.ids import NodeId
+from migrate.model.inventory import Inventory
+from migrate.model.outcome import Unknown
+from migrate.model.rollback_readiness import KeptFile, Measured
+from migrate.model.stage import Stage
+from migrate.model.views import HostFile, KeptFiles, NoFile
+from migrate.model.world import World
+from migrate.run.journal import Journal
+from migrate.run.past_runs import rollback_facts
+from tests.testing import worlds
+from tests.testing.worlds import BROKER_FILE
+
+Data = Mapping[str, Any]
+ZOOKEEPER_MODE = BROKER_FILE.format(id=0).encode()
+
+
+def here(tmp_path: Path) -> World:
+    """A world in hybrid, whose runs lie in this folder."""
+    world = worlds.world_at(Stage.COPY)
+    return replace(world, inventory=replace(world.inventory, runs=str(tmp_path / "runs")))
+
+
+def journal(inventory: Inventory, run: str, *events: tuple[float, str, Data], cluster: str = "lab") -> Path:
+    """A run's folder with those events in its journal."""
+    folder = Path(inventory.runs) / run
+    folder.mkdir(parents=True, exist_ok=True)
+    written = Journal.begin(folder / "journal.jsonl", events[0][0] if events else 1.0, {"cluster": cluster})
+    for time, name, data in events:
+        written.append(time, name, data)
+    written.close()
+    return folder
+
+
+def with_copy(world: World, raw: bytes | None) -> World:
+    """Broker 0 with that copy beside its file, or with none."""
+    path = "/conf/b0.properties.kraft-migrate-backup"
+    copies = () if raw is None else (HostFile(path, raw, hashlib.sha256(raw).hexdigest()),)
+    return replace(world, backups=dict.fromkeys(worlds.BROKERS, KeptFiles(copies, ())))
+
+
+def test_a_backup_is_what_a_rollback_would_restore_from(tmp_path: Path) -> None:
+    """The copy that leads to what lies there; another one, or none, is told as the rollback would tell it."""
+    world = here(tmp_path)
+    good = rollback_facts(with_copy(world, ZOOKEEPER_MODE)).configs[NodeId(0)]
+    assert isinstance(good, KeptFile)
+    assert (good.problem, "kraft-migrate-backup" in good.path) == ("", True)
+    none = rollback_facts(with_copy(world, None)).configs[NodeId(0)]
+    assert isinstance(none, KeptFile)
+    assert "no copy of /conf/b0.properties" in none.problem
+    edited = ZOOKEEPER_MODE.replace(b"min.insync.replicas=2", b"min.insync.replicas=1")
+    other = rollback_facts(with_copy(world, edited)).configs[NodeId(0)]
+    assert isinstance(other, KeptFile)
+    assert (other.problem, "kept: min.insync.replicas" in other.note) == ("", True)
+
+
+def test_copies_that_nobody_looked_at_are_unknown(tmp_path: Path) -> None:
+    """So are files that cannot be read, or are not there."""
+    world = here(tmp_path)
+    assert isinstance(rollback_facts(world).configs[NodeId(0)], Unknown)
+    assert isinstance(rollback_facts(replace(world, configs=Unknown("hidden"))).configs[NodeId(0)], Unknown)
+    gone = replace(world, configs={NodeId(0): NoFile("/conf/b0.properties")})
+    assert isinstance(rollback_facts(gone).configs[NodeId(0)], Unknown)
+
+
+def test_the_journals_of_another_cluster_and_damaged_ones_vouch_for_nothing(tmp_path: Path) -> None:
+    """Both may lie in the same folder."""
+    world = here(tmp_path)
+    folder = journal(
+        world.inventory, "other", (1.0, "note", {"key": "gap:controller", "value": "3.0"}), cluster="other"
+    )
+    (folder.parent / "broken").mkdir()
+    (folder.parent / "broken" / "journal.jsonl").write_text("nothing of ours\nat all\n")
+    facts = rollback_facts(world)
+    assert facts.gap is None
+    assert isinstance(facts.zookeeper, Unknown)
+
+
+def test_the_tree_that_a_journal_names_is_held_against_its_hash(tmp_path: Path) -> None:
+    """The newest one; changed or gone, it is no backup."""
+    world = here(tmp_path)
+    raw = b"the tree"
+    digest = hashlib.sha256(raw).hexdigest()
+    note = {"key": "backup:zookeeper", "value": f"zookeeper.jsonl.gz: denied 0, sha256 {digest}, znodes 3, zxid 7"}
+    tree = journal(world.inventory, "one", (1.0, "note", note)) / "backup" / "zookeeper.jsonl.gz"
+    tree.parent.mkdir()
+    tree.write_bytes(raw)
+    assert rollback_facts(world).zookeeper == KeptFile(str(tree))
+    tree.write_bytes(b"another")
+    said = rollback_facts(world).zookeeper
+    assert isinstance(said, KeptFile)
+    assert said.problem
+
+
+def stop(time: float, node: int, step: str) -> tuple[float, str, Data]:
+    """The order to stop a node."""
+    return time, "effect", {"effect": "stop", "node": str(node), "step": step, "detail": ""}
+
+
+def end(time: float, step: str, outcome: str = "Verified") -> tuple[float, str, Data]:
+    """The end of a step."""
+    return time, "conclude", {"step": step, "outcome": outcome}
+
+
+def test_restarts_are_measured_from_the_order_to_stop_to_the_proof(tmp_path: Path) -> None:
+    """The middle one of those that ended well; refused ones, killed ones and controllers do not count."""
+    world = here(tmp_path)
+    journal(
+        world.inventory,
+        "one",
+        stop(10, 0, "roll/0"),
+        end(15, "roll/0"),
+        stop(20, 1, "roll/1"),
+        end(27, "roll/1"),
+        stop(30, 2, "roll/2"),
+        end(90, "roll/2", "Failed"),
+        stop(100, 2, "roll/2"),
+        (500, "session", {}),
+        end(510, "roll/2"),
+        stop(600, 3000, "finalize/1"),
+        end(700, "finalize/1"),
+    )
+    assert rollback_facts(world).restart == Measured(6.0, 2)
+
+
+def test_gaps_are_those_that_rollbacks_noted(tmp_path: Path) -> None:
+    """Numbers only."""
+    world = here(tmp_path)
+    notes = [(1.0, "note", {"key": "gap:controller", "value": value}) for value in ("4.5", "6", "soon")]
+    journal(world.inventory, "one", *notes)
+    assert rollback_facts(world).gap == Measured(5.25, 2)
+
+
+@pytest.mark.parametrize(
+    ("step", "node", "want"), [("finalize/1-of-3", 3001, (3001,)), ("controllers/start", 3001, ())]
+)
+def test_a_controller_started_in_finalize_is_remembered(
+    tmp_path: Path, step: str, node: int, want: tuple[int, ...]
+) -> None:
+    """Its start is written before it happens: from there on nothing is reversible."""
+    world = here(tmp_path)
+    journal(world.inventory, "one", (1.0, "effect", {"effect": "start", "node": str(node), "step": step, "detail": ""}))
+    assert rollback_facts(world).unflagged == want

@@ -1,0 +1,24 @@
+"""A gatekeeper for engines without a person, a window or an approval to ask."""
+
+from __future__ import annotations
+
+from migrate.model.outcome import Outcome
+from migrate.model.plan import PlannedStep
+
+
+class OpenGate:
+    """Lets everything pass."""
+
+    def before(self, planned: PlannedStep) -> None:
+        """It may."""
+
+    def still(self, planned: PlannedStep) -> bool:
+        """It may."""
+        return True
+
+    def while_waiting(self, planned: PlannedStep, *, begun: bool) -> None:
+        """It may."""
+
+    def clients(self, planned: PlannedStep, found: Outcome) -> Outcome:
+        """Nobody asks them."""
+        return found
