@@ -16,7 +16,7 @@ from migrate.model.stage import Stage
 from migrate.model.world import World
 from migrate.observe.bundle import write_bundle
 from tests.cli.commands import Ended, kraft_migrate, process
-from tests.playbook.test_fleet import written
+from tests.playbook.test_load_fleet import written
 from tests.steps.looks import WRONG, whole
 from tests.testing import worlds
 

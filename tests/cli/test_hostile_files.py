@@ -34,7 +34,7 @@ from migrate.run.journal import Journal
 from tests.cli.commands import kraft_migrate, playbook_in
 from tests.cli.terminals import ANSI, shown
 from tests.cli.test_evidence import ran as ran_of_evidence
-from tests.playbook.test_fleet import written
+from tests.playbook.test_load_fleet import written
 from tests.steps.looks import whole
 from tests.testing import worlds
 from tests.testing.kept import sources_of

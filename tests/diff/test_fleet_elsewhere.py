@@ -17,7 +17,7 @@ from migrate.model.stage import Stage
 from migrate.observe.bundle import write_bundle
 from tests.bench import agreeing
 from tests.cli.commands import kraft_migrate, process
-from tests.playbook.test_fleet import written
+from tests.playbook.test_load_fleet import written
 from tests.steps.looks import whole
 from tests.testing.rotating import in_turn
 from tests.testing.spark_cluster import DEADLINE, SparkCluster, connect_server, standalone

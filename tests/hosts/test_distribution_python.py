@@ -13,9 +13,9 @@ ROOT = Path(__file__).parent.parent.parent
 PYTHON = Path("/usr/bin/python3")
 SECONDS = 400
 TESTS = (
-    "tests/hosts/test_remote_metadata.py",
-    "tests/hosts/manual/test_metadata.py",
-    "tests/lab/test_saved.py",
+    "tests/hosts/test_remote_files_metadata.py",
+    "tests/hosts/manual/test_instructions_metadata.py",
+    "tests/lab/test_cluster_saved.py",
     "tests/model/test_plain_tar.py",
     "tests/model/test_strict_json.py",
     "tests/cli/test_evidence.py",

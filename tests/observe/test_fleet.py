@@ -27,7 +27,7 @@ from migrate.observe.offline import open_files, read_sides
 from migrate.zookeeper.offline.files import ZookeeperFiles
 from tests.bench import agreeing
 from tests.cli.commands import kraft_migrate
-from tests.playbook.test_fleet import written
+from tests.playbook.test_load_fleet import written
 from tests.steps.looks import whole
 from tests.testing import worlds
 from tests.testing.clusters import healthy_cluster, kraft_view, zookeeper_view

@@ -16,7 +16,7 @@ from migrate.model.rollback_readiness import MetadataLogs
 from migrate.model.views import ZookeeperView
 from migrate.observe.sources import Sources
 from migrate.protocol import records
-from tests.hosts.test_remote_metadata import remote
+from tests.hosts.test_remote_files_metadata import remote
 from tests.kraft.logs import batch
 from tests.observe.test_metadata_files import controller
 from tests.observe.test_metadata_logs import VOTERS, hybrid

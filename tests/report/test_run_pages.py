@@ -20,7 +20,7 @@ from migrate.report.run_report import build
 from migrate.report.run_values import Cell, Extra, LedgerMoment, RunReport, figures, run_answer, run_json
 from tests.report import pages, story
 from tests.report.golden import same_as_golden
-from tests.report.test_plan_report import HOSTILE
+from tests.report.test_plan_text import HOSTILE
 
 
 def _whole() -> RunReport:

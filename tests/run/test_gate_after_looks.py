@@ -14,7 +14,7 @@ from migrate.run import control
 from migrate.run.control import Control, Request
 from tests.run.gated import EVENING, HOUR, Gated, bound, gated
 from tests.run.test_gatekeeper import NIGHTS
-from tests.run.test_health_gate import unhealthy
+from tests.run.test_gatekeeper_health import unhealthy
 
 LOOKS = HealthPolicy(12, 600.0)  # not quite two hours before each start
 

@@ -29,7 +29,7 @@ from migrate.steps import configuration
 from migrate.steps.assign import AssignDirectories
 from migrate.steps.cleanup import ProveFinal, ReleaseZookeeper
 from migrate.steps.look import Discover, ProveHybrid, WatchCopy
-from tests.run.test_driver import BROKER, Controller, in_hybrid
+from tests.run.test_drive_sending import BROKER, Controller, in_hybrid
 from tests.run.test_engine import NoLock, plan_for, run
 from tests.steps.looks import answer, registration, row_in, running, whole
 from tests.testing import worlds

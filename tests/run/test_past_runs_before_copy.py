@@ -8,7 +8,7 @@ from typing import Any
 
 from migrate.model.inventory import Inventory
 from migrate.run.past_runs import NOTE, kept_before_copy
-from tests.run.test_rollback_facts import journal
+from tests.run.test_past_runs import journal
 from tests.testing import worlds
 
 DIGEST, OTHER = "a" * 64, "b" * 64
