@@ -294,12 +294,7 @@ class Demo:
                 yield RestartInterval(node, start, event.time)
 
     def _folders_and_log(self, folder: RunFolder, playbook: Playbook) -> Iterator[Claim]:
-        strays = proofs.strays(self._lab.topology)
-        yield Claim(
-            "No folder was set aside as stray.",
-            Holds.NO if strays else Holds.YES,
-            ", ".join(strays[:3]) or "all folders read",
-        )
+        yield self._none_set_aside()
         brokers = [broker.id for broker in self._lab.topology.brokers]
         sent_from = sent_from_offsets(folder)
         for found in proofs.seeded_before(proofs.metadata_records(self._lab.topology), brokers, sent_from):
@@ -317,6 +312,12 @@ class Demo:
                 Holds.YES if holds else Holds.NO,
                 said,
             )
+
+    def _none_set_aside(self) -> Claim:
+        found = proofs.set_aside(self._lab)
+        holds = Holds.NO if found else Holds.YES
+        text = "No folder of an existing topic was set aside as stray."
+        return Claim(text, holds, ", ".join(found[:3]) or "all folders read")
 
     def _stale_epoch(self, folder: RunFolder, playbook: Playbook) -> Iterator[Claim]:
         """The fault that was planted, by the note that the driven broker's step left."""
@@ -421,6 +422,4 @@ class DirectoryDemo(Demo):
 
     def _last_claims(self, folder: RunFolder, playbook: Playbook) -> Iterator[Claim]:  # noqa: ARG002 - the demo's signature
         """What is on the disks in the end."""
-        strays = proofs.strays(self._lab.topology)
-        holds = Holds.NO if strays else Holds.YES
-        yield Claim("No folder was set aside as stray.", holds, ", ".join(strays[:3]) or "all folders read")
+        yield self._none_set_aside()

@@ -6,7 +6,7 @@ import json
 import secrets
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -23,7 +23,7 @@ from migrate.kraft.files import find
 from migrate.lab import ready
 from migrate.lab.cluster import Lab
 from migrate.lab.seed import create_topics, settings_for
-from migrate.lab.seed_data import SeedTopic
+from migrate.lab.seed_data import TOPICS, SeedTopic
 from migrate.lab.topology import Topology
 from migrate.model.ids import MIGRATING, UNASSIGNED, NodeId
 from migrate.model.inventory import Inventory
@@ -64,14 +64,25 @@ class _Partition:
         return self.directories[self.replicas.index(broker)]
 
 
-def strays(topology: Topology) -> list[str]:
+def strays(topology: Topology, topics: Collection[str]) -> list[str]:
+    """Folders of these topics that a broker renamed `-stray` (`TOPIC-PARTITION.UUID-stray`).
+
+    A topic that a client deletes while one of its brokers is down leaves such folders, too (KAFKA-15605): nobody
+    lacks them.
+    """
     return [
         str(path)
         for broker in topology.brokers
         for directory in broker.log_dirs
-        for path in Path(directory).iterdir()
-        if path.name.endswith("-stray")
+        for path in Path(directory).glob("*-stray")
+        if path.name.rpartition(".")[0].rpartition("-")[0] in topics
     ]
+
+
+def set_aside(lab: Lab) -> list[str]:
+    """`strays` of every topic that the lab was filled with or that the cluster has."""
+    listed = AdminClient(quiet_clients(lab.inventory)).list_topics(timeout=SECONDS).topics
+    return strays(lab.topology, {*listed, *(topic.name for topic in TOPICS)})
 
 
 def metadata_records(topology: Topology) -> Iterator[dict[str, Any]]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
-from migrate.lab.proofs import SeededBefore, seeded_before
+from migrate.lab.proofs import SeededBefore, seeded_before, strays
+from migrate.lab.topology import plan_topology
 from migrate.model.ids import MIGRATING, UNASSIGNED
 
 DISK, OTHER = "N_aFHZPCY43Hc3suO2ge9w", "Wh6r5IoGOlF9rpEK0fE79w"
@@ -67,3 +69,16 @@ def test_a_directory_of_another_broker_is_told_however_late_its_topic_is() -> No
 def test_what_is_assigned_behind_the_registration_does_not_count() -> None:
     """The first registration in KRaft mode is the bar."""
     assert found(created("a"), registered(), sent("a"), registered(), sent_from={}) == SeededBefore(2, 1, 1, 0)
+
+
+def test_a_stray_folder_counts_only_where_its_topic_exists(tmp_path: Path) -> None:
+    """What a client deletes while one of its brokers is down is left as stray by that broker, and nobody lacks it."""
+    lab = plan_topology(tmp_path)
+    for broker in lab.brokers:
+        for directory in broker.log_dirs:
+            Path(directory).mkdir(parents=True)
+    disk = Path(lab.brokers[0].log_dirs[1])
+    for name in ("orders.v1-eu-3.1f0c-stray", "churn-7-0.9b2e-stray", "orders.v1-eu-4", "orders.v1-eu-5.77aa-delete"):
+        (disk / name).mkdir()
+    assert strays(lab, {"orders.v1-eu"}) == [str(disk / "orders.v1-eu-3.1f0c-stray")]
+    assert strays(lab, {"orders"}) == []

@@ -170,7 +170,7 @@ class RoundRun:
         self.seen.notes.append(proofs.works_without_zookeeper(self.lab))
         for stage in (IN_DUAL_WRITE, AFTER_ROLLBACK):
             rollback_proofs.require_records(self.lab, stage)
-        self.seen.against += [f"set aside: {path}" for path in proofs.strays(self.lab.topology)[:3]]
+        self.seen.against += [f"set aside: {path}" for path in proofs.set_aside(self.lab)[:3]]
         due, wrong = tokens.compared(self.lab.topology, int(time.time() * 1000))
         self.seen.against += [f"delegation tokens: {wrong}"] if wrong else []
         self.seen.notes.append(f"{due} delegation tokens the same")
