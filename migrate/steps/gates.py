@@ -228,10 +228,27 @@ def _whole(broker: int, answer: MetadataAnswer, expected: tuple[int, ...], parti
             f"full ISR, {sample.topic}-{sample.partition} among them "
             f"(leader {sample.leader}, ISR {list(sample.isr)} of {list(sample.replicas)})",
             "the brokers' replication",
-            after,
+            _after_isrs({entry.leader for entry in answer.unhealthy}),
             progress=str(len(answer.unhealthy)),
         )
     return Ready()
+
+
+def _after_isrs(leaders: set[int]) -> str:
+    """What to do about ISRs that stay as they are: restart the one broker that leads all of these partitions.
+
+    A broker sends one request to change ISRs at a time.  One that is in flight as its channel is remade for another
+    controller is never answered: the broker sends none until it is restarted, and its log says nothing.
+
+    Source: NodeToControllerRequestThread.maybeResetNetworkClient, DefaultAlterPartitionManager (Kafka 3.9).
+    """
+    if len(leaders) != 1 or min(leaders) < 0:
+        return "nothing: it comes by itself; look at that broker's log if it lasts"
+    named = f"broker {min(leaders)}"
+    return (
+        f"nothing: it comes by itself; if their number stays the same, restart {named} with the current file, then "
+        f"give the same command again: {named} leads every one of these partitions, and has perhaps lost its request"
+    )
 
 
 def quorum_healthy(world: World) -> Readiness:

@@ -41,7 +41,7 @@ from migrate.zookeeper import layout
 from migrate.zookeeper.client import connect
 from migrate.zookeeper.write import ZookeeperWriter
 from tests.lab.commands import kraft_migrate
-from tests.lab.dead_channel import dead_channel
+from tests.lab.dead_channel import dead_channel, lost_request
 from tests.lab.rollbacks import against, demo, judged
 
 STOP: Final = 120.0
@@ -403,6 +403,7 @@ PARTS: Final[dict[str, Callable[[Story], None]]] = {
     "early-finalize": early_finalize,
     "version-1": version_1,
     "dead-channel": dead_channel,
+    "lost-request": lost_request,
 }
 EACH_COMMIT: Final = ("copy-again", "finish-dual-write", "flag-back")  # the others are in the long tier alone
 LED_OUT: Final = {  # the plan whose carrying out led out of it
@@ -412,6 +413,7 @@ LED_OUT: Final = {  # the plan whose carrying out led out of it
     "early-finalize": "plan",
     "version-1": "rollback plan",
     "dead-channel": "rollback plan",
+    "lost-request": "rollback plan",
 }
 ENDED: Final = ("early-finalize",)  # at its end it is migrated
 

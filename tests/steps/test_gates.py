@@ -506,6 +506,21 @@ def test_of_many_partitions_that_are_not_whole_the_first_is_named() -> None:
     assert answer(gates.replicas_full(bent)).startswith("notyet: 2 partitions to have their full ISR, orders-3 among")
 
 
+def test_the_one_leader_of_all_partitions_that_are_not_whole_is_named_to_be_restarted() -> None:
+    """Its lost request shows nowhere else; of several leaders none is named."""
+    world = whole(Stage.SOAK)
+    found = live(world).metadata[NodeId(1)]
+    assert not isinstance(found, Unknown)
+    said = []
+    for other in (SICK.leader, SICK.leader + 1):
+        both = replace(found, unhealthy=(SICK, replace(SICK, partition=4, leader=other)))
+        bent = gates.replicas_full(worlds.with_live(world, metadata={**live(world).metadata, NodeId(1): both}))
+        assert isinstance(bent, NotYet)
+        said.append(bent.next_step)
+    assert f"restart broker {SICK.leader} with the current file" in said[0]
+    assert "restart" not in said[1]
+
+
 def test_a_controller_that_only_is_silent_is_waited_for_and_one_that_ended_has_an_owner() -> None:
     """A process that runs comes by itself; one that ended does not."""
     quiet, ended = (gates.quorum_healthy(bend(whole(Stage.SOAK))) for bend in (silent_controller, ended_controller))
