@@ -16,14 +16,12 @@ from javaproperties.reading import Comment, KeyValue, PropertiesElement
 from migrate.errors import BadProperties, ConfigUnreadable, DuplicateProperty
 from migrate.model.ids import NodeId
 from migrate.model.ports import Files
-from migrate.model.secrets import is_password_config
+from migrate.model.secrets import hidden, is_password_config
 from migrate.model.views import ConfigFile, NoFile
 
-SENSITIVE: Final = "(sensitive)"
-CHANGED_SENSITIVE: Final = "(sensitive, another value)"
 _SECRET_NAME = re.compile(r"(?:passwo?r?d|pwd|secret|credentials?|jaas\.config)$", re.IGNORECASE)
-_SECRET_IN_COMMENT = re.compile(r"((?:passw(?:or)?d|secret|credential)[\w.-]*\s*[=:]\s*).*", re.IGNORECASE)
-_SECRET_IN_JAAS = re.compile(r"((?:passw(?:or)?d|secret|user_[^\s=]+)\s*=\s*)(?:\"[^\"]*\"?|'[^']*'?)", re.IGNORECASE)
+_SECRET_IN_COMMENT = re.compile(r"((?:passw(?:or)?d|secret|credential)[\w.-]*\s*[=:]\s*)(.*)", re.IGNORECASE)
+_SECRET_IN_JAAS = re.compile(r"((?:passw(?:or)?d|secret|user_[^\s=]+)\s*=\s*)(\"[^\"]*\"?|'[^']*'?)", re.IGNORECASE)
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _TRIMMED: Final = "".join(map(chr, range(0x21)))
 _BEFORE_VALUE = re.compile(r"[ \t\f]*(?:\\.|[^=:\s\\])+[ \t\f]*[=:]?[ \t\f]*")  # of a key on one line
@@ -207,36 +205,34 @@ def is_secret(name: str) -> bool:
 
 
 def diff(before: bytes, after: bytes, path: str, names: tuple[str, str] = ("now", "then")) -> list[str]:
-    """Unified diff lines without line ends; values of secrets are replaced, in comments too; empty when equal."""
-    old = parse(before, path)
-    new = parse(after, path)
-    changed = {key for key, value in new.items() if key in old and old[key] != value}
-    lines = difflib.unified_diff(
-        _shown(before, frozenset(), path),
-        _shown(after, frozenset(changed), path),
-        f"{path} ({names[0]})",
-        f"{path} ({names[1]})",
-        lineterm="",
+    """Unified diff lines without line ends; secrets are hidden, in comments too; empty when equal."""
+    return list(
+        difflib.unified_diff(
+            _shown(before, path), _shown(after, path), f"{path} ({names[0]})", f"{path} ({names[1]})", lineterm=""
+        )
     )
-    return list(lines)
 
 
-def _shown(raw: bytes, changed: frozenset[str], where: str) -> list[str]:
+def _shown(raw: bytes, where: str) -> list[str]:
     lines: list[str] = []
     for element in _elements(raw, where):
         if isinstance(element, KeyValue) and is_secret(element.key):
-            lines.append(f"{element.key}={CHANGED_SENSITIVE if element.key in changed else SENSITIVE}")
+            lines.append(f"{_printable(element.key)}={hidden(trim(element.value))}")
         elif isinstance(element, Comment):
-            lines.append(_SECRET_IN_COMMENT.sub(rf"\1{SENSITIVE}", _printable(element.source_stripped)))
+            lines.append(_SECRET_IN_COMMENT.sub(_without_value, _printable(element.source_stripped)))
         else:
             lines += [_printable(line) for line in _LINE_END.split(element.source.rstrip("\r\n"))]
     return lines
 
 
 def _printable(line: str) -> str:
-    """Control characters escaped (no forged lines), quoted secrets of a JAAS text replaced."""
-    line = _SECRET_IN_JAAS.sub(rf"\1{SENSITIVE}", line)
+    """Control characters escaped (no forged lines), quoted secrets of a JAAS text hidden."""
+    line = _SECRET_IN_JAAS.sub(_without_value, line)
     return "".join(char if char.isprintable() or char == "\t" else f"\\x{ord(char):02x}" for char in line)
+
+
+def _without_value(found: re.Match[str]) -> str:
+    return found[1] + hidden(found[2].strip("\"'"))
 
 
 DEFAULT_LOG_DIR: Final = "/tmp/kafka-logs"  # noqa: S108 - Kafka's own default

@@ -10,6 +10,7 @@ from enum import Enum, StrEnum
 from typing import Any, Final
 
 from migrate.model.findings import Finding
+from migrate.model.secrets import without_digits
 from migrate.model.stage import Stage
 from migrate.model.step import Action
 
@@ -202,7 +203,8 @@ class Plan:
         """SHA-256 (hex) over the canonical JSON of what decides the actions, and of what a reviewer reads of them.
 
         When it was made, findings and figures are not in it, nor versions and values of znodes: they move from look to
-        look.  `content` has them.
+        look.  `content` has them.  Nor are the digits of hidden values: each process has its own.  A changed secret
+        is a changed line, and another SHA-256 of its file.
         """
         body: dict[str, Any] = {
             "format": PLAN_FORMAT,
@@ -219,7 +221,7 @@ class Plan:
                     "binds": dict(step.binds),
                     "expects": dict(step.expects),
                     "words": [step.title, step.undo, step.proof, *step.requires],
-                    "actions": [{name: getattr(action, name) for name in REVIEWED} for action in step.actions],
+                    "actions": [_reviewed(action) for action in step.actions],
                 }
                 for step in self.steps
             ],
@@ -252,3 +254,7 @@ class Plan:
     def short(self) -> str:
         """The fingerprint's first eight digits: the plan's name in folders and messages."""
         return self.fingerprint[:8]
+
+
+def _reviewed(action: Action) -> dict[str, Any]:
+    return {name: getattr(action, name) for name in REVIEWED} | {"diff": [*map(without_digits, action.diff)]}

@@ -9,6 +9,7 @@ from typing import Final
 
 from migrate.model.findings import ranges
 from migrate.model.plan import Plan, PlanKind, PlannedStep
+from migrate.model.secrets import without_digits
 from migrate.model.stage import Stage
 from migrate.model.step import NO_ZNODE, Action
 from migrate.report.wording import moment, plural
@@ -23,6 +24,7 @@ SYMBOLS: Final = {
     "?": "not known",
     "<": "undo",
 }
+SENSITIVE_WORDS: Final = "values are hidden as (sensitive 3f9a12cd): equal digits are equal values, in this plan alone"
 FORMAT_CONTROLLER: Final = "format-controller"  # the kind of the step that adds a controller
 
 
@@ -184,12 +186,14 @@ def rollback_words(row: Mapping[str, str]) -> str:
 
 def sources(plan: Plan) -> dict[str, str]:
     """Name the inputs of the plan, and the sums that bind it to them."""
+    hides = any(without_digits(line) != line for _, action in actions(plan) for line in action.diff)
     return {
         "Created": f"{moment(plan.created)} by kraft-migrate {plan.tool_version}",
         "Playbook": f"{plan.playbook} (sha256 {plan.playbook_sha256[:12]})",
         "Inventory": plan.inventory,
         "Fingerprint": plan.fingerprint,
         "Content": plan.content,
+        **({"Sensitive": SENSITIVE_WORDS} if hides else {}),
     }
 
 

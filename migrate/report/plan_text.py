@@ -281,7 +281,7 @@ def _limits(page: Page, plan: Plan, *, full: bool) -> None:
 def _sources(page: Page, plan: Plan, *, full: bool) -> None:
     page.heading("What this plan was made of")
     for name, value in sources(plan).items():
-        if name in ("Inventory", "Content") and not full:
+        if name in ("Inventory", "Content", "Sensitive") and not full:
             continue
         page.wrap(f"{name + ':':<13}{value}", hang=13)
 

@@ -34,6 +34,7 @@ from migrate.model.ids import NodeId
 from migrate.model.launch import STOP_SECONDS
 from migrate.model.ports import Clock, Files, Lock, ServiceControl, ZookeeperWrites
 from migrate.model.rollback_readiness import StateBehind
+from migrate.model.secrets import without_digits
 from migrate.model.views import MetaProperties, Stopped
 from migrate.run import journal as journals
 from migrate.run.journal import Journal
@@ -115,13 +116,15 @@ class JournaledEffects:
         here = None if before is None else hashlib.sha256(before).hexdigest()
         if here != expect_sha256:
             raise PlanIsStale(f"{path} of node {int(node)} changed between looking and writing", where=path)
-        lines = diff(before or b"", content, path)
+        lines = [
+            *map(without_digits, diff(before or b"", content, path))
+        ]  # each session of a run has digits of its own
         with self._effect("write-config", str(int(node)), path):
             if before is not None:
                 self._keep_beside(node, path, before)
             self._hands.files.write(node, path, content)
         self._journal.append(
-            self._clock.now(), "diff-file", {"step": self.step, "node": int(node), "path": path, "lines": list(lines)}
+            self._clock.now(), "diff-file", {"step": self.step, "node": int(node), "path": path, "lines": lines}
         )
 
     def backup_file(self, node: NodeId, path: str) -> None:

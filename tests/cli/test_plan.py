@@ -11,6 +11,7 @@ import pytest
 
 from migrate.model.findings import Word
 from migrate.model.outcome import Unknown
+from migrate.model.secrets import hidden
 from migrate.model.stage import Stage
 from migrate.model.world import World
 from migrate.report.plan_json import plan_from_json
@@ -207,6 +208,6 @@ def test_another_inventory_may_stand_in(plan: Plan, tmp_path: Path) -> None:
 def test_secrets_of_the_files_are_in_no_plan(plan: Plan, tmp_path: Path) -> None:
     """Neither on the screen nor in the folder."""
     answer = plan(whole(Stage.ASSESS))
-    assert "password.encoder.secret=(sensitive)" in answer.out
+    assert f"password.encoder.secret={hidden('a-secret-of-the-lab')}" in answer.out
     everything = answer.out.encode() + b"".join(tree(tmp_path / "runs").values())
     assert b"a-secret-of-the-lab" not in everything

@@ -14,6 +14,7 @@ from migrate.hosts import properties
 from migrate.hosts.files import LocalFiles
 from migrate.hosts.properties import log_dirs, metadata_log_dir, read_config
 from migrate.model.ids import NodeId
+from migrate.model.secrets import hidden
 from migrate.model.views import ConfigFile, NoFile
 
 BROKER = b"""# the broker of rack 1
@@ -203,7 +204,7 @@ def test_whatever_the_file_an_edit_reads_back_as_wanted_and_is_stable(
 
 # -- showing -----------------------------------------------------------------------------------------------------
 def test_a_diff_shows_what_changes_and_no_secret() -> None:
-    """A changed password is told as changed; its old and new text are nowhere."""
+    """A changed password has other digits, the same value the same ones; its old and new text are nowhere."""
     after = properties.edit(BROKER, {"broker.id": "1", "ssl.key.password": "canary-3"}).replace(
         b"canary-1", b"canary-2"
     )
@@ -211,10 +212,24 @@ def test_a_diff_shows_what_changes_and_no_secret() -> None:
     assert lines[:2] == ["--- /etc/b0.properties (now)", "+++ /etc/b0.properties (then)"]
     assert "-broker.id=0" in lines
     assert "+broker.id=1" in lines
-    assert "+ssl.key.password=(sensitive)" in lines
-    assert "-listener.name.client.plain.sasl.jaas.config=(sensitive)" in lines
-    assert "+listener.name.client.plain.sasl.jaas.config=(sensitive, another value)" in lines
+    assert f"+ssl.key.password={hidden('canary-3')}" in lines
+    login = "listener.name.client.plain.sasl.jaas.config"
+    old, new = (properties.parse(raw)[login] for raw in (BROKER, after))
+    assert {f"-{login}={hidden(old)}", f"+{login}={hidden(new)}"} < set(lines)
     assert "canary" not in "\n".join(lines)
+
+
+def test_equal_secrets_of_two_files_have_equal_digits() -> None:
+    """Under whatever key, quoted or not; blanks at the end, which Kafka does not read, make no difference."""
+    one = properties.diff(b"", b"ssl.key.password=canary \n", "/etc/b0.properties")[-1]
+    two = properties.diff(b"", b'x=Module user_bob="canary";\npassword.encoder.secret : canary\n', "/etc/b1.properties")
+    assert one == f"+ssl.key.password={hidden('canary')}"
+    assert two[-2:] == [f"+x=Module user_bob={hidden('canary')};", f"+password.encoder.secret={hidden('canary')}"]
+
+
+def test_a_hidden_key_forges_no_line() -> None:
+    """An escaped line end in a key is shown as an escape."""
+    assert properties.diff(b"", b"a\\nb.password=canary\n", "/f")[-1] == f"+a\\x0ab.password={hidden('canary')}"
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from migrate.model.plan import Direction, Plan, PlanKind, PlannedStep, PlanSumma
 from migrate.model.stage import Stage
 from migrate.model.step import Action
 
+HIDDEN = ("(sensitive 3f9a12cd)", "(sensitive 00c0ffee)")
 STEP = PlannedStep(
     id="migration-mode/1",
     kind="roll-to-migration-mode",
@@ -92,6 +93,14 @@ def test_what_decides_the_actions_is_in_the_fingerprint(other: Plan) -> None:
 def test_what_decides_nothing_is_not(other: Plan) -> None:
     """Times, names, words, counts, the order of keys, and versions of znodes, which dual write moves all the time."""
     assert other.fingerprint == PLAN.fingerprint
+
+
+def test_the_digits_of_hidden_values_are_not_but_a_changed_secret_is() -> None:
+    """Another process gives other digits to the same values; a value that changes is two lines, and was one."""
+    same, other = (with_step(actions=(Action("~", "b1", "edit", (f" a.password={value}",)),)) for value in HIDDEN)
+    changed = with_step(actions=(Action("~", "b1", "edit", tuple(f"{sign}a.password={HIDDEN[0]}" for sign in "-+")),))
+    assert same.fingerprint == other.fingerprint != changed.fingerprint
+    assert same.content != other.content
 
 
 def test_a_znodes_version_and_values_are_in_the_sum_of_what_is_read() -> None:

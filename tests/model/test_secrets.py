@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from migrate.model.secrets import PASSWORD_CONFIGS, Digester, is_password_config, redacted
+from migrate.model.secrets import PASSWORD_CONFIGS, Digester, hidden, is_password_config, redacted, without_digits
 
 
 @pytest.mark.parametrize("name", PASSWORD_CONFIGS)
@@ -40,3 +43,17 @@ def test_a_digest_says_nothing_to_another_run() -> None:
     assert one.digest("hush") != two.digest("hush")
     assert "hush" not in one.digest("hush")
     assert repr(one) == "Digester()"
+
+
+@given(st.text(st.characters()), st.text(st.characters()))
+def test_hidden_values_are_equal_exactly_where_the_values_are(one: str, two: str) -> None:
+    """Half characters too; without the digits all are the same text."""
+    assert (hidden(one) == hidden(two)) is (one == two)
+    assert without_digits(hidden(one)) == "(sensitive)"
+
+
+def test_the_digits_of_a_hidden_value_are_under_a_key_that_only_this_process_has() -> None:
+    """Nobody who has the text can compute them for a list of passwords, nor can this tool in another process."""
+    program = "from migrate.model.secrets import hidden; print(hidden('hush'))"
+    says = [subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True) for _ in "12"]
+    assert len({hidden("hush"), *(answer.stdout.strip() for answer in says)}) == 3

@@ -9,6 +9,7 @@ from typing import Any, Final
 from migrate.model.findings import Finding, Severity
 from migrate.model.history import Event, LoadSummary
 from migrate.model.plan import Plan, PlannedStep, PlanSummary
+from migrate.model.secrets import without_digits
 from migrate.model.stage import Stage
 from migrate.model.step import NO_ZNODE, Action
 from migrate.report.run_values import Claim, Extra, Holds
@@ -67,7 +68,7 @@ def _roll(stage: Stage, broker: int) -> PlannedStep:
         else (
             "+zookeeper.metadata.migration.enable=true",
             "+controller.quorum.voters=3001@c1:9093,3002@c2:9093,3003@c3:9093",
-            " ssl.keystore.password=(sensitive)",
+            " ssl.keystore.password=(sensitive 3f9a12cd)",
         )
     )
     return step(
@@ -275,7 +276,10 @@ def _restart(pen: Pen, planned: PlannedStep, node: str) -> None:
     path = "/etc/kafka/server.properties"
     pen.effect("stop", planned.id, node, 2.4)
     pen.effect("write-config", planned.id, node, 0.1, path)
-    lines = next((list(action.diff) for action in planned.actions if action.diff), ["-zookeeper.connect=zk1:2181"])
+    lines = next(
+        ([*map(without_digits, action.diff)] for action in planned.actions if action.diff),
+        ["-zookeeper.connect=zk1:2181"],
+    )
     pen.write("diff-file", step=planned.id, node=int(node), path=path, lines=lines)
     pen.effect("start", planned.id, node, 0.4)
 

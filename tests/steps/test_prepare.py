@@ -10,6 +10,7 @@ from migrate.hosts.properties import parse
 from migrate.model.broker_modes import node_mode
 from migrate.model.ids import NodeId
 from migrate.model.outcome import AlreadyDone, Ready, Refused, Unknown, Verified
+from migrate.model.secrets import hidden
 from migrate.model.stage import Stage
 from migrate.model.step import NotBegun, Predicted
 from migrate.model.views import ConfigFile, NoFile
@@ -151,7 +152,7 @@ def test_the_plan_shows_the_new_file_without_its_secrets() -> None:
     """Line by line."""
     (action,) = RENDER.actions(BEFORE, Predicted())
     assert "+process.roles=controller" in action.diff
-    assert "+password.encoder.secret=(sensitive)" in action.diff
+    assert f"+password.encoder.secret={hidden('a-secret-of-the-lab')}" in action.diff
     assert not [line for line in action.diff if "a-secret-of-the-lab" in line]
 
 
