@@ -32,7 +32,7 @@ def test_every_reason_stands_on_the_page_under_its_weight() -> None:
 def test_words_defaults_and_turns_are_those_of_the_code() -> None:
     """Nothing on the page is of another version."""
     assert all(f"| {word} |" in PAGE for word in RollbackWord)
-    assert f"{RESTART_SECONDS:.0f} s a restart and {GAP_SECONDS:.0f} s" in PAGE
+    assert f"{RESTART_SECONDS:.0f} s per restart and {GAP_SECONDS:.0f} s" in PAGE
     assert all(f"`{name}`" in PAGE for name in TURNS)
 
 

@@ -134,16 +134,16 @@ def as_markdown(found: Walked) -> str:
         "# Killed anywhere: a walk on real Kafka",
         "",
         "One lab cluster (three brokers with three log directories each, three controllers, ZooKeeper), migrated under",
-        f"load and killed {good} times with SIGKILL on the way; the same command went on each time",
+        f"load and killed {good} times with SIGKILL; the same command resumed each time",
         "(`tests/lab/kill_walk.py`).",
         "",
-        f"- Kills that happened where they were asked for: {good} of {len(found.kills)}.",
+        f"- Kills at the requested place: {good} of {len(found.kills)}.",
         f"- The last run ended with {found.ended}; its report says {word}.",
         (
             f"- Load: {load.get('acknowledged', '?')} records acknowledged, {load.get('missing', '?')} missing, "
             f"{load.get('duplicated', '?')} doubled."
         ),
-        f"- All together: {found.seconds:.0f} s, on a busy machine of two cores.",
+        f"- Total time: {found.seconds:.0f} s, on a busy machine with two cores.",
         "",
         "| kind of step | killed at | seconds until then | exit code |",
         "| --- | --- | ---: | ---: |",

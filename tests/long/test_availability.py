@@ -47,10 +47,10 @@ POLICY = f"""\
 HEAD = """\
 # Downtime per restart
 Apache Kafka 3.9.2, three brokers and three controllers on one host of two cores; a topic of 12 partitions, RF 3,
-`min.insync.replicas=2`, written to with acks=all, idempotent, 20 records a second each. *Gap*: the longest time without
-an acknowledgement, of each partition and restart; at rest it is 0.05 s. *bare* stops and starts one broker after the
-other as soon as its port answers; *migration-mode* and *kraft-mode* are our first and second roll, with canary, probe
-and preferred leaders. Written by `tests/long/test_availability.py`.
+`min.insync.replicas=2`, with an idempotent producer, acks=all, 20 records per second and partition. *Gap*: the longest
+time without an acknowledgement, for each partition and restart; without restarts it is 0.05 s. *bare* stops and starts
+one broker after the other as soon as its port answers; *migration-mode* and *kraft-mode* are the first and second roll
+of this tool, with canary, probe and preferred leaders. Written by `tests/long/test_availability.py`.
 
 | roll | broker | longest gap | p99 | sum over 12 partitions |
 | --- | --- | --- | --- | --- |

@@ -29,27 +29,27 @@ Written by `tests/long/test_rollbacks.py`.
 | --- | --- | --- | --- | --- | --- | --- | --- |
 """
 TAIL = """
-*Took* and *gap*: the rollback, and the time without a controller in it. *One replica*, *several*: how many partitions
-had no leader for a moment of the rollback, and the longest of them; with one replica that is while its broker
-restarts, whatever one does. It was looked at four times a second. *Longest wait*: for an acknowledgement, of the load,
-whose topics have two and three replicas.
+*Took* and *gap*: the duration of the rollback, and of the time without a controller in it. *One replica*, *several*: how
+many partitions with so many replicas had no leader at some time, and the longest such time; with one replica this is
+unavoidable while its broker restarts. Leaders were observed four times per second. *Longest wait*: for an
+acknowledgement of the load, whose topics have two and three replicas.
 
 | after a fault | stage | rolled back, and migrated again to the end |
 | --- | --- | --- |
 """
 ODD_STATES = """
-States that other hands or bad luck made (`tests/lab/odd_entries.py`), led out of under load, and migrated again to the
-end; `early-finalize` has no rollback, it is rolled forward.
+Unusual states, caused by people or by rare failures (`tests/lab/odd_entries.py`), resolved under load, and migrated again
+to the end; `early-finalize` has no rollback: the migration is completed.
 
-| odd state | verdict | led out of it in | acknowledged, missing |
+| unusual state | verdict | resolved in | acknowledged, missing |
 | --- | --- | --- | --- |
 """
 NOTE = """
-`version-1` met a fault of Kafka 3.9.2 once, of two times: as `/controller` was handed back, the thread of broker 1 that
-asks for changes of ISRs died (`zk-broker-1-to-controller-alter-partition-channel-manager: Error due to ...
+`version-1` met a bug of Kafka 3.9.2 in one of two runs: when `/controller` was handed back, the thread of broker 1 that
+sends AlterPartition requests died (`zk-broker-1-to-controller-alter-partition-channel-manager: Error due to ...
 IllegalArgumentException: A metric named ... connection-close-total, group=alter-partition-metrics ... already exists`).
-Partitions that it led never took a restarted replica back; the roll stopped there by name, with no second broker
-touched. Why, and the way on: [the rollback](../rollback.md#a-broker-whose-thread-to-the-controller-died).
+Partitions that it led never added a restarted replica to their ISR. The roll stopped, named the broker, and restarted no
+other one. Reason and remedy: [the rollback](../rollback.md#a-broker-whose-thread-to-the-controller-died).
 """
 
 

@@ -15,50 +15,51 @@ from typing import Any, Final
 from tests.long.soak.account import GOOD, read
 
 HEAD: Final = """\
-# Hours of there and back
+# Hours of migrations and rollbacks
 Apache Kafka 3.9.2, three brokers with three log directories each, three controllers, on one host of two cores that
 others used at the same time. Written from the soak's own report by `python -m tests.long.soak.page`.
 
-A round is a fresh cluster under load (100 records a second, `acks=all`, idempotent), all of it by the real command:
+A round uses a new cluster under load (100 records per second, `acks=all`, idempotent) and the real command:
 
 1. **There**: to hybrid, kraft-mode or soak, by one plan or by one for each stage.
-2. **Used in dual write**: a topic with records, configurations, quotas, a SCRAM user, ACLs; `diff` must say equal.
-3. **Back**: `rollback plan`, `rollback apply`; then the tree of ZooKeeper, every broker's file, every folder is held
-   against what was before the migration, and what was made meanwhile must be there.
-4. **Used in ZooKeeper mode**, and **again**: one plan to the end; `directories verify`, a topic and a restart with
-   ZooKeeper stopped, every delegation token, every record that was made.
-5. The load is stopped and every partition read whole: nothing acknowledged may be missing or doubled. The cluster is
-   stopped, and no process, open port, temporary file, draft, or mount of the round may be left.
+2. **In dual write**: a topic with records, configurations, quotas, a SCRAM user and ACLs are created; `diff` must find no
+   difference.
+3. **Back**: `rollback plan`, `rollback apply`; then ZooKeeper's tree, every broker's file and every folder are compared
+   with their state before the migration, and what was created meanwhile must exist.
+4. **In ZooKeeper mode**, and **again**: one plan to the end; `directories verify`, a topic and a restart with
+   ZooKeeper stopped, every delegation token, every record that was written.
+5. The load is stopped and every partition is read completely: nothing acknowledged may be missing or doubled. The cluster
+   is stopped, and no process, open port, temporary file, draft, or mount of the round may be left.
 
-Each of the three ways has one fault, drawn from the round's seed: which, at which step, how long after its beginning,
-on whom, for how long. After a fault that ended the tool a person mends what is broken and gives the same command again
-(a stale plan is created again). A round is bad when anything at all speaks against it.
+*There*, *back* and *again* have one fault each. The round's seed determines the fault, its step, its time after the
+step's begin, its target and its duration. If it ended the tool, a person repairs the damage and runs the same command again
+(a stale plan is created again). A round is bad if any check fails.
 
     python -m tests.long.soak --minutes 120 --seed 1 --dir DIR --report FILE    # needs root, for its small disks
     python -m tests.long.soak --round-seed 123456789 --dir DIR --report FILE    # one round again
 """
 FOUND: Final = """
 ## What it found
-- A run whose disk was full stopped by name (E-RUN-02), and then a report that could not be written hid that behind a
-  traceback; a draft of it stayed. Now it is said, with the command that writes the report later
+- A run whose disk was full stopped with E-RUN-02, but then a report that could not be written hid this behind a
+  traceback, and its draft was left. Now the run reports it, with the command that writes the report later
   (`tests/cli/test_no_room.py`).
-- With its disk full after the last stage a call ended with a bare OSError (round seed 276049747, the way there again);
-  nothing was lost, and the same command went on to the end. One such place is mended since: a table that pyspark
-  hands over by a file in the run's folder (`tests/diff/test_no_room.py`). That round was not repeated.
-- The rollback of the round with seed 274947497 stood still (E-RUN-06, five calls) until a person mended three znodes by
-  hand, so it is good by that help alone; the next round stood still at the same place and was given up with the soak.
-  The cause: [the rollback](../rollback.md), *A topic whose followers are not heard*. Mended since by the step
-  `copy/raise-state-versions`, seen on a real cluster with 137 states behind (`tests/lab/test_rollback.py`, entry
-  `versions-behind`), and at work in the soak of seed 7: states of the topic that was made in dual write went from
-  version 8 to 9, and every ISR filled by itself.
-- In rounds 1 and 3 of seed 7 a run stood still for three minutes and named a broker that was well (E-RUN-06): another
-  one's process had ended with its disk, or lived on without it. Now such a wait begins by saying whose process has
-  ended, or which log directory is offline (`tests/steps/test_gates.py`).
-- In round 9 of seed 7 the rollback stood still with 70 partitions (E-RUN-06, two calls): the thread of broker 2 that
-  asks for changes of ISRs had died as control changed hands while ZooKeeper was killed
-  ([the rollback](../rollback.md#a-broker-whose-thread-to-the-controller-died)). The stop did not say so, for the line
-  lay behind some ten thousand others in that broker's log: now 50,000 are looked through, and the broker is named (with
-  that very log). Restarted by a person, as the page says, it had its followers back within twenty seconds.
+- With its disk full after the last stage a call ended with a bare OSError (round seed 276049747, *again*). Nothing was
+  lost, and the same command completed the migration. One such place was fixed: a table that pyspark passes as a file in
+  the run's folder (`tests/diff/test_no_room.py`). That round was not repeated.
+- The rollback of the round with seed 274947497 was stuck (E-RUN-06, five calls) until a person repaired three znodes, so
+  the round is good only because of this help. The next round was stuck at the same place and was given up with the soak.
+  The cause: [the rollback](../rollback.md), *A topic whose followers are not heard*. Fixed by the step
+  `copy/raise-state-versions`: seen on a real cluster with 137 states behind (`tests/lab/test_rollback.py`, entry
+  `versions-behind`), and in the soak of seed 7, in which states of the topic that was created in dual write went from
+  version 8 to 9, and every ISR became full without help.
+- In rounds 1 and 3 of seed 7 a run was stuck for three minutes and named a healthy broker (E-RUN-06): the process of another
+  one had ended because of its disk, or continued without it. Now such a wait first names the process that has
+  ended, or the log directory that is offline (`tests/steps/test_gates.py`).
+- In round 9 of seed 7 the rollback was stuck with 70 partitions (E-RUN-06, two calls): the thread of broker 2 that
+  sends AlterPartition requests had died when control was handed back while ZooKeeper was killed
+  ([the rollback](../rollback.md#a-broker-whose-thread-to-the-controller-died)). The message did not say so, because the
+  line was followed by some ten thousand others in that broker's log. Now 50,000 lines are searched, and the broker is
+  named (tried with that log). After a person restarted it, as the page says, its followers were back within twenty seconds.
 
 ## The faults
 """
@@ -68,12 +69,12 @@ FAULTS: Final = """\
 | `tool-killed`, `tool-interrupted` | SIGKILL, SIGINT to this tool |
 | `tool-paused` | SIGSTOP to this tool, beyond its session with ZooKeeper or not, then SIGCONT |
 | `second-apply` | the same command a second time while the first runs: must end with 7 |
-| `run-folder-full` | no free byte for journal, plans and reports |
+| `run-folder-full` | no free space for journal, plans and reports |
 | `broker-killed`, `zookeeper-killed`, `active-controller-killed` | SIGKILL; the last one is the quorum's leader, or \
 the broker that is controller |
 | `zookeeper-paused`, `active-controller-paused` | SIGSTOP, then SIGCONT |
-| `link-cut` | a broker is cut off the controllers by a proxy |
-| `disk-gone` | a log directory is no directory any more; put back, and its broker restarted, when the tool has ended |
+| `link-cut` | a proxy cuts a broker off from the controllers |
+| `disk-gone` | a log directory is replaced by a file; restored, and its broker restarted, when the tool has ended |
 """
 
 
