@@ -29,27 +29,28 @@ Written by `tests/long/test_rollbacks.py`.
 | --- | --- | --- | --- | --- | --- | --- | --- |
 """
 TAIL = """
-*Took* and *gap*: the duration of the rollback, and of the time without a controller in it. *One replica*, *several*: how
-many partitions with so many replicas had no leader at some time, and the longest such time; with one replica this is
-unavoidable while its broker restarts. Leaders were observed four times per second. *Longest wait*: for an
+*Took* and *gap*: the duration of the rollback, and of the time without a controller in it. *One replica*, *several*:
+how many partitions with so many replicas had no leader at some time, and the longest such time; with one replica this
+is unavoidable while its broker restarts. Leaders were observed four times per second. *Longest wait*: for an
 acknowledgement of the load, whose topics have two and three replicas.
 
 | after a fault | stage | rolled back, and migrated again to the end |
 | --- | --- | --- |
 """
 ODD_STATES = """
-Unusual states, caused by people or by rare failures (`tests/lab/odd_entries.py`), resolved under load, and migrated again
-to the end; `early-finalize` has no rollback: the migration is completed.
+Unusual states, caused by people or by rare failures (`tests/lab/odd_entries.py`), resolved under load, and migrated
+again to the end; `early-finalize` has no rollback: the migration is completed.
 
 | unusual state | verdict | resolved in | acknowledged, missing |
 | --- | --- | --- | --- |
 """
 NOTE = """
-`version-1` met a bug of Kafka 3.9.2 in one of two runs: when `/controller` was handed back, the thread of broker 1 that
-sends AlterPartition requests died (`zk-broker-1-to-controller-alter-partition-channel-manager: Error due to ...
-IllegalArgumentException: A metric named ... connection-close-total, group=alter-partition-metrics ... already exists`).
-Partitions that it led never added a restarted replica to their ISR. The roll stopped, named the broker, and restarted no
-other one. Reason and remedy: [the rollback](../rollback.md#a-broker-whose-thread-to-the-controller-died).
+`version-1` met a bug of Kafka 3.9.2 in one of two runs: when `/controller` was handed back, the thread of broker 1
+that sends AlterPartition requests died (`zk-broker-1-to-controller-alter-partition-channel-manager: Error due to ...
+IllegalArgumentException: A metric named ... connection-close-total, group=alter-partition-metrics ... already
+exists`). Partitions that it led never added a restarted replica to their ISR. The roll stopped, named the broker, and
+restarted no other one. Reason and remedy: [the
+rollback](../rollback.md#a-broker-whose-thread-to-the-controller-died).
 """
 
 

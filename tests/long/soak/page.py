@@ -22,18 +22,18 @@ others used at the same time. Written from the soak's own report by `python -m t
 A round uses a new cluster under load (100 records per second, `acks=all`, idempotent) and the real command:
 
 1. **There**: to hybrid, kraft-mode or soak, by one plan or by one for each stage.
-2. **In dual write**: a topic with records, configurations, quotas, a SCRAM user and ACLs are created; `diff` must find no
-   difference.
+2. **In dual write**: a topic with records, configurations, quotas, a SCRAM user and ACLs are created; `diff` must
+   find no difference.
 3. **Back**: `rollback plan`, `rollback apply`; then ZooKeeper's tree, every broker's file and every folder are compared
    with their state before the migration, and what was created meanwhile must exist.
 4. **In ZooKeeper mode**, and **again**: one plan to the end; `directories verify`, a topic and a restart with
    ZooKeeper stopped, every delegation token, every record that was written.
-5. The load is stopped and every partition is read completely: nothing acknowledged may be missing or doubled. The cluster
-   is stopped, and no process, open port, temporary file, draft, or mount of the round may be left.
+5. The load is stopped and every partition is read completely: nothing acknowledged may be missing or doubled. The
+   cluster is stopped, and no process, open port, temporary file, draft, or mount of the round may be left.
 
 *There*, *back* and *again* have one fault each. The round's seed determines the fault, its step, its time after the
-step's begin, its target and its duration. If it ended the tool, a person repairs the damage and runs the same command again
-(a stale plan is created again). A round is bad if any check fails.
+step's begin, its target and its duration. If it ended the tool, a person repairs the damage and runs the same command
+again (a stale plan is created again). A round is bad if any check fails.
 
     python -m tests.long.soak --minutes 120 --seed 1 --dir DIR --report FILE    # needs root, for its small disks
     python -m tests.long.soak --round-seed 123456789 --dir DIR --report FILE    # one round again
@@ -46,20 +46,21 @@ FOUND: Final = """
 - With its disk full after the last stage a call ended with a bare OSError (round seed 276049747, *again*). Nothing was
   lost, and the same command completed the migration. One such place was fixed: a table that pyspark passes as a file in
   the run's folder (`tests/diff/test_no_room.py`). That round was not repeated.
-- The rollback of the round with seed 274947497 was stuck (E-RUN-06, five calls) until a person repaired three znodes, so
-  the round is good only because of this help. The next round was stuck at the same place and was given up with the soak.
-  The cause: [the rollback](../rollback.md), *A topic whose followers are not heard*. Fixed by the step
+- The rollback of the round with seed 274947497 was stuck (E-RUN-06, five calls) until a person repaired three znodes,
+  so the round is good only because of this help. The next round was stuck at the same place and was given up with the
+  soak. The cause: [the rollback](../rollback.md), *A topic whose followers are not heard*. Fixed by the step
   `copy/raise-state-versions`: seen on a real cluster with 137 states behind (`tests/lab/test_rollback.py`, entry
   `versions-behind`), and in the soak of seed 7, in which states of the topic that was created in dual write went from
   version 8 to 9, and every ISR became full without help.
-- In rounds 1 and 3 of seed 7 a run was stuck for three minutes and named a healthy broker (E-RUN-06): the process of another
-  one had ended because of its disk, or continued without it. Now such a wait first names the process that has
+- In rounds 1 and 3 of seed 7 a run was stuck for three minutes and named a healthy broker (E-RUN-06): the process of
+  another one had ended because of its disk, or continued without it. Now such a wait first names the process that has
   ended, or the log directory that is offline (`tests/steps/test_gates.py`).
 - In round 9 of seed 7 the rollback was stuck with 70 partitions (E-RUN-06, two calls): the thread of broker 2 that
-  sends AlterPartition requests had died when control was handed back while ZooKeeper was killed
-  ([the rollback](../rollback.md#a-broker-whose-thread-to-the-controller-died)). The message did not say so, because the
+  sends AlterPartition requests had died when control was handed back while ZooKeeper was killed ([the
+  rollback](../rollback.md#a-broker-whose-thread-to-the-controller-died)). The message did not say so, because the
   line was followed by some ten thousand others in that broker's log. Now 50,000 lines are searched, and the broker is
-  named (tried with that log). After a person restarted it, as the page says, its followers were back within twenty seconds.
+  named (tried with that log). After a person restarted it, as the page says, its followers were back within twenty
+  seconds.
 
 ## The faults
 """
