@@ -132,18 +132,19 @@ def as_values(ledger: Ledger, world: World, told: Sequence[str]) -> dict[str, An
 def as_lines(ledger: Ledger, world: World, wrong: Sequence[LedgerRow], told: Sequence[str]) -> Iterator[str]:
     """The answer for a person: each replica that is not VERIFIED, what to do, and the sum.
 
-    Where there are more than are shown, what to do comes first, once, with the count of each broker.
+    Where there are more than are shown, what to do comes first, with the count of each broker, and in no row again.
     """
-    if len(wrong) > SHOWN:
+    if many := len(wrong) > SHOWN:
         remedies = ((row, remedy_of(row, world)) for row in wrong)
         alike = Counter((row.broker, row.state, "" if mend is None else f": {mend.words}") for row, mend in remedies)
-        for (broker, state, words), count in alike.most_common(SHOWN):
+        for (broker, state, words), count in sorted(alike.most_common(SHOWN)):
             yield f"broker {broker}: {count} {state}{words}"
     for words, row in grouped(wrong[:SHOWN], world):
-        yield f"{row.topic}-{row.partition} @ broker {row.broker}: {row.state} ({'; '.join(_seen(row, world))})"
-        if words:
+        seen = "; ".join(_seen(row, world, comes=not many))
+        yield f"{row.topic}-{row.partition} @ broker {row.broker}: {row.state} ({seen})"
+        if words and not many:
             yield f"    {words}"
-    if len(wrong) > SHOWN:
+    if many:
         yield f"... and {len(wrong) - SHOWN} more (--output json has them all)"
     yield from told
     replicas = plural(len(ledger.rows), "replica")
@@ -151,8 +152,8 @@ def as_lines(ledger: Ledger, world: World, wrong: Sequence[LedgerRow], told: Seq
     yield f"{replicas} {place}: {counted(ledger.counts())}"
 
 
-def _seen(row: LedgerRow, world: World) -> Iterator[str]:
-    """Where the replica is, what the metadata names if that differs, and what comes by itself: by path where known."""
+def _seen(row: LedgerRow, world: World, *, comes: bool) -> Iterator[str]:
+    """Where the replica is, what the metadata names if that differs, by path if known, and what `comes` by itself."""
     if row.state is ReplicaState.UNKNOWN:
         yield row.why or "not seen"
         return
@@ -171,7 +172,8 @@ def _seen(row: LedgerRow, world: World) -> Iterator[str]:
     elif (named := directory_name(row.in_metadata)) not in {row.in_metadata, row.state.value}:
         yield f"the metadata names {named}"
     registration = None if isinstance(world.kraft, Unknown) else world.kraft.brokers.get(NodeId(row.broker))
-    if row.state in {ReplicaState.MIGRATING, ReplicaState.UNASSIGNED} and registration and registration.migrating:
+    late = {ReplicaState.MIGRATING, ReplicaState.UNASSIGNED}
+    if comes and row.state in late and registration and registration.migrating:
         yield "will be reported after the broker's KRaft restart"
 
 

@@ -205,7 +205,7 @@ def _log_to(old: TextIO, new: TextIO) -> None:
 
 TICK: Final = 1.0  # seconds between two looks at the journal's size
 LOOK: Final = 30.0  # seconds between two looks at the cluster
-WATCHED_FRAME: Final = 8  # lines of the screen that are neither the cluster's, nor the run's, nor rows of the table
+LEAST_TEXT: Final = 8  # lines of the cluster that are worth more than the table
 MOVING: Final = ("time",)  # keys of an answer that change without anything having happened
 
 
@@ -250,7 +250,7 @@ def watch(
     """Look again and again until Ctrl-C, or for so many `turns`."""
     console = Console(highlight=False)
     if output == "text" and console.is_terminal:
-        with Live(console=console, refresh_per_second=1, auto_refresh=False) as live:
+        with Live(console=console, auto_refresh=False) as live:
             for answer, found in _turns(look, run, clock, turns):
                 live.update(page(answer, as_text, found, time.time(), console.size), refresh=True)
         return
@@ -288,12 +288,23 @@ def page(
     now: float,
     size: tuple[int, int],
 ) -> Group:
-    """The whole screen, `size` characters wide and high: the cluster, the run's table, what it does and waits for."""
-    text = "\n".join(piece.plain for piece in folded(as_text(answer).split("\n"), size[0]))
-    parts: list[Any] = [Text(text)]
+    """The whole screen: the cluster, the run's table, what it does and waits for; always lower than the terminal.
+
+    Of a higher picture the terminal shows the beginning alone, and Ctrl-C leaves its first lines there twice.  What the
+    run does and waits for comes first; then the table, with few nodes if need be; the cluster's last lines go.
+    """
+    width, height = size
+    text = folded(as_text(answer).split("\n"), width)
+    said = [] if found is None else folded(lines(found, now), width)
+    room = height - 2 - len(said)  # without the hint, and the line below it
+    table: list[Any] = []
     if found is not None:
-        said = folded(lines(found, now), size[0])
-        table = board_table(found, width=size[0], rows=size[1] - text.count("\n") - len(said) - WATCHED_FRAME)
-        parts += [Text(""), table, *said]
-    parts.append(Text("Ctrl-C ends the watching, not the run", style="dim"))
-    return Group(*parts)
+        rows = min(max(room - len(text) - FRAME - 1, LEAST_ROWS), len(found.rows))
+        if room - FRAME - 1 - rows >= min(len(text), LEAST_TEXT):
+            table = [Text(""), board_table(found, width=width, rows=rows)]
+            room -= FRAME + 1 + rows
+    if len(text) > room:
+        cut = len(text) - max(0, room - 1)
+        text = [*text[:-cut], Text(f"... {plural(cut, 'more line')}: `status` without --watch", style="dim")]
+    hint = Text("Ctrl-C ends the watching, not the run", style="dim")
+    return Group(*[*text, *table, *said][: height - 2], hint)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pathlib
 import shlex
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from migrate.cli.answers import give_answer
+from migrate.cli.errors import EXIT_INTERRUPTED
 from migrate.cli.options import cluster_options, load_target, observing, output_option
 from migrate.cli.screen import say_text
 from migrate.errors import MigrateError
@@ -60,7 +62,7 @@ OUT_OF_IT: Final = "rollback plan PLAYBOOK --copy-again"
 def status(playbook: pathlib.Path | None, inventory: pathlib.Path | None, output: str, watch: bool) -> int:
     """Show how far the migration is, and the next command.
 
-    Exit code 0 at every stage, and where the stage is unknown: the answer says which.
+    Exit code 0 at every stage, and where the stage is unknown: the answer says which.  With --watch 130, by Ctrl-C.
     """
     from migrate.cli.live_board import RunFile
     from migrate.cli.live_board import watch as go_on
@@ -83,7 +85,9 @@ def status(playbook: pathlib.Path | None, inventory: pathlib.Path | None, output
 
         if watch:
             run = RunFile(pathlib.Path(found.runs), loaded if isinstance(loaded, Playbook) else None)
-            go_on(look, as_text, run, SystemClock(), output=output)
+            with contextlib.suppress(KeyboardInterrupt):  # the one end that it has
+                go_on(look, as_text, run, SystemClock(), output=output)
+            return EXIT_INTERRUPTED
         answer = look()
         if output == "json":
             give_answer(answer)

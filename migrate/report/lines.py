@@ -15,7 +15,7 @@ from migrate.report.wording import printable, size
 WIDTH: Final = 110  # of files and pipes
 NARROWEST: Final = 72
 WIDEST: Final = 140
-SIZES: Final = ("bytes", "free")  # columns that hold bytes
+SIZES: Final = ("bytes", "free", "least free")  # columns that hold bytes
 
 
 class Tone(StrEnum):

@@ -150,6 +150,8 @@ def test_a_long_list_is_cut_and_says_so(directories: Directories, monkeypatch: p
     assert sum(" @ broker " in line and ": MIGRATING (on /" in line for line in lines) == 5
     assert "... and 13 more (--output json has them all)" in lines
     assert lines[0].startswith("broker 0: 6 MIGRATING: as it must be before the broker's restart into KRaft mode; ")
+    assert [line.split(":")[0] for line in lines[:3]] == ["broker 0", "broker 1", "broker 2"]
+    assert sum("restart" in line for line in lines) == 3, "what to do is said once for each broker, not in each row"
 
 
 def test_unseen_disks_are_2_and_say_why(directories: Directories) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from migrate.cli.live_board import RunFile, page, watch
+from migrate.cli.live_board import RunFile, folded, page, watch
 from migrate.model.history import Event
 from migrate.report.run_board import Cell, board, lines
 from tests.plan.test_schedule import NIGHTS
@@ -163,6 +163,29 @@ def test_the_table_of_a_terminal_shows_nodes_by_stages(parked: Gated) -> None:
     text = console.file.getvalue()
     for part in ("cluster lab", "migration-mode", "3002", "done", "Ctrl-C ends the watching, not the run"):
         assert part in text
+
+
+@pytest.mark.parametrize("cluster", [1, 8, 30, 90])
+@pytest.mark.parametrize("height", [6, 12, 24, 40, 60])
+def test_the_screen_is_lower_than_the_terminal_and_the_runs_lines_are_whole(
+    height: int, cluster: int, parked: Gated
+) -> None:
+    """Of a higher one the first lines stood there twice after Ctrl-C, and the run's lines were not seen at all."""
+    found = RunFile(parked.folder.parent).read()
+    assert found is not None
+    console = Console(file=io.StringIO(), width=80, height=height, force_terminal=True, color_system=None)
+    answer = "\n".join(f"line {number}" for number in range(cluster))
+    drawn = console.render_lines(page({}, lambda _: answer, found, 0.0, (80, height)), pad=False)
+    shown = ["".join(piece.text for piece in row) for row in drawn]
+    assert len(shown) < height
+    assert shown[-1] == "Ctrl-C ends the watching, not the run"
+    if height >= 12:
+        said = [piece.plain for piece in folded(lines(found, 0.0), 80)]
+        assert shown[-1 - len(said) : -1] == said
+    missing = cluster - sum(line.startswith("line ") for line in shown)
+    assert missing == 0 or f"... {missing} more lines: `status` without --watch" in shown or height < 12
+    if height != 24:
+        assert ("┃" in "".join(shown)) is (height > 24), "the table goes before the cluster's first lines do"
 
 
 def test_a_journal_is_not_read_again_while_it_does_not_grow(parked: Gated) -> None:

@@ -263,4 +263,5 @@ def test_watch_goes_on_with_the_board_of_a_run(monkeypatch: pytest.MonkeyPatch, 
     ended = kraft_migrate("status", playbook, "--watch")
     assert ended.code == 130
     assert ended.out.count("cluster ") == 1
+    assert ended.err == "", "Ctrl-C is how it ends: nothing is to be resumed"
     assert ticks == [1.0, 1.0, 1.0]
