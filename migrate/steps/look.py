@@ -259,13 +259,13 @@ class Soak(BaseStep):
 
     def _lasting(self, waited: float, found: Readiness) -> NotYet:
         """Time is left: what does not hold now is named and waited for, and must hold again at the end."""
-        what = f"the soak to last {duration(self.seconds)} (so far {duration(waited)})"
+        what = f"the end of the soak: {duration(self.seconds - waited)} left of {duration(self.seconds)}"
         owner, after = CLOCK, "nothing; run the same command again later if you like"
         progress, pace = f"{waited:.0f}", self.pace(waited)
         if isinstance(found, NotYet):
-            return replace(found, what=f"{what}; amiss now: {found.what}", progress=progress, pace=pace)
+            return replace(found, what=f"{what}; wrong now: {found.what}", progress=progress, pace=pace)
         if isinstance(found, Refused | Unknown):
-            what, owner = f"{what}; amiss now: {found.reason}", "whoever owns what is named"
+            what, owner = f"{what}; wrong now: {found.reason}", "whoever owns what is named"
             after = "look into it now: the soak ends only when it holds again"
         return NotYet(what, owner, after, progress, pace)
 
@@ -310,7 +310,7 @@ class CanarySoak(BaseStep):
 
     @property
     def title(self) -> str:
-        return f"watch broker {self.broker}, the canary of the roll, for {self.seconds:g} s before the next one"
+        return f"watch broker {self.broker}, the canary of the roll, for {duration(self.seconds)} before the next one"
 
     def progress(self, world: World) -> Progress:
         """Where another broker was restarted after it, it was watched, or somebody decided to go on."""
@@ -330,14 +330,15 @@ class CanarySoak(BaseStep):
         held = float(world.facts[HELD])
         if held < self.seconds:
             return NotYet(
-                f"the soak of canary {self.broker} to last {self.seconds:g} s (so far {held:.0f} s without a fault)",
+                f"the end of the soak of canary {self.broker}: {duration(self.seconds - held)} left of "
+                f"{duration(self.seconds)}, all of it without a fault",
                 CLOCK,
                 "nothing: the next broker follows by itself; a fault meanwhile starts the soak again",
                 progress=f"{held:.0f}",
                 pace=self.pace(held),
             )
         return gates.as_outcome(
-            Ready(), f"{held:.0f} s without a fault: every ISR full, broker {self.broker} as it was proven"
+            Ready(), f"{duration(held)} without a fault: every ISR full, broker {self.broker} as it was proven"
         )
 
     def pace(self, held: float) -> float:

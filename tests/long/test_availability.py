@@ -171,7 +171,7 @@ def canary_was_watched(events: tuple[Event, ...], stage: str) -> None:
     assert "without a fault" in concluded(events, canary)
     said = [e for e in events if e.name == "waiting" and e.data["step"] == canary and e.data["owner"] == "the clock"]
     assert said
-    assert "so far" in said[-1].data["what"]
+    assert "left of" in said[-1].data["what"]
     began = next(e.time for e in events if e.name == "conclude" and e.data["step"] == canary.replace("canary-", ""))
     ended = next(e.time for e in events if e.name == "conclude" and e.data["step"] == canary)
     assert ended - began >= SOAK

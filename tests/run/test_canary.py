@@ -66,7 +66,7 @@ def test_a_canary_is_watched_behind_the_first_broker_of_both_rolls(tmp_path: Pat
     order = list(steps)
     assert order[order.index(FIRST) - 1 : order.index(FIRST) + 2] == ["migration-mode/0", FIRST, "migration-mode/1"]
     assert order[order.index(SECOND) - 1] == "kraft-mode/0"
-    assert steps[FIRST].title == "watch broker 0, the canary of the roll, for 120 s before the next one"
+    assert steps[FIRST].title == "watch broker 0, the canary of the roll, for 2 min before the next one"
     assert not [step.id for step in gated(tmp_path, canary_soak=0.0).planned().steps if "canary" in step.id]
 
 
@@ -114,7 +114,9 @@ def test_the_next_broker_is_stopped_only_behind_the_soak(tmp_path: Path) -> None
     for step in (FIRST, SECOND):
         assert SOAK <= watched(run, step) < SOAK + 40
         said = waits(run, step)[0].data
-        assert said["what"].startswith("the soak of canary 0 to last 120 s (so far 0 s without a fault)")
+        assert said["what"].startswith(
+            "the end of the soak of canary 0: 2 min left of 2 min, all of it without a fault"
+        )
         assert (said["owner"], said["next"][:8]) == (CLOCK, "nothing:")
         assert "every ISR full" in concluded(run, step).data["evidence"][0]
 
@@ -202,7 +204,7 @@ def test_a_fault_during_the_last_soak_is_told_with_its_times_and_the_soak_goes_o
     run.session()
     (began, ended) = [event for event in run.named("fault") if event.data["step"] == "soak/soak"]
     assert (began.data["state"], ended.data["state"]) == ("began", "ended")
-    assert "amiss now: " in began.data["what"]
+    assert "wrong now: " in began.data["what"]
     assert 80 <= ended.time - began.time <= 120
     assert concluded(run, "soak/soak").time - since[0] < 700
     report = build_report(run.planned(), run.events)

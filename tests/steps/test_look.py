@@ -296,6 +296,7 @@ def test_a_soak_that_lasts_is_progress() -> None:
     assert isinstance(one, NotYet)
     assert isinstance(two, NotYet)
     assert one.progress != two.progress
+    assert one.what == "the end of the soak: 59 min 50 s left of 1 h"
 
 
 def test_evidence_is_what_was_seen_and_nothing_of_what_was_not() -> None:
