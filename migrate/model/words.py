@@ -16,19 +16,25 @@ def counted(counts: Mapping[str, int]) -> str:
 
 
 def duration(seconds: float) -> str:
-    """`0.4 s`, `12 s`, `3 min 05 s`, `2 h 10 min`, `6 d 3 h`: two units at most."""
+    """`0.4 s`, `12 s`, `3 min 05 s`, `2 h 10 min`, `6 d 3 h`: two units at most, no zero behind another."""
     if seconds < 10:
-        return f"{seconds:.1f} s"
+        return f"{seconds:.1f}".removesuffix(".0") + " s"
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"
     if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02d} s"
+        return f"{whole // 60} min {whole % 60:02d} s".removesuffix(" 00 s")
     hours, minutes = divmod(whole // 60, 60)
     if hours < 24:
         return f"{hours} h {minutes:02d} min" if minutes else f"{hours} h"
     days, hours = divmod(hours, 24)
     return f"{days} d {hours} h" if hours else f"{days} d"
+
+
+def estimate(seconds: float) -> str:
+    """The duration in tens of seconds below two minutes, else in minutes: more digits of it are not known."""
+    unit = 10 if seconds < 120 else 60
+    return duration(max(unit, round(seconds / unit) * unit)) if seconds > 0 else duration(0)
 
 
 def registered_as(*, migrating: bool, fenced: bool) -> str:

@@ -17,6 +17,7 @@ from migrate.model.inventory import Playbook
 from migrate.model.plan import Plan, PlannedStep
 from migrate.model.stage import Stage
 from migrate.model.windows import Closed, Open, Window, label, local, longest, state
+from migrate.model.words import duration, estimate
 from migrate.plan.parking import block, in_between
 
 MINUTE: Final = 60.0
@@ -84,7 +85,7 @@ def room(window: Window | None, steps: Sequence[PlannedStep], durations: Duratio
     if window is None:
         return Room(float("inf"))
     need = sum(durations.of(step).p90 for step in steps) + window.reserve
-    what = f"{_minutes(need)} are needed ({_minutes(window.reserve)} of it reserve for a rollback)"
+    what = f"{estimate(need)} needed ({duration(window.reserve)} of it reserve for a rollback)"
     found = state(window, now)
     match found:
         case Closed(why=why, opens=None):
@@ -98,13 +99,13 @@ def room(window: Window | None, steps: Sequence[PlannedStep], durations: Duratio
         case Open(until=until):
             if longest(window, until) < need:
                 return NoRoom(f"{what}, but {_never_open_so_long(window, now)}", None)
-            left = f"window {window.name} is open until {local(window, until)}, {_minutes(until - now)} from now"
+            left = f"window {window.name} is open until {local(window, until)}, {estimate(until - now)} from now"
             return NoRoom(f"{left}; {what}", _next_long_enough(window, until, need))
     raise AssertionError(found)
 
 
 def _never_open_so_long(window: Window, now: float) -> str:
-    return f"window {window.name} never stays open that long: {_minutes(longest(window, now))} at most"
+    return f"window {window.name} never stays open that long: {duration(longest(window, now))} at most"
 
 
 def _next_long_enough(window: Window, since: float, need: float) -> float | None:
@@ -197,10 +198,6 @@ def half_rolled_too_long(schedule: Schedule, limit: float) -> ParkAt | None:
         if park.half_rolled and (park.until is None or park.until - park.since > limit):
             return park
     return None
-
-
-def _minutes(seconds: float) -> str:
-    return f"{seconds / MINUTE:.0f} min" if seconds >= 2 * MINUTE else f"{seconds:.0f} s"
 
 
 ENDED_WELL: Final = ("Verified", "AlreadyDone")
@@ -385,22 +382,22 @@ def _rows(found: Schedule, windows: Mapping[Stage, Window], playbook: Playbook) 
         yield {
             "stage": row.stage.label,
             "steps": str(row.steps),
-            "p50": _length(row.estimate.p50),
-            "p90": _length(row.estimate.p90),
+            "p50": estimate(row.estimate.p50),
+            "p90": estimate(row.estimate.p90),
             "by": row.estimate.source,
             "window": "any time" if window is None else f"{window.name}: {label(window)}",
-            "reserve": "-" if window is None else _length(window.reserve),
+            "reserve": "-" if window is None else duration(window.reserve),
             "fits": row.verdict.value,
             "ends": "-" if row.ends is None else local(window or shown, row.ends),
-            "limit": f"{_length(playbook.patience(row.stage))} without progress, each step",
+            "limit": f"{duration(playbook.patience(row.stage))} without progress, each step",
         }
     ends = [row.ends for row in found.stages if row.ends is not None]
     if found.stages:
         yield {
             "stage": "total",
             "steps": str(sum(row.steps for row in found.stages)),
-            "p50": _length(sum(row.estimate.p50 for row in found.stages)),
-            "p90": _length(sum(row.estimate.p90 for row in found.stages)),
+            "p50": estimate(sum(row.estimate.p50 for row in found.stages)),
+            "p90": estimate(sum(row.estimate.p90 for row in found.stages)),
             "by": "the sum of the stages; it ends at p90, waits for windows included",
             "window": "-",
             "reserve": "-",
@@ -420,7 +417,7 @@ def _parks(found: Schedule, windows: Mapping[Stage, Window], playbook: Playbook)
     if too_long is not None:
         yield (
             f"half rolled or hybrid before {too_long.before} for longer than hybrid_max_age allows "
-            f"({_length(playbook.pace.hybrid_max_age)}): the first roll does not begin"
+            f"({duration(playbook.pace.hybrid_max_age)}): the first roll does not begin"
         )
 
 
@@ -436,15 +433,6 @@ def _approvals(plan: Plan, playbook: Playbook) -> Iterator[Mapping[str, str]]:
                 "needed": f"{rule.minimum} of {', '.join(rule.reviewers)}",
                 "persons": ", ".join(policy.reviewers(rule)),
                 "signed": "all" if policy.signed else ", ".join(proven) or "none: names are recorded, not proven",
-                "valid_for": _length(rule.expires),
+                "valid_for": duration(rule.expires),
                 "instructions": rule.instructions or "-",
             }
-
-
-def _length(seconds: float) -> str:
-    minutes = round(seconds / 60)
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    if minutes < 120:
-        return f"{minutes} min"
-    return f"{minutes // 60} h {minutes % 60:02d} min" if minutes < 2880 else f"{minutes // 1440} d"

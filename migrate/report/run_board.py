@@ -12,7 +12,8 @@ from migrate.model.history import Event
 from migrate.model.inventory import Playbook
 from migrate.model.plan import Plan, PlannedStep
 from migrate.model.windows import Closed, Window, local, state
-from migrate.plan.schedule import MINUTE, TimeLeft, time_left, window_for
+from migrate.model.words import estimate
+from migrate.plan.schedule import TimeLeft, time_left, window_for
 from migrate.report.run_events import node_order
 from migrate.report.wording import duration, plural
 
@@ -20,7 +21,6 @@ WELL: Final = ("Verified", "AlreadyDone")
 NODE_PARAMS: Final = ("broker", "controller", "node")
 CLUSTER: Final = "cluster"
 COMING: Final = 3
-HOUR: Final = 60 * MINUTE
 
 
 class Cell(StrEnum):
@@ -207,16 +207,9 @@ def lines(found: Board, now: float) -> list[str]:
 def _left(left: TimeLeft | None, now: float) -> str:
     if left is None:
         return ""
-    low, high = map(_about, left.at(now))
+    low, high = map(estimate, left.at(now))
     by = f"{plural(left.measured, 'step')} measured" if left.measured else "nothing measured yet"
     return f"; about {low if low == high else f'{low} to {high}'} left (p50 to p90, {by})"
-
-
-def _about(seconds: float) -> str:
-    """In whole minutes, seconds of less than two, and hours of many: more digits than these are not known."""
-    if seconds < 2 * MINUTE:
-        return f"{max(1, round(seconds / 10)) * 10} s"
-    return f"{seconds / MINUTE:.0f} min" if seconds < 2 * HOUR else f"{seconds / HOUR:.1f} h"
 
 
 def _ends(window: Window, now: float) -> str:

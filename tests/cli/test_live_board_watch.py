@@ -78,7 +78,7 @@ def test_the_board_says_what_is_done_of_the_step_each_since_its_own_beginning(pa
     stop = next(n for n in range(begin, end) if events[n].name == "effect" and events[n].data["effect"] == "stop")
     proof = max(n for n in range(begin, end) if events[n].name == "effected")
     assert said(events[:begin], parked, events[begin - 1].time + 7, "now").endswith(
-        "[migration-mode/0]: checking whether it may begin, for 7.0 s"
+        "[migration-mode/0]: checking whether it may begin, for 7 s"
     )
     assert said(events[: stop + 1], parked, events[stop].time + 20, "now").endswith(
         "[migration-mode/0]: stop 0, for 20 s"
@@ -94,7 +94,7 @@ def test_the_board_says_how_long_it_takes_and_when_the_window_ends(parked: Gated
     begin = next(n for n, e in enumerate(events) if e.name == "intend" and e.data["step"] == "migration-mode/0")
     now = next(e.time for e in events if e.name == "session") + 225.0
     assert re.fullmatch(
-        r"time     3 min 45 s so far; about \S+ \w+( to \S+ \w+)? left \(p50 to p90, \d+ steps measured\)",
+        r"time     3 min 45 s so far; about .+ left \(p50 to p90, \d+ steps measured\)",
         said(events[:begin], parked, now, "time"),
     )
     assert said(events[:begin], parked, EVENING + 600, "window") == (
@@ -113,11 +113,11 @@ def test_after_a_resume_nothing_is_counted_from_the_killed_process(parked: Gated
     session = Event(stop + 2, morning, "session", {"resumed": True})
     for killed in (events[: stop + 1], (*events[: stop + 1], Event(stop + 1, events[stop].time, "waiting", wait))):
         resumed = (*killed, session)
-        assert said(resumed, parked, morning + 5, "now").endswith(": looking how far it got, for 5.0 s")
-        assert said(resumed, parked, morning + 5, "time").startswith("time     5.0 s so far")
+        assert said(resumed, parked, morning + 5, "now").endswith(": looking how far it got, for 5 s")
+        assert said(resumed, parked, morning + 5, "time").startswith("time     5 s so far")
         assert said(resumed, parked, morning + 5, "waits") == ""
         later = (*resumed, Event(stop + 3, morning + 6, "waiting", wait))
-        assert said(later, parked, morning + 8, "waits") == "waits    for w, for 2.0 s"
+        assert said(later, parked, morning + 8, "waits") == "waits    for w, for 2 s"
 
 
 def test_every_prefix_of_a_journal_has_a_board(parked: Gated) -> None:

@@ -71,7 +71,7 @@ def test_a_node_that_fits_no_window_is_said() -> None:
     """Before anybody waits for it at night."""
     _, plan = made(pace=Pace(node_estimate=8 * HOUR))
     assert plan.summary.fit == "does not fit"
-    assert "window default never stays open that long: 480 min at most" in " ".join(plan.summary.parks)
+    assert "window default never stays open that long: 8 h at most" in " ".join(plan.summary.parks)
     assert "does not fit" in plan_html(plan)
 
 
@@ -81,7 +81,7 @@ def test_a_roll_that_would_stand_half_done_too_long_is_said() -> None:
     playbook = replace(worlds.playbook(), windows={"default": freeze}, pace=Pace(node_estimate=2 * HOUR))
     plan = build(whole(Stage.ASSESS), playbook, target=Stage.SOAK, only=False, created=EVENING)
     parks = scheduled(plan, playbook).summary.parks
-    assert "hybrid_max_age allows (24 h 00 min): the first roll does not begin" in parks[-1]
+    assert "hybrid_max_age allows (1 d): the first roll does not begin" in parks[-1]
 
 
 def test_a_window_that_never_opens_any_more_is_refused() -> None:
@@ -102,10 +102,10 @@ def test_approvals_that_are_needed_are_told_with_their_worth() -> None:
         "needed": "1 of @oncall",
         "persons": "alice, bob",
         "signed": "alice",
-        "valid_for": "12 h 00 min",
+        "valid_for": "12 h",
         "instructions": "Read <b>it</b>.",
     }
-    assert "before migration-mode: 1 of @oncall (alice, bob), valid for 12 h 00 min" in plan_text(plan)
+    assert "before migration-mode: 1 of @oncall (alice, bob), valid for 12 h" in plan_text(plan)
     assert "Read &lt;b&gt;it&lt;/b&gt;." in plan_html(plan)
 
 
