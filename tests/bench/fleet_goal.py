@@ -1,0 +1,147 @@
+"""A fleet of any size on a standalone Spark of two workers: `fleet diff` as a user gives it, against the bare decoder.
+
+    python -m tests.bench.fleet_goal FOLDER --clusters 100 --clusters 1000
+
+A few clusters' files are made and linked as often as the fleet needs them: every file is read and decoded each time.
+Printed as JSON lines: the clock, CPU seconds of each part (command, driver, executors), and the driver's memory at its
+highest; of the bare decoder and of the tools' text the CPU seconds a cluster, from a sample.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from migrate.model.inventory import FilePair
+from tests.bench import agreeing
+from tests.bench.fleets import differing, pairs_in
+from tests.bench.races import ROOT
+from tests.bench.resident import cpu_of_all, family, resident
+from tests.playbook.test_load_fleet import written
+from tests.testing.spark_cluster import standalone
+
+DISTINCT: Final = 10
+PARTITIONS: Final = 20_000
+PAUSE: Final = 0.2
+SAMPLE: Final = 2  # clusters of which the tools make text
+MIB: Final = 1 << 20
+
+
+class Driver:
+    """The command and its JVM at their highest, looked at for as long as it runs."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid, self.command, self.java = pid, 0, 0
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        while not self._over.wait(PAUSE):
+            self.command = max(self.command, resident(self.pid))
+            self.java = max(self.java, sum(resident(pid) for pid in family(self.pid)[1:]))
+
+    def end(self) -> None:
+        """Look no more."""
+        self._over.set()
+        self._thread.join()
+
+
+def made(folder: Path, distinct: int, partitions: int) -> None:
+    """The clusters whose files all others share; what is there is kept."""
+    for number in range(distinct):
+        place = folder / f"cluster-{number:02}"
+        if not place.exists():
+            place.mkdir(parents=True)
+            with agreeing.both_sides(place, partitions):
+                pass
+
+
+def linked(folder: Path, clusters: int) -> Path:
+    """A fleet file of so many clusters, each with links to the files of one of those that were made."""
+    origins = sorted(folder.glob("cluster-*"))
+    fleet = folder / f"fleet-{clusters}"
+    entries = []
+    for number in range(clusters):
+        place = fleet / f"c{number}"
+        if not place.exists():
+            for path in (path for path in origins[number % len(origins)].rglob("*") if path.is_file()):
+                target = place / path.relative_to(origins[number % len(origins)])
+                target.parent.mkdir(parents=True, exist_ok=True)
+                os.link(path, target)
+        entries.append(f"{{name: c{number}, files: {{zookeeper: c{number}, metadata: c{number}}}}}")
+    return written(fleet, *entries)
+
+
+def ours(fleet: Path, scratch: Path) -> dict[str, Any]:
+    """`fleet diff` on a Spark cluster of its own."""
+    with standalone(scratch) as cluster:
+        words = ["--spark-master", cluster.master, "--spark-conf", "spark.driver.host=127.0.0.1"]
+        words += ["--spark-conf", "spark.executor.memory=512m", "--output", "json"]
+        before, began = cpu_of_all(), time.monotonic()
+        command = [sys.executable, "-m", "migrate", "fleet", "diff", str(fleet), *words]
+        errors = scratch / "stderr"
+        with errors.open("wb") as stderr:
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, cwd=ROOT)
+            driver = Driver(process.pid)
+            output, _ = process.communicate()
+        seconds = time.monotonic() - began
+        driver.end()
+        assert process.returncode == 2, errors.read_text()[-3000:]
+        rows = json.loads(output)["clusters"]
+        assert all("not_read" not in row for row in rows)
+        for name in [name for name in cluster.processes if name.startswith("worker")]:
+            cluster.processes[name].terminate()  # an executor that has ended counts with who waited for it
+            cluster.processes[name].wait(60)
+        return {
+            "clusters": len(rows),
+            "seconds": round(seconds, 1),
+            "cpu": round(cpu_of_all() - before, 1),
+            "command MiB": driver.command // MIB,
+            "driver JVM MiB": driver.java // MIB,
+        }
+
+
+def cpu(work: Callable[[], object]) -> float:
+    """CPU seconds of this process and all that it starts."""
+    before = cpu_of_all()
+    work()
+    return cpu_of_all() - before
+
+
+def decoded(pairs: list[FilePair]) -> float:
+    """CPU seconds a cluster, warm."""
+    differing(pairs[0])
+    return cpu(lambda: [differing(pair) for pair in pairs]) / len(pairs)
+
+
+def main() -> None:
+    """All sizes, then the peers."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--clusters", type=int, action="append", required=True)
+    parser.add_argument("--partitions", type=int, default=PARTITIONS)
+    given = parser.parse_args()
+    made(given.folder, DISTINCT, given.partitions)
+    pairs = pairs_in(given.folder)
+    bare = decoded(pairs)
+    print(json.dumps({"bare decoder, CPU seconds a cluster": round(bare, 3), "load": os.getloadavg()[0]}), flush=True)
+    for clusters in given.clusters:
+        scratch = given.folder / f"spark-{clusters}"
+        scratch.mkdir(exist_ok=True)
+        found = ours(linked(given.folder, clusters), scratch)
+        print(json.dumps({**found, "of the bare decoder": round(found["cpu"] / clusters / bare, 2)}), flush=True)
+    text = cpu(lambda: [agreeing.by_text(Path(pair.metadata)) for pair in pairs[:SAMPLE]]) / SAMPLE
+    print(json.dumps({"the tools' text, CPU seconds a cluster": round(text, 2)}), flush=True)
+
+
+if __name__ == "__main__":
+    main()
