@@ -38,6 +38,7 @@ DEVELOPMENT = [
     "hypothesis>=6.100",
     "ruff>=0.12",
     "jsonschema>=4.20",  # answers of commands against their schemas
+    "moto[server]>=5",  # an object store that speaks S3
     "mypy>=1.15",
     "import-linter>=2.1",
     *DOCUMENTATION,

@@ -9,6 +9,7 @@ what is reported of them.
 from __future__ import annotations
 
 import json
+import shutil
 import threading
 import time
 from collections import Counter
@@ -16,10 +17,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date
 from functools import reduce
+from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
 from py4j.protocol import Py4JError
+from pyarrow.fs import FileSelector, FileSystem, FileType
 from pyspark.accumulators import AccumulatorParam
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -46,7 +49,7 @@ from migrate.diff.tables import ENTITY_KEYS, PARTITION_KEYS, Compared, entity_jo
 from migrate.errors import NotVisible, SparkGone
 from migrate.model import strict_json
 from migrate.model.difference import DiffReport
-from migrate.model.inventory import AcceptedDifference, NotRead
+from migrate.model.inventory import FOLDERS, AcceptedDifference, NotRead
 
 SIDES: Final = ("zookeeper", "kraft")
 OF_PARTITIONS: Final = [entry for entry in frames.PARTITIONS if entry.name not in {"cluster", "topic", "directories"}]
@@ -142,6 +145,28 @@ def on_executors(spark: SparkSession, places: Sequence[str], work: Callable[[str
 
 
 # -- on the executors --------------------------------------------------------------------------------------------
+def copy_from_store(uri: str, folder: Path) -> None:
+    """The files of a cluster's folder in an object store (`pyarrow.fs`), copied into a folder of this host.
+
+    Raises NotVisible where the store cannot be asked, or has no such file.
+    """
+    copied = 0
+    try:
+        store, root = FileSystem.from_uri(uri)
+        for name in FOLDERS:
+            for entry in store.get_file_info(FileSelector(f"{root}/{name}".rstrip("/"), allow_not_found=True)):
+                if entry.type is FileType.File:
+                    target = folder / name / entry.base_name
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    with store.open_input_stream(entry.path) as source, target.open("wb") as copy:
+                        shutil.copyfileobj(source, copy)
+                    copied += 1
+    except (OSError, pa.ArrowInvalid) as error:
+        raise NotVisible("the object store cannot be read", where=uri, why=str(error).splitlines()[0][:200]) from error
+    if not copied:
+        raise NotVisible("the object store has no file there", where=uri)
+
+
 def _tasks(spark: SparkSession, clusters: Sequence[tuple[int, str]]) -> DataFrame:
     """A row a cluster, each the whole of a task, which begin in this order."""
     numbers, places = zip(*clusters, strict=True)

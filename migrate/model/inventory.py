@@ -290,9 +290,13 @@ class Target(StrEnum):
     FILES = "files"
 
 
+URI: Final = "://"  # what a path has not
+FOLDERS: Final = ("", "version-2", "__cluster_metadata-0")  # of these, where ZooKeeper and Kafka keep their files
+
+
 @dataclass(frozen=True, slots=True)
 class FilePair:
-    """ZooKeeper's files of a cluster and its metadata directory, all as absolute paths."""
+    """ZooKeeper's files of a cluster and its metadata directory, as absolute paths or as URIs of an object store."""
 
     zookeeper: tuple[str, ...]  # dataDir, and dataLogDir where it has one
     metadata: str

@@ -12,13 +12,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
+from migrate.errors import MigrateError
 from migrate.kraft.files import find
 from migrate.model import strict_json
 from migrate.model.difference import DiffReport
 from migrate.model.findings import Finding
-from migrate.model.inventory import AcceptedDifference, FilePair, Member, NotRead
+from migrate.model.inventory import FOLDERS, URI, AcceptedDifference, FilePair, Member, NotRead
 from migrate.model.outcome import Unknown
 from migrate.model.secrets import Digester
 from migrate.model.views import KraftView, ZookeeperView
@@ -87,10 +89,10 @@ def _place(member: Member) -> str:
 def _size(member: Member) -> int:
     """About how many bytes it has, as far as it is seen from here."""
     pair = member.files
-    folders = [] if pair is None else [*map(Path, pair.zookeeper), Path(pair.metadata, "__cluster_metadata-0")]
+    folders = [] if pair is None else [*pair.zookeeper, pair.metadata]
     total = 0
     for folder in folders:
-        for place in (folder, folder / "version-2"):
+        for place in (Path(folder, name) for name in FOLDERS):
             try:
                 with os.scandir(place) as entries:
                     total += sum(entry.stat().st_size for entry in entries if entry.is_file())
@@ -137,8 +139,21 @@ def read_member(place: str) -> Read:
     where = strict_json.loads(place, surrogates=True)
     if isinstance(where, Mapping):
         return _read_bundle(where["bundle"])
+    from migrate.diff.fleet import copy_from_store
+
     zookeeper, metadata, chroot = where
-    return read_pair(FilePair(tuple(zookeeper), metadata, chroot))
+    with TemporaryDirectory(prefix="kraft-migrate-fleet-") as scratch:
+        uris = [place for place in {*zookeeper, metadata} if URI in place]
+        folders = {uri: str(Path(scratch, str(number))) for number, uri in enumerate(uris)}
+        try:
+            for uri, folder in folders.items():
+                copy_from_store(uri, Path(folder))
+            ours, theirs = tuple(folders.get(one, one) for one in zookeeper), folders.get(metadata, metadata)
+            return read_pair(FilePair(ours, theirs, chroot))
+        except MigrateError as error:
+            for uri, folder in folders.items():
+                error.where = error.where.replace(folder, uri)
+            raise
 
 
 def read_pair(pair: FilePair) -> Read:

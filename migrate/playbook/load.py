@@ -16,6 +16,7 @@ from migrate.kafka.secrets import read_secret
 from migrate.model.approvals import ApprovalPolicy
 from migrate.model.ids import NodeId
 from migrate.model.inventory import (
+    URI,
     AcceptedDifference,
     FilePair,
     Fleet,
@@ -78,6 +79,11 @@ class FilesSection(Section):
     chroot: Annotated[str, Field(pattern=r"^/\S*[^/\s]$")] | None = None
     metadata: FilePath
 
+    @property
+    def folders(self) -> list[str]:
+        """ZooKeeper's."""
+        return [self.zookeeper, *([self.zookeeper_log] if self.zookeeper_log else [])]
+
 
 class MemberSection(Section):
     """One cluster: a name, and one of inventory, playbook, zookeeper, bundle and files."""
@@ -134,12 +140,16 @@ def fleet_of(document: Document) -> Fleet:
 def _member(section: MemberSection, near: Path) -> Member:
     ((target, value),) = section.named_by
     if isinstance(value, FilesSection):
-        folders = [value.zookeeper, *([value.zookeeper_log] if value.zookeeper_log else [])]
-        metadata = os.path.normpath(near / value.metadata)
-        pair = FilePair(tuple(os.path.normpath(near / one) for one in folders), metadata, value.chroot or "")
+        metadata = _place(near, value.metadata)
+        pair = FilePair(tuple(_place(near, folder) for folder in value.folders), metadata, value.chroot or "")
         return Member(section.name, target, metadata, pair)
     where = value if target is Target.ZOOKEEPER else os.path.normpath(near / value)
     return Member(section.name, target, where)
+
+
+def _place(near: Path, path: str) -> str:
+    """A path as it is found from that folder; a URI stays as it is."""
+    return path if URI in path else os.path.normpath(near / path)
 
 
 def _fleet_faults(spec: FleetSpec) -> Iterator[Fault]:
@@ -150,6 +160,7 @@ def _fleet_faults(spec: FleetSpec) -> Iterator[Fault]:
         if names[section.name] > 1:
             yield Fault((*at, "name"), f"the cluster {section.name!r} appears twice", "answers are distinguished by it")
         found = section.named_by
+        yield from _uri_faults(at, section)
         if len(found) != 1:
             said = " and ".join(str(target) for target, _ in found) or "nothing"
             yield Fault(
@@ -158,6 +169,19 @@ def _fleet_faults(spec: FleetSpec) -> Iterator[Fault]:
                 "each of them says by itself which cluster it is",
                 f"give it exactly one of {', '.join(TARGETS)}",
             )
+
+
+def _uri_faults(at: tuple[str | int, ...], section: MemberSection) -> Iterator[Fault]:
+    """Executors copy what `files` names in an object store; whatever else is named is read where the command runs."""
+    for key in ("inventory", "playbook", "bundle"):
+        if URI in (getattr(section, key) or ""):
+            yield Fault(
+                (*at, key), "a path is expected, not a URI", "files of a cluster alone may be in an object store"
+            )
+    files = section.files
+    for uri in [*files.folders, files.metadata] if files else []:
+        if URI in uri and "@" in uri.partition("?")[0]:
+            yield Fault((*at, "files"), "a URI names a user", "credentials belong into the executors' environment")
 
 
 __all__ = [

@@ -19,6 +19,7 @@ from tests.bench import agreeing
 from tests.cli.commands import kraft_migrate, process
 from tests.playbook.test_load_fleet import written
 from tests.steps.looks import whole
+from tests.testing.object_store import LOGIN, object_store
 from tests.testing.rotating import in_turn
 from tests.testing.spark_cluster import DEADLINE, SparkCluster, connect_server, standalone
 from tests.testing.zookeeper_server import free_port
@@ -112,6 +113,27 @@ def test_executors_without_this_package_give_the_same_answer(
     assert compared(fleet, *words) == here
     for number in range(2):
         assert list((cluster.folder / f"worker{number}").glob("app-*/*/kraft_migrate.zip"))
+
+
+@in_turn("spark-cluster")
+def test_executors_read_an_object_store(
+    fleet: Path, here: dict[str, Any], cluster: SparkCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their login comes from `spark-defaults.conf`, which nobody else reads."""
+    (tmp_path / "spark-defaults.conf").write_text("".join(f"spark.executorEnv.{key} {LOGIN[key]}\n" for key in LOGIN))
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    for name, value in LOGIN.items():
+        monkeypatch.setenv(name, value)  # for who puts the files there
+    with object_store() as store:
+        entries = []
+        for number in range(len(SIZES)):
+            store.put(fleet.parent / f"c{number}", f"c{number}")
+            uri = store.uri(f"c{number}")
+            entries.append(f"{{name: c{number}, files: {{zookeeper: '{uri}', metadata: '{uri}'}}}}")
+        found = compared(written(tmp_path, *entries), "--spark-master", cluster.master, *SMALL)
+    for name, answer in found.items():
+        assert answer["diff"]["differences"] == here[name]["diff"]["differences"]
+    assert len(found) == len(SIZES)
 
 
 @in_turn("spark-cluster")

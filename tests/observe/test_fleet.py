@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import tempfile
 from dataclasses import fields, replace
 from datetime import date
 from pathlib import Path
@@ -31,6 +32,7 @@ from tests.playbook.test_load_fleet import written
 from tests.steps.looks import whole
 from tests.testing import worlds
 from tests.testing.clusters import healthy_cluster, kraft_view, zookeeper_view
+from tests.testing.object_store import LOGIN, object_store
 
 TODAY = date(2026, 1, 1)
 
@@ -65,6 +67,29 @@ def test_files_that_cannot_be_read_are_an_error_that_names_them(tmp_path: Path) 
         answer = NotRead.of(raised.value)
         assert answer.id.startswith("E-")
         assert str(tmp_path) in answer.where
+
+
+def test_files_in_an_object_store_are_read_as_those_of_a_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is left of the copies; a folder without a file is named by its URI."""
+    for name, value in LOGIN.items():
+        monkeypatch.setenv(name, value)
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(scratch))
+    pair = a_pair(tmp_path / "a", 5_000)
+    with object_store() as store:
+        store.put(tmp_path / "a", "clusters/a")
+        uri = store.uri("clusters/a")
+        found, here = read_member(json.dumps([[uri], uri, ""])), read_pair(pair)
+        assert [*scratch.iterdir()] == []
+        for place in (store.uri("clusters/gone"), store.uri("clusters/a").replace("//fleet", "//none")):
+            with pytest.raises(MigrateError) as raised:
+                read_member(json.dumps([[place], place, ""]))
+            assert raised.value.where == place
+    assert found.equal == here.equal
+    for side in ("zookeeper", "kraft"):
+        there, ours = (getattr(one.question, side).partitions for one in (found, here))
+        assert [*zip(there.topic, there.leader, strict=True)] == [*zip(ours.topic, ours.leader, strict=True)]
 
 
 def test_what_is_no_error_of_ours_is_a_defect() -> None:

@@ -76,3 +76,25 @@ def test_a_fleet_of_none_is_refused(tmp_path: Path) -> None:
     path.write_text(HEAD.rstrip() + " []\n")
     with pytest.raises(DocumentInvalid):
         load_fleet(path)
+
+
+def test_files_may_be_in_an_object_store_whose_uri_stays_as_it_is(tmp_path: Path) -> None:
+    """Beside files of this host, too."""
+    uri = "s3://kept/a/kraft?region=eu-west-1"
+    path = written(tmp_path, f"{{name: a, files: {{zookeeper: data, metadata: '{uri}'}}}}")
+    (member,) = load_fleet(path).members
+    assert (member.where, member.files) == (uri, FilePair((str(tmp_path / "data"),), uri))
+
+
+@pytest.mark.parametrize(
+    ("cluster", "words"),
+    [
+        ("{name: a, bundle: 's3://kept/a.bundle'}", "a path is expected, not a URI"),
+        ("{name: a, files: {zookeeper: 's3://key:secret@kept/a', metadata: m}}", "a URI names a user"),
+    ],
+)
+def test_a_uri_elsewhere_and_one_with_credentials_are_refused(tmp_path: Path, cluster: str, words: str) -> None:
+    """Only files of a cluster are copied from a store, and a fleet's file is handed around."""
+    with pytest.raises(DocumentInvalid) as raised:
+        load_fleet(written(tmp_path, cluster))
+    assert words in str(raised.value)
