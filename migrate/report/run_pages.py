@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from migrate.model.difference import EXCUSED, DifferenceClass
+from migrate.model.history import LoadSummary
 from migrate.report import run_figures
 from migrate.report.equal_changes import changed_lines
 from migrate.report.markup import block, code, render, table, words
@@ -88,10 +89,24 @@ def _marked(cell: Toned) -> str:
     return f"**{words(cell.text)}**" if cell.strong else words(cell.text)
 
 
+Made = Mapping[str, tuple[tuple[str, ...], Iterator[tuple[Cell, ...]]]]  # titles and rows, by the table's name
+
+
 def tables(report: RunReport) -> dict[str, Table]:
     """Every table of the report by its name, those of single hosts aside."""
-    load, last = report.load, report.diffs[-1] if report.diffs else None
-    found: dict[str, tuple[tuple[str, ...], Iterator[tuple[Cell, ...]]]] = {
+    last = report.diffs[-1] if report.diffs else None
+    found = {
+        **_of_claims(report),
+        **_of_time(report),
+        **_of_looks(report),
+        **_of_differences(last),
+        **_of_load(report.load),
+    }
+    return {name: Table(titles, tuple(rows)) for name, (titles, rows) in found.items()}
+
+
+def _of_claims(report: RunReport) -> Made:
+    return {
         "figures": (("Figure|", "Value|", "Detail"), ((one.name, one.value, one.detail) for one in figures(report))),
         "claims": (
             ("Claim", "Answer|", "Evidence"),
@@ -100,6 +115,12 @@ def tables(report: RunReport) -> dict[str, Table]:
                 for claim in report.claims
             ),
         ),
+        "steps": (("Step", "Id`", "Outcome|", "Took>", "Evidence"), (_step(step) for step in report.steps)),
+    }
+
+
+def _of_time(report: RunReport) -> Made:
+    return {
         "stages": (
             ("Stage|", "Begin (UTC)|", "End|", "Took>", "Steps>"),
             (
@@ -124,6 +145,11 @@ def tables(report: RunReport) -> dict[str, Table]:
                 for one in report.waits
             ),
         ),
+    }
+
+
+def _of_looks(report: RunReport) -> Made:
+    return {
         "ledgers": (
             ("Time|", "Step`", "Offset>", "Engine", "Replicas>", "VERIFIED>"),
             (
@@ -135,6 +161,11 @@ def tables(report: RunReport) -> dict[str, Table]:
             ("Time|", "Step`", "Offset>", "Lag>", "Not excused>"),
             ((clock(one.time), one.step, f"{one.offset:,}", str(one.lag), str(one.unexcused)) for one in report.diffs),
         ),
+    }
+
+
+def _of_differences(last: DiffMoment | None) -> Made:
+    return {
         "matrix": (("Kind|", *(f"{name}>" for name in CLASSES)), matrix(last) if last else iter(())),
         "samples": (
             ("What", "ZooKeeper", "KRaft", "Likely cause", "What to do"),
@@ -144,6 +175,11 @@ def tables(report: RunReport) -> dict[str, Table]:
             ("Rule", "Fields>"),
             ((rule, f"{count:,}") for rule, count in (last.expected if last else {}).items()),
         ),
+    }
+
+
+def _of_load(load: LoadSummary | None) -> Made:
+    return {
         "gaps": (
             ("Gap at|", "For>", "Partition`"),
             ((clock(at), duration(long), name) for at, long, name in (load.gaps if load else ())),
@@ -156,9 +192,7 @@ def tables(report: RunReport) -> dict[str, Table]:
             ("Below min.insync.replicas at|", "For>", "Partition`", "Why"),
             ((clock(at), duration(long), name, why) for at, long, name, why in (load.short if load else ())),
         ),
-        "steps": (("Step", "Id`", "Outcome|", "Took>", "Evidence"), (_step(step) for step in report.steps)),
     }
-    return {name: Table(titles, tuple(rows)) for name, (titles, rows) in found.items()}
 
 
 def _restart(report: RunReport, entry: Restart) -> tuple[str, ...]:
