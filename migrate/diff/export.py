@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,7 +15,6 @@ import pyarrow.parquet as pq
 from migrate.errors import ExportRefused
 from migrate.model.difference import Difference, DiffReport
 from migrate.model.ids import directory_name
-from migrate.model.outcome import Unknown
 from migrate.model.views import KraftView
 
 INT: Final = pa.int32()
@@ -78,7 +77,7 @@ ENTITY: Final = pa.schema([("key", TEXT), ("name", TEXT), ("value", TEXT), ("whe
 
 def tables(view: KraftView) -> Iterator[tuple[str, pa.Table]]:
     """Every table of the view by name: the fixed ones, and one a kind of entity (`topic-config`, `acl`, ...)."""
-    rows = _rows(view)
+    rows = view.rows()
     for name, schema in SCHEMAS.items():
         yield name, pa.Table.from_pylist(rows[name], schema=schema) if name in rows else _partition_table(view, name)
     entities = view.entities
@@ -90,47 +89,6 @@ def tables(view: KraftView) -> Iterator[tuple[str, pa.Table]]:
     kinds.pop("broker", None)  # the table of registrations says more
     for kind in sorted(kinds):
         yield kind, pa.table(kinds[kind], schema=ENTITY)
-
-
-def _rows(view: KraftView) -> dict[str, list[dict[str, Any]]]:
-    watermark = view.high_watermark
-    unknown = isinstance(watermark, Unknown)
-    return {
-        "metadata": [
-            {
-                "cluster_id": view.cluster_id,
-                "offset": view.offset,
-                "epoch": view.epoch,
-                "high_watermark": None if unknown else watermark,
-                "unproven": watermark.reason if isinstance(watermark, Unknown) else None,
-                "migration_state": view.migration_state.name,
-                "source": view.source,
-            }
-        ],
-        "brokers": [
-            {
-                "broker": int(found.id),
-                "epoch": found.epoch,
-                "incarnation": found.incarnation,
-                "migrating": found.migrating,
-                "fenced": found.fenced,
-                "in_controlled_shutdown": found.in_controlled_shutdown,
-                "rack": found.rack,
-                "endpoints": list(found.endpoints),
-                "log_dirs": sorted(map(directory_name, found.log_dirs)),
-            }
-            for _, found in sorted(view.brokers.items())
-        ],
-        "controllers": [
-            {
-                "controller": int(found.id),
-                "incarnation": found.incarnation,
-                "migration_ready": found.migration_ready,
-            }
-            for _, found in sorted(view.controllers.items())
-        ],
-        "features": [{"feature": name, "level": level} for name, level in sorted(view.features.items())],
-    }
 
 
 def _partition_table(view: KraftView, name: str) -> pa.Table:

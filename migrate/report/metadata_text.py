@@ -7,7 +7,6 @@ from typing import Any, Final
 
 from migrate.model.difference import Difference
 from migrate.model.ids import directory_name
-from migrate.model.outcome import Unknown
 from migrate.model.stage import ZkMigrationState
 from migrate.model.views import KraftView, MigrationZnode, ZookeeperView
 from migrate.observe.agreement import Agreement
@@ -29,19 +28,13 @@ KINDS: Final = (*FIXED_KINDS, *ENTITY_KINDS, OTHER)
 def image_json(view: KraftView, kinds: Collection[str], notes: Sequence[str]) -> dict[str, Any]:
     """The image as one JSON object; `kinds` limits what follows the counts (empty: everything).
 
-    `high_watermark` is null where the tail is unproven; `unproven` says why.  `cluster_id` is null where unknown.
+    `cluster_id` is null where unknown.
     """
-    watermark = view.high_watermark
-    unproven = isinstance(watermark, Unknown)
     parts = _parts(view)
+    (here,) = parts.pop("metadata")
     return {
+        **here,
         "cluster_id": view.cluster_id or None,
-        "offset": view.offset,
-        "epoch": view.epoch,
-        "high_watermark": None if unproven else watermark,
-        "unproven": watermark.reason if isinstance(watermark, Unknown) else None,
-        "source": view.source,
-        "migration_state": view.migration_state.name,
         "notes": list(notes),
         "counts": counts(view),
         **{name: rows for name, rows in parts.items() if not kinds or name in kinds},
@@ -69,16 +62,7 @@ def counts(view: KraftView) -> dict[str, int]:
 
 def _parts(view: KraftView) -> dict[str, list[dict[str, Any]]]:
     return {
-        "brokers": list(_brokers(view)),
-        "controllers": [
-            {
-                "controller": int(found.id),
-                "incarnation": found.incarnation,
-                "migration_ready": found.migration_ready,
-            }
-            for _, found in sorted(view.controllers.items())
-        ],
-        "features": [{"feature": name, "level": level} for name, level in sorted(view.features.items())],
+        **view.rows(),
         "topics": [
             {"topic": entry["key"], **entry["values"], "where": entry["where"]} for entry in _entities(view, "topic")
         ],
@@ -86,21 +70,6 @@ def _parts(view: KraftView) -> dict[str, list[dict[str, Any]]]:
         **{kind: list(_entities(view, kind)) for kind in ENTITY_KINDS},
         OTHER: list(_entities(view, None)),
     }
-
-
-def _brokers(view: KraftView) -> Iterator[dict[str, Any]]:
-    for _, found in sorted(view.brokers.items()):
-        yield {
-            "broker": int(found.id),
-            "epoch": found.epoch,
-            "incarnation": found.incarnation,
-            "migrating": found.migrating,
-            "fenced": found.fenced,
-            "in_controlled_shutdown": found.in_controlled_shutdown,
-            "rack": found.rack,
-            "endpoints": list(found.endpoints),
-            "log_dirs": sorted(map(directory_name, found.log_dirs)),
-        }
 
 
 def _partitions(view: KraftView) -> Iterator[dict[str, Any]]:

@@ -114,9 +114,7 @@ def test_the_next_broker_is_stopped_only_behind_the_soak(tmp_path: Path) -> None
     for step in (FIRST, SECOND):
         assert SOAK <= watched(run, step) < SOAK + 40
         said = waits(run, step)[0].data
-        assert said["what"].startswith(
-            "the end of the soak of canary 0: 2 min left of 2 min, all of it without a fault"
-        )
+        assert said["what"] == "the end of the soak of canary 0: 2 min left of 2 min, all of it without a fault"
         assert (said["owner"], said["next"][:8]) == (CLOCK, "nothing:")
         assert "every ISR full" in concluded(run, step).data["evidence"][0]
 
