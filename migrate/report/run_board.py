@@ -84,7 +84,7 @@ def board(plan: Plan, events: Sequence[Event], playbook: Playbook | None = None)
     )
     return Board(
         plan=plan.short,
-        target=plan.target.label,
+        target=plan.words.target if plan.kind.rolls_back else f"stage {plan.target.label}",
         columns=columns,
         rows=rows,
         state=found.state,
@@ -185,9 +185,7 @@ def _cell(steps: Sequence[PlannedStep], done: set[str], current: str, *, stopped
 def lines(found: Board, now: float) -> list[str]:
     """The board as plain lines, without its table; a session that is over has no later time than its end."""
     now = now if found.over is None else found.over
-    text = [
-        f"run {found.plan} to stage {found.target}: {found.done} of {plural(found.steps, 'step')} done; {found.state}"
-    ]
+    text = [f"run {found.plan} to {found.target}: {found.done} of {plural(found.steps, 'step')} done; {found.state}"]
     if found.began is not None:
         passed = duration(max(0.0, now - found.began))
         text.append(f"time     {passed} {'so far' if found.over is None else 'in all'}{_left(found.left, now)}")

@@ -14,6 +14,7 @@ from migrate.report.equal_changes import changed_lines
 from migrate.report.markup import block, code, render, table, words
 from migrate.report.run_figures import BrokerPanels
 from migrate.report.run_values import (
+    NO_LOAD,
     DiffMoment,
     EffectDone,
     FileChange,
@@ -275,7 +276,7 @@ def facts(report: RunReport) -> dict[str, str]:
         "Began": moment(report.begin),
         "Last event": moment(report.end),
         "Took": duration(report.end - report.begin),
-        "Target": f"stage {report.target}",
+        **({} if report.back else {"Target": f"stage {report.target}"}),  # of a rollback the title says where to
         "Change": report.change or "-",
         "Cluster id": report.cluster_id,
         "Run on": report.host or "-",
@@ -284,7 +285,6 @@ def facts(report: RunReport) -> dict[str, str]:
 
 
 CODES: Final = ("Cluster id", "Plan")  # of the facts
-NO_LOAD: Final = "No load of ours ran beside this run."
 ACCEPTED_WORDS: Final = "EXPECTED: a named rule with its source says so. ACCEPTED: excused by name, with a ticket."
 
 
@@ -309,7 +309,7 @@ def run_html(report: RunReport) -> str:
         facts=facts(report),
         codes=CODES,
         load=_load_facts(report),
-        no_load=NO_LOAD,
+        no_load=f"{NO_LOAD.capitalize()}.",
         accepted_words=ACCEPTED_WORDS,
         timeline={name: run_figures.timeline(report, frame) for name, frame in widths.items()},
         overview={name: run_figures.overview(report, frame) for name, frame in widths.items()},
@@ -364,7 +364,7 @@ def _markdown(report: RunReport, named: dict[str, Table]) -> Iterator[str]:
     yield ""
     yield from (f"- {name}: {number}" for name, number in _load_facts(report).items())
     if report.load is None:
-        yield NO_LOAD
+        yield f"{NO_LOAD.capitalize()}."
     for name in ("gaps", "leaderless", "short"):
         if named[name].rows:
             yield from ("", *named[name].markdown())

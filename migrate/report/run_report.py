@@ -11,7 +11,7 @@ from migrate.model.plan import Plan
 from migrate.model.stage import Stage
 from migrate.report import plan_verdict
 from migrate.report.run_events import Story, is_soak, stage_spans, tell
-from migrate.report.run_values import Claim, Extra, Holds, RunReport, RunVerdict, RunWord, StepRecord
+from migrate.report.run_values import NO_LOAD, Claim, Extra, Holds, RunReport, RunVerdict, RunWord, StepRecord
 from migrate.report.wording import duration, moment, plural
 
 NEEDED: Final = "needs every replica"  # by the load's watcher: a restart that could not but do it
@@ -232,7 +232,7 @@ def _load_claims(load: LoadSummary | None) -> Iterator[Claim]:
     led = "No partition lost its leader unexpectedly."
     durable = "No partition went below min.insync.replicas unexpectedly."
     if load is None:
-        yield Claim("Clients lost nothing.", Holds.NOT_CLAIMED, "no load of ours ran beside this run")
+        yield Claim("Clients lost nothing.", Holds.NOT_CLAIMED, NO_LOAD)
         return
     read = f"{load.acknowledged:,} acknowledged, {load.read:,} read, {load.missing:,} missing"
     yield Claim(lost, _holds(load.missing, load.acknowledged), read)

@@ -332,13 +332,18 @@ class Figure:
     detail: str
 
 
+NO_LOAD: Final = "this report judges no load"  # `report write` judges none, whether or not one ran beside the run
+
+
 def figures(report: RunReport) -> tuple[Figure, ...]:
     """Records, the longest client gap, restarts, downtime per broker, replicas VERIFIED."""
     load = report.load
     stopped = [entry for entry in report.restarts if entry.stopped is not None]
-    first = len(report.restarts) - len(stopped)
+    again = [entry for entry in stopped if entry.started is not None or not entry.observed]
+    others = {"first start": len(report.restarts) - len(stopped), "stop": len(stopped) - len(again)}
+    more = " and ".join(plural(number, name) for name, number in others.items() if number)
     if load is None:
-        records, gap = ("not measured", "no load of ours ran beside this run"), ("not measured", "")
+        records, gap = ("not measured", NO_LOAD), ("not measured", "")
     else:
         lost = plural(load.missing, "record") + " lost" if load.missing else "0 lost"
         read = f"{load.sent:,} sent, {load.read:,} read at the end" if load.read else "not read at the end of this run"
@@ -354,9 +359,11 @@ def figures(report: RunReport) -> tuple[Figure, ...]:
     return (
         Figure("Records", *records),
         Figure("Longest client gap", *gap),
-        Figure("Restarts", str(len(stopped)), f"and {plural(first, 'first start')}" if first else ""),
+        Figure("Restarts", str(len(again)), f"and {more}" if more else ""),
         _downtime(report, stopped),
-        Figure("Replicas VERIFIED", *replicas),
+        *(
+            () if report.back and not last else (Figure("Replicas VERIFIED", *replicas),)
+        ),  # ZooKeeper mode has no ledger
     )
 
 

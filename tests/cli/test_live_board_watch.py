@@ -16,6 +16,8 @@ from rich.console import Console
 
 from migrate.cli.live_board import RunFile, folded, page, watch
 from migrate.model.history import Event
+from migrate.model.plan import Direction
+from migrate.model.stage import Stage
 from migrate.report.run_board import Cell, board, lines
 from tests.plan.test_schedule import NIGHTS
 from tests.run.gated import EVENING, Gated, parked_behind_broker_0
@@ -62,6 +64,13 @@ def test_a_wait_says_what_for_since_when_who_owns_it_and_what_to_do(parked: Gate
     text = lines(found, 130.0)
     for wanted in ("waits    for full ISRs, for 30 s", "owner    the brokers", "if it lasts  look"):
         assert wanted in text
+
+
+def test_the_board_of_a_rollback_says_where_to(parked: Gated) -> None:
+    """A stage's name says nothing of it."""
+    plan = replace(parked.planned(), target=Stage.ASSESS, direction=Direction.BACK)
+    assert " to ZooKeeper mode, as before the migration: " in lines(board(plan, parked.events), 130.0)[0]
+    assert " to stage soak: " in lines(board(parked.planned(), parked.events), 130.0)[0]
 
 
 def said(events: Sequence[Event], run: Gated, now: float, label: str) -> str:

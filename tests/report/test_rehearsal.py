@@ -107,5 +107,5 @@ def test_the_load_beside_a_rollback_is_judged_in_its_report() -> None:
     report = build(story.plan(), story.journal(), beside, Extra(True, blind_spots=(COUNTED_WHOLE,)))
     text = run_markdown(report)
     assert "990 acknowledged, 990 read, 0 missing" in text
-    assert "No load of ours ran" not in text
+    assert "This report judges no load" not in text
     assert "its records were counted once, at the end of the whole rehearsal" in text

@@ -12,9 +12,9 @@ from migrate.model.history import Event
 from migrate.model.plan import Direction
 from migrate.model.stage import MIGRATION, Stage
 from migrate.report.plan_verdict import blind_spots
-from migrate.report.run_pages import run_html, run_markdown
+from migrate.report.run_pages import facts, run_html, run_markdown
 from migrate.report.run_report import build
-from migrate.report.run_values import SCHEMA, Claim, Extra, Holds, RunReport, RunWord, run_json
+from migrate.report.run_values import SCHEMA, Claim, Extra, Holds, RunReport, RunWord, figures, run_json
 from tests.report import story
 
 ROLL_3 = "kraft-mode/roll-to-kraft/3"
@@ -402,6 +402,24 @@ def test_a_rollback_is_proven_by_its_end_and_owes_no_comparison() -> None:
     assert _claim(report, "in ZooKeeper mode").evidence == "/migration is gone"
     assert not [claim for claim in report.claims if "KRaft hold the same" in claim.text or "VERIFIED" in claim.text]
     assert report.title == f"Rollback of {report.cluster} to ZooKeeper mode"
+
+
+def test_a_rollbacks_figures_name_what_it_does() -> None:
+    """A controller that is stopped for good is no restart; ZooKeeper mode has no ledger, and no stage as its target."""
+    act: dict[str, object] = {"step": "hybrid/stop-controllers", "effect": "stop", "node": "3001", "detail": ""}
+    report = _rollback(("effect", act), ("effected", act), STOPPED, PROVEN, ("end", {"target": "assess"}))
+    found = {one.name: (one.value, one.detail) for one in figures(report)}
+    assert found["Restarts"] == ("0", "and 1 stop")
+    assert "Replicas VERIFIED" not in found
+    assert "Target" not in facts(report)
+    assert facts(_whole())["Target"] == "stage cleanup"
+
+
+def test_a_report_that_judges_no_load_does_not_say_that_none_ran() -> None:
+    """`report write` judges none, and one may have run beside the run."""
+    report = _rollback(STOPPED, PROVEN)
+    assert _claim(report, "Clients lost nothing").evidence == "this report judges no load"
+    assert "ran beside" not in run_markdown(report)
 
 
 def test_a_rollback_without_its_proof_is_not_proven() -> None:
