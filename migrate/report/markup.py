@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -39,7 +40,12 @@ def environment() -> Environment:
         keep_trailing_newline=True,
     )
     env.filters.update(
-        moment=wording.moment, clock=wording.clock, duration=wording.duration, plural=wording.plural, title_of=title
+        moment=wording.moment,
+        clock=wording.clock,
+        duration=wording.duration,
+        plural=wording.plural,
+        title_of=title,
+        prose=prose,
     )
     return env
 
@@ -47,6 +53,19 @@ def environment() -> Environment:
 def render(name: str, **values: Any) -> str:
     """The template of that name with these values."""
     return environment().get_template(name).render(**values)
+
+
+_CODES: Final = re.compile(r"`([^`]+)`|\b([A-Z]-[A-Z]{2,5}-\d\d)\b")
+
+
+def prose(said: str) -> Markup:
+    """Sentences: what is in backquotes as code, and the code of a check never broken at its hyphens."""
+    kinds = itertools.cycle(("", "code", "span"))
+    return Markup("").join(
+        element(kind, piece, class_="whole") if kind else escape(printable(piece))
+        for kind, piece in zip(kinds, _CODES.split(said), strict=False)
+        if piece
+    )
 
 
 # -- SVG ---

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from migrate.report.markup import block, code, table, words
+from migrate.report.markup import block, code, prose, table, words
 
 
 @pytest.mark.parametrize(
@@ -55,3 +55,11 @@ def test_a_block_ends_where_we_end_it(lines: list[str]) -> None:
 def test_tables_set_numbers_to_the_right() -> None:
     """By the title's last character, which is not shown."""
     assert table(("Kind", "Fields>"), [("a", "1")]) == ["| Kind | Fields |", "| --- | ---: |", "| a | 1 |"]
+
+
+def test_sentences_of_a_page_show_code_as_code_and_never_break_a_checks_code() -> None:
+    """What a cluster named stays text."""
+    assert prose("see `a <b>`: B-ZKN-01, not B-ZKN-1") == (
+        'see <code class="whole">a &lt;b&gt;</code>: <span class="whole">B-ZKN-01</span>, not B-ZKN-1'
+    )
+    assert prose("<b>` \x1b") == "&lt;b&gt;` \\x1b"
