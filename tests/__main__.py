@@ -10,7 +10,8 @@ code; of the tests every part runs, and the first part that fails gives the exit
 `python -m tests mutants` puts small mistakes into the modules that decide and names those that no test notices
 (`python -m tests mutants --help`).  `python -m tests fuzz` damages files that people hand over and names each reader
 that does not end typed (`python -m tests fuzz --help`).  `python -m tests features` compares what the tool offers with
-the kept list.  The whole takes half an hour on two cores; its tiers are markers: `slow`, `bench`, `zookeeper`,
+the kept list.  `python -m tests lowest` runs fast tests with the oldest versions that setup.py allows (see
+`tests/lowest.py`).  The whole takes half an hour on two cores; its tiers are markers: `slow`, `bench`, `zookeeper`,
 `spark`, `kafka`, `explorer`, `hosts` (part of it) and `long` (not part of it).
 """
 
@@ -22,6 +23,8 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO
+
+from tests import lowest
 
 ROOT = Path(__file__).parent.parent
 BIN = Path(sys.executable).parent
@@ -54,6 +57,8 @@ def main(words: list[str]) -> int:
         print("\npytest's own help: python -m pytest --help")
         return 0
     os.chdir(ROOT)
+    if words == ["lowest"]:
+        return lowest.run(FAST)
     if words[:1] in (["mutants"], ["fuzz"], ["features"]):
         return subprocess.run([sys.executable, "-m", f"tests.{words[0]}", *words[1:]], check=False).returncode
     if not words or words in (["fast"], ["lint"]):

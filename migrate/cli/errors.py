@@ -49,11 +49,16 @@ def render(error: MigrateError) -> str:
 
 
 def as_ours(error: Exception) -> MigrateError:
-    """The error with an id and an exit code: its own, that of a refusal of the system, or that of a defect."""
+    """The error with an id and an exit code: its own, or that of a system's refusal, a missing package or a defect."""
     if isinstance(error, MigrateError):
         return error
     if isinstance(error, OSError):
         return SystemRefused(error.strerror or str(error), where=str(error.filename or ""))
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        from migrate.model.requirements import package_missing
+
+        if (missing := package_missing(error.name)) is not None:
+            return missing
     return Defect(f"{type(error).__name__}: {error}")
 
 

@@ -1,1 +1,1 @@
-"""Spark: views to DataFrames, differences, ledger, verdicts. The only home of pyspark, pyarrow and pandas."""
+"""Spark: views to DataFrames, differences, ledger, verdicts. The only home of pyspark and pyarrow."""

@@ -35,6 +35,7 @@ from migrate.java.archive import DriverArchive, driver_archive
 from migrate.java.find import find_java
 from migrate.java.gateway import DriverJvm, DriverRequest, jar_files, start_driver
 from migrate.model.difference import SparkWhere
+from migrate.model.requirements import package_missing, require
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -132,8 +133,10 @@ class SparkHandle:
 
     @classmethod
     def start(cls, workdir: Path, where: SparkWhere | None = None) -> SparkHandle:
-        """Start a session in the background.  `workdir` is the run's folder (it must exist)."""
-        handle = cls(where or SparkWhere(), workdir)
+        """Start a session in the background.  `workdir` is the run's folder (it must exist).  Raises PackageMissing."""
+        where = where or SparkWhere()
+        require("pyspark", "pyarrow", *(("grpc", "pandas") if where.is_connect else ()))
+        handle = cls(where, workdir)
         handle._thread.start()
         return handle
 
@@ -391,18 +394,14 @@ def open_session(where: SparkWhere) -> SparkSession:
     """Open a new session there, with this tool's settings and `where.conf`.
 
     Raises:
-        SparkDidNotStart: packages are missing, nobody answers, or a setting is none that a session may change.
+        PackageMissing: the extra `connect` is not installed.
+        SparkDidNotStart: nobody answers, or a setting is none that a session may change.
     """
     try:
         from pyspark.sql.connect.client.retries import DefaultPolicy  # noqa: PLC0415 - see session._spark_home
         from pyspark.sql.connect.session import SparkSession as Remote  # noqa: PLC0415
     except ImportError as error:
-        raise SparkDidNotStart(
-            "packages for Spark Connect are missing",
-            where=where.master,
-            why=str(error).splitlines()[0],
-            next_step="pip install 'kafka-kraft-migrate[connect]'",
-        ) from error
+        raise package_missing("grpc") or error from error
     os.environ[MODE] = "1"
     remote: Any = Remote(connection=where.master)  # pyspark's types set both kinds of sessions apart, its code does not
     session: SparkSession = remote

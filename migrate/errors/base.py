@@ -89,6 +89,12 @@ class PythonTooOld(WorldError, code="E-SYS-02"):
     hint = "install kraft-migrate into a virtual environment of Python 3.11 or later; nothing was done"
 
 
+class PackageMissing(WorldError, code="E-SYS-03"):
+    """A Python package that this command needs is not installed beside kraft-migrate."""
+
+    hint = "install it into the virtual environment of kraft-migrate; `kraft-migrate doctor` names the packages"
+
+
 class Defect(WorldError, code="E-DEFECT"):
     """An unexpected failure: a defect of kraft-migrate, not of your cluster."""
 

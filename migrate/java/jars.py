@@ -37,6 +37,7 @@ from urllib.request import getproxies_environment
 from migrate.errors import JarSumWrong, JarsUnavailable, KafkaHomeUnusable
 from migrate.java.find import Java, find_java
 from migrate.java.run import SMALL_JVM, child_environment
+from migrate.model.requirements import require
 from migrate.model.trusted import cache_directory, distrust_of
 
 Progress = Callable[[str], None]
@@ -347,9 +348,11 @@ def find_ivy(environment: Mapping[str, str] | None = None) -> Ivy:
     """Ivy as pyspark brings it (pyspark itself is not imported).
 
     Raises:
-        JarsUnavailable: pyspark is not installed, or without these jars; or the settings file named is not there.
+        PackageMissing: pyspark is not installed.
+        JarsUnavailable: it is there without these jars, or the settings file named is not there.
     """
     env = os.environ if environment is None else environment
+    require("pyspark")
     spec = importlib.util.find_spec("pyspark")
     folders = list(spec.submodule_search_locations or []) if spec else []
     jars: list[str] = []

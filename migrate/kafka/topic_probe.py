@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from migrate.errors import ProbeSilent
+from migrate.model.requirements import require
 
 LOG: Final = logging.getLogger("migrate.kafka")
 EVERY: Final = 0.1  # seconds between two records
@@ -69,7 +70,8 @@ class TopicProbe:
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Start; ProbeSilent where the topic is missing or no record was read back within READY."""
+        """Start; ProbeSilent where the topic is missing or no record was read back within READY, PackageMissing."""
+        require("confluent_kafka")
         from confluent_kafka import Consumer, KafkaException, Producer  # noqa: PLC0415 - only who probes loads it
 
         told = {"log_level": 0, "error_cb": self._heard}  # a broker that restarts is no news, and the budget counts

@@ -18,7 +18,7 @@ from migrate.model import limits, strict_json
 from migrate.model.ids import METADATA_TOPIC
 from migrate.model.outcome import Unknown
 from migrate.model.secrets import Digester
-from migrate.protocol.batches import Batch, batch_at, stream
+from migrate.protocol.batches import Batch, Idle, batch_at, stream
 
 ONE_DIRECTORY: Final = Unknown("files of one directory alone do not say what is committed")
 PARTITION_DIRECTORY: Final = f"{METADATA_TOPIC}-0"
@@ -168,21 +168,31 @@ def read_quorum_state(path: Path) -> QuorumState:
         raise MetadataFileError(f"this is no quorum-state: {error!r}", where=str(path)) from error
 
 
+def read_segment(path: Path) -> Iterator[Batch | Idle]:
+    """The batches of a segment, each checked; with numpy (extra `fast`) NoOps in a row are one.
+
+    Raises what `read_batches` raises.
+    """
+    try:
+        from migrate.kraft.idle import read_stretches  # noqa: PLC0415 - numpy: `status` does without; and a cycle
+    except ModuleNotFoundError:
+        return read_batches(path)
+    return read_stretches(path)
+
+
 def load(files: MetadataFiles, digester: Digester, *, below: int | None = None) -> Image:
     """The image of one directory: its newest snapshot, then the segments' tail, up to the offset `below`.
 
     One directory alone proves nothing of what is committed: without a high watermark from a majority the view is for
     looking only.  bootstrap.checkpoint counts only where the log is empty, as for the controller itself.
     """
-    from migrate.kraft.idle import read_stretches  # noqa: PLC0415 - numpy, and a cycle
-
     image = Image(digester)
     usable = [entry for entry in files.snapshots if below is None or entry.end_offset <= below]
     if usable:
         newest = usable[-1]
         image.load_snapshot_batches(read_batches(newest.path), newest.end_offset, newest.epoch, str(newest.path))
     for segment in files.segments:
-        image.apply(read_stretches(segment.path), below=below)
+        image.apply(read_segment(segment.path), below=below)
     if image.next_offset == 0 and files.bootstrap is not None:
         image.load_snapshot_batches(read_batches(files.bootstrap), 0, 0, str(files.bootstrap))
     return image

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from migrate.errors import BatchError, DecodeError, MetadataDiverges, OffsetNotThere, SnapshotError
-from migrate.kraft.files import MetadataFiles, QuorumState, Snapshot, find, load, read_quorum_state
+from migrate.kraft.files import MetadataFiles, QuorumState, Snapshot, find, load, read_quorum_state, read_segment
 from migrate.model.outcome import Unknown
 from migrate.model.secrets import Digester
 from migrate.model.views import KraftView, majority
@@ -165,13 +165,11 @@ def read_directory(path: Path, node: int | None = None, identity: str | None = N
 
 
 def _lineage(files: MetadataFiles) -> Lineage:
-    from migrate.kraft.idle import read_stretches  # noqa: PLC0415 - numpy: `status` does without
-
     marks = Marks()
     last: tuple[int, int] | None = None  # offset and epoch
     voters: frozenset[int] = frozenset()
     written = False  # by a KRaftVotersRecord, which counts for more than a leader change
-    for batch in (batch for segment in files.segments for batch in read_stretches(segment.path)):
+    for batch in (batch for segment in files.segments for batch in read_segment(segment.path)):
         tables = [] if isinstance(batch, Idle) else _control_tables(batch)
         before, last = last, check_order(batch, last)
         leads = bool(tables) and tables[0][0] is LEADER_CHANGE

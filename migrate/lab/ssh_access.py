@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Final
 
 import migrate
-from migrate.errors import LabNotReady
 from migrate.hosts import host_setup
 from migrate.hosts.supervisor import ProcessSpec
 from migrate.lab.fake_systemd import SUFFIX, write_programs
@@ -43,17 +42,9 @@ def options(topology: Topology) -> dict[str, str]:
 
 
 def lay_out(topology: Topology, specs: dict[str, ProcessSpec]) -> None:
-    """Write keys, the client's configuration, and the programs for the sessions.
+    """Write keys, the client's configuration, and the programs for the sessions."""
+    from migrate.lab import ssh_hosts  # noqa: PLC0415 - asyncssh, for this alone
 
-    Raises:
-        LabNotReady: the server's library is not installed.
-    """
-    try:
-        from migrate.lab import ssh_hosts  # noqa: PLC0415 - an extra, for this alone
-    except ImportError as error:
-        raise LabNotReady(
-            "the lab's SSH server needs asyncssh", next_step="install the extra `lab`: pip install -e '.[lab]'"
-        ) from error
     folder = topology.folder(FOLDER)
     ssh_hosts.prepare(folder, [HOST_NAME], topology.ssh_port)
     lay_programs(topology, folder, specs)

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from migrate.errors import ProbeSilent
+from migrate.errors import PackageMissing, ProbeSilent
 from migrate.kafka.tls import bootstrap_servers, client_config
 from migrate.kafka.topic_probe import TopicProbe
 from migrate.model import strict_json
@@ -79,7 +79,7 @@ def probed(inventory: Inventory, playbook: Playbook | Unknown, events: tuple[Eve
     """With policy.probes.topic: a probe that works before anything else begins, to the end of the run.
 
     A step that is half done is finished first, with a probe or without: without, the next restart finds it silent.
-    Raises ProbeSilent, SecretUnreadable, StoreUnreadable; nothing was changed then.
+    Raises ProbeSilent, PackageMissing, SecretUnreadable, StoreUnreadable; nothing was changed then.
     """
     budget = None if isinstance(playbook, Unknown) else playbook.budget
     if budget is None or not budget.topic:
@@ -89,7 +89,7 @@ def probed(inventory: Inventory, playbook: Playbook | Unknown, events: tuple[Eve
     probe = TopicProbe(config, budget.topic, Path(budget.history))
     try:
         probe.start()
-    except ProbeSilent as error:
+    except (ProbeSilent, PackageMissing) as error:
         if not journals.begun(events) - journals.concluded(events):
             raise
         LOG.warning("the probe does not work: %s; what is half done is finished, nothing more is begun", error)

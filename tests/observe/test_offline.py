@@ -49,5 +49,5 @@ def test_a_command_says_the_same_without_numba_and_without_the_folder(command: s
     with both_sides(tmp_path, SIZE):
         code, page, compiled = answer(tmp_path, command, always=True)
         assert compiled, "what the others are compared with"
-        for missing in (("numba",), ("numba", "llvmlite", "migrate.accelerated")):
+        for missing in (("numba",), ("numpy", "numba", "llvmlite"), ("numba", "llvmlite", "migrate.accelerated")):
             assert answer(tmp_path, command, *missing) == (code, page, False)
