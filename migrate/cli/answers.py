@@ -9,18 +9,18 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
-from importlib.resources import files
 from itertools import pairwise
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from migrate import __version__
 from migrate.cli.screen import say_page
-from migrate.model import strict_json
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
 
 RESULT: Final = "migrate.cli.answers.result"
-SCHEMAS: Final = files("migrate.cli") / "schemas"
 ASKS: Final = (("-o", "json"), ("--output", "json"))
 
 
@@ -62,14 +62,22 @@ def _asks_for_json(words: Sequence[str]) -> bool:
     return any(word in ("-ojson", "--output=json") or (word, after) in ASKS for word, after in pairwise([*words, ""]))
 
 
+def _schemas() -> Traversable:
+    from importlib.resources import files
+
+    return files("migrate.cli") / "schemas"
+
+
 def schema_names() -> list[str]:
     """The commands whose answers have a JSON Schema, such as `directories-verify`."""
-    return sorted(file.name.removesuffix(".json") for file in SCHEMAS.iterdir() if file.name.endswith(".json"))
+    return sorted(file.name.removesuffix(".json") for file in _schemas().iterdir() if file.name.endswith(".json"))
 
 
 def answer_schema(name: str) -> dict[str, Any]:
     """The JSON Schema of that command's answer: the envelope, with what it has as `result`."""
-    result = strict_json.loads((SCHEMAS / f"{name}.json").read_bytes())
+    from migrate.model import strict_json
+
+    result = strict_json.loads((_schemas() / f"{name}.json").read_bytes())
     text = {"type": "string"}
     parts = dict.fromkeys(("id", "what", "where", "why", "next"), text)
     return {

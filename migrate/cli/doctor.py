@@ -234,7 +234,7 @@ def _rate(path: pathlib.Path) -> Item:
 def _credentials(path: pathlib.Path) -> Item:
     """Password files, and stores that need none or one, read as a run reads them; no command is run for a secret."""
     from migrate.kafka.secrets import read_secret
-    from migrate.kafka.tls import authorities, identity
+    from migrate.kafka.stores import authorities, identity
 
     found, _ = load_target(None, path)
     read = set()

@@ -7,14 +7,16 @@ import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from migrate.cli.screen import say, say_text
 from migrate.errors import Defect, MigrateError, SystemRefused, UsageWrong
-from migrate.model.findings import Word
 from migrate.report.wording import hanging
+
+if TYPE_CHECKING:
+    from migrate.model.findings import Word
 
 INDENT: Final = " " * 9
 EXIT_OK: Final = 0
@@ -33,6 +35,8 @@ RUN_AGAIN: Final = "run the same command again to resume"
 
 def exit_code_of(word: Word, *, ready: int = EXIT_OK) -> int:
     """The exit code of a verdict; `ready` is that of READY, with warnings or without."""
+    from migrate.model.findings import Word
+
     return {Word.BLOCKED: EXIT_BLOCKED, Word.INCOMPLETE: EXIT_ERROR, Word.NO_CHANGES: EXIT_OK}.get(word, ready)
 
 

@@ -64,9 +64,6 @@ def status(playbook: pathlib.Path | None, inventory: pathlib.Path | None, output
 
     Exit code 0 at every stage, and where the stage is unknown: the answer says which.  With --watch 130, by Ctrl-C.
     """
-    from migrate.cli.live_board import RunFile
-    from migrate.cli.live_board import watch as go_on
-    from migrate.run.clock import SystemClock
     from migrate.run.past_runs import ROLLBACK_NEEDS, by_journals
 
     found, loaded = load_target(playbook, inventory)
@@ -84,6 +81,10 @@ def status(playbook: pathlib.Path | None, inventory: pathlib.Path | None, output
             return named(with_run(answer, unended(pathlib.Path(found.runs))), playbook)
 
         if watch:
+            from migrate.cli.live_board import RunFile
+            from migrate.cli.live_board import watch as go_on
+            from migrate.run.clock import SystemClock
+
             run = RunFile(pathlib.Path(found.runs), loaded if isinstance(loaded, Playbook) else None)
             with contextlib.suppress(KeyboardInterrupt):  # the one end that it has
                 go_on(look, as_text, run, SystemClock(), output=output)

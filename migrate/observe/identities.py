@@ -12,7 +12,6 @@ from typing import Final
 from migrate.errors import MigrateError, ZookeeperDenied
 from migrate.hosts.jaas import LoginModule, sections
 from migrate.kafka.secrets import read_secret
-from migrate.kafka.tls import subject
 from migrate.model.ids import NodeId
 from migrate.model.inventory import AddedProperties, Inventory, Store
 from migrate.model.launch import Launch, NoZookeeperClient, ZookeeperClient
@@ -71,6 +70,8 @@ def _subject(values: Mapping[str, str], prefix: str, path: str, node: NodeId, fi
 def _opened(path: str, kind: str, password: str, node: NodeId, files: Files) -> str | Unknown:
     if REFERENCE in path + kind + password:
         return Unknown(f"a configuration provider says on the node how {path} is opened")
+    from migrate.kafka.stores import subject
+
     try:
         return subject(files.read(node, path), kind, password)
     except OSError as error:
@@ -80,6 +81,8 @@ def _opened(path: str, kind: str, password: str, node: NodeId, files: Files) -> 
 
 
 def _own(store: Store) -> str | Unknown:
+    from migrate.kafka.stores import subject
+
     try:
         with open(store.path, "rb") as file:  # noqa: PTH123 - bytes of a path as the inventory spells it
             content = file.read(8 << 20)

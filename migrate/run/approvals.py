@@ -12,22 +12,15 @@ import os
 import pathlib
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final
-
-from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    PublicFormat,
-    load_pem_private_key,
-    load_ssh_private_key,
-    load_ssh_public_key,
-)
+from typing import TYPE_CHECKING, Any, Final
 
 from migrate.errors import ApprovalRefused, KeyUnusable
 from migrate.hosts.files import read_within
 from migrate.model import strict_json
 from migrate.model.approvals import APPROVAL_FORMAT, Approval, ApprovalPolicy, Judged, small_order
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 FOLDER: Final = "approvals"
 OPENSSH: Final = b"-----BEGIN OPENSSH PRIVATE KEY-----"
@@ -119,6 +112,10 @@ def refuse_strange(policy: ApprovalPolicy, fingerprint: str, folder: pathlib.Pat
 # -- signatures ------------------------------------------------------------------------------------------------------
 def signing_key(path: pathlib.Path, passphrase: Callable[[], str]) -> Ed25519PrivateKey:
     """The private key of a file, PEM or OpenSSH; `passphrase` is asked where it is encrypted.  KeyUnusable."""
+    from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415 - cryptography, for who signs
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey  # noqa: PLC0415
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_ssh_private_key  # noqa: PLC0415
+
     try:
         raw = path.read_bytes()
     except OSError as error:
@@ -137,6 +134,8 @@ def signing_key(path: pathlib.Path, passphrase: Callable[[], str]) -> Ed25519Pri
 
 
 def public_line(key: Ed25519PrivateKey) -> str:
+    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat  # noqa: PLC0415 - as above
+
     return key.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH).decode()
 
 
@@ -146,6 +145,10 @@ def sign(key: Ed25519PrivateKey, content: bytes) -> str:
 
 def verify(public: str, content: bytes, signature: str) -> bool:
     """Does the signature fit?  False for whatever is none; KeyUnusable where the public key is none."""
+    from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm  # noqa: PLC0415 - as above
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey  # noqa: PLC0415
+    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_ssh_public_key  # noqa: PLC0415
+
     try:
         key = load_ssh_public_key(public.encode())
     except (ValueError, UnsupportedAlgorithm) as error:

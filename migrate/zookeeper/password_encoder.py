@@ -13,21 +13,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives import hashes, padding
-from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
-from cryptography.hazmat.primitives.kdf.pbkdf2 import PBKDF2HMAC
-
 from migrate.errors import PasswordUndecodable
 
-HASHES: Final[dict[str, type[hashes.HashAlgorithm]]] = {
-    "PBKDF2WITHHMACSHA512": hashes.SHA512,
-    "PBKDF2WITHHMACSHA512/256": hashes.SHA512_256,
-    "PBKDF2WITHHMACSHA512/224": hashes.SHA512_224,
-    "PBKDF2WITHHMACSHA384": hashes.SHA384,
-    "PBKDF2WITHHMACSHA256": hashes.SHA256,
-    "PBKDF2WITHHMACSHA224": hashes.SHA224,
-    "PBKDF2WITHHMACSHA1": hashes.SHA1,
+HASHES: Final = {  # by their names in cryptography, which is imported where a password is decoded: few trees have one
+    "PBKDF2WITHHMACSHA512": "SHA512",
+    "PBKDF2WITHHMACSHA512/256": "SHA512_256",
+    "PBKDF2WITHHMACSHA512/224": "SHA512_224",
+    "PBKDF2WITHHMACSHA384": "SHA384",
+    "PBKDF2WITHHMACSHA256": "SHA256",
+    "PBKDF2WITHHMACSHA224": "SHA224",
+    "PBKDF2WITHHMACSHA1": "SHA1",
 }
 PLAIN_KEY: Final = re.compile(r"PBEWITH\w+AND\w+")  # com.sun.crypto.provider.PBEKeyFactory: ASCII, and nothing derived
 DEFAULT_FACTORY: Final = "PBKDF2WithHmacSHA512"
@@ -120,6 +115,10 @@ class EncoderSecrets:
 
 def _decrypted(cipher: str, key: bytes, vector: bytes, data: bytes, tag_bits: int) -> bytes:
     """The clear bytes; ValueError: the bytes are not what that cipher makes with that key."""
+    from cryptography.exceptions import InvalidTag  # noqa: PLC0415 - see HASHES
+    from cryptography.hazmat.primitives import padding  # noqa: PLC0415
+    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes  # noqa: PLC0415
+
     algorithm = algorithms.AES(key)
     if cipher == GCM.upper():
         size = tag_bits // 8
@@ -142,11 +141,16 @@ def _decrypted(cipher: str, key: bytes, vector: bytes, data: bytes, tag_bits: in
 
 def derive_key(secret: str, factory: str, salt: bytes, iterations: int, bits: int) -> bytes:
     """`SecretKeyFactory.generateSecret(PBEKeySpec)`: PBKDF2, or the secret itself for the older PBE factories."""
+    from cryptography.hazmat.primitives import hashes  # noqa: PLC0415 - see HASHES
+    from cryptography.hazmat.primitives.kdf.pbkdf2 import PBKDF2HMAC  # noqa: PLC0415
+
     name = factory.upper()
     plain = PLAIN_KEY.fullmatch(name) and secret.isascii()
     if not 0 < iterations <= MAX_ITERATIONS or not 0 < bits <= MAX_KEY_BITS or not (plain or name in HASHES):
         raise ValueError("key derivation not known")
-    return secret.encode() if plain else PBKDF2HMAC(HASHES[name](), bits // 8, salt, iterations).derive(secret.encode())
+    if plain:
+        return secret.encode()
+    return PBKDF2HMAC(getattr(hashes, HASHES[name])(), bits // 8, salt, iterations).derive(secret.encode())
 
 
 def java_length(text: str) -> int:

@@ -29,7 +29,10 @@ HEAVY = (
     "cryptography",
     "py4j",
     "jinja2",
+    "rich",
+    "pydantic",
     "yaml",
+    "migrate.model.views",
 )
 
 
@@ -135,7 +138,18 @@ print(json.dumps(found), file=sys.stderr)
     assert {words: loaded for words, loaded in json.loads(answer.err).items() if loaded} == {}
 
 
-NEEDLESS = ("migrate.plan", "migrate.steps", "migrate.lab", "migrate.diff", "migrate.run", "jinja2")
+def test_the_first_help_loads_little_of_ours() -> None:
+    """Errors and the screen, and no value of a cluster."""
+    code = "import sys, migrate.cli.main; print(*sys.modules)"
+    ours = [name for name in process(code=code).out.split() if name.startswith("migrate.")]
+    assert [name for name in ours if name.startswith("migrate.model.")] == ["migrate.model.words"]
+    assert len(ours) <= 17
+
+
+NEEDLESS = (
+    *("migrate.plan", "migrate.steps", "migrate.lab", "migrate.diff", "migrate.run"),
+    *("pyspark", "pyarrow", "numpy", "numba", "cryptography", "bcrypt", "confluent_kafka", "jinja2", "rich", "pydantic"),
+)
 
 
 def test_assess_loads_no_plan_no_step_no_run_and_no_templates() -> None:

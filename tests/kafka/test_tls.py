@@ -25,7 +25,8 @@ from migrate.errors import (
 )
 from migrate.java.find import find_java
 from migrate.kafka.connection import Connection, Limits
-from migrate.kafka.tls import authorities, bootstrap_servers, client_config, identity, tls_context
+from migrate.kafka.stores import authorities, identity
+from migrate.kafka.tls import bootstrap_servers, client_config, tls_context
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Access, BrokerNode, Inventory, SecretFile, Store
 from migrate.protocol.messages import DESCRIBE_CLUSTER

@@ -9,7 +9,8 @@ import pytest
 from cryptography import x509
 
 from migrate.hosts.properties import parse
-from migrate.kafka.tls import identity, tls_context
+from migrate.kafka.stores import identity
+from migrate.kafka.tls import tls_context
 from migrate.lab import secured
 from migrate.lab.configure import (
     broker_file,

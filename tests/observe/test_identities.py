@@ -17,7 +17,7 @@ from migrate.hosts.launches import launches
 from migrate.hosts.properties import parse
 from migrate.hosts.supervisor import ProcessSpec, write_spec
 from migrate.java.find import find_java
-from migrate.kafka.tls import as_java, subject
+from migrate.kafka.stores import as_java, subject
 from migrate.lab.secured import Authority
 from migrate.model.ids import NodeId
 from migrate.model.inventory import AddedProperties, Inventory, ZookeeperLogin

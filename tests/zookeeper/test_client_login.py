@@ -10,7 +10,7 @@ import pytest
 from kazoo.security import make_acl
 
 from migrate.errors import SecretUnreadable, StoreUnreadable, TlsRefused, ZookeeperDenied
-from migrate.kafka.tls import subject
+from migrate.kafka.stores import subject
 from migrate.model.inventory import SecretFile, Store, ZookeeperLogin
 from migrate.zookeeper.client import ZookeeperClient, access_of, connect
 from migrate.zookeeper.layout import Absent
