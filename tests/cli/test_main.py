@@ -148,7 +148,8 @@ def test_the_first_help_loads_little_of_ours() -> None:
 
 NEEDLESS = (
     *("migrate.plan", "migrate.steps", "migrate.lab", "migrate.diff", "migrate.run"),
-    *("pyspark", "pyarrow", "numpy", "numba", "cryptography", "bcrypt", "confluent_kafka", "jinja2", "rich", "pydantic"),
+    *("pyspark", "pyarrow", "numpy", "numba", "cryptography", "bcrypt", "confluent_kafka"),
+    *("jinja2", "rich", "pydantic"),
 )
 
 
