@@ -11,13 +11,11 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from migrate.hosts.commands import HostAccess
 from migrate.hosts.disks import CollectorDisks
 from migrate.hosts.files import LocalFiles
-from migrate.hosts.manual.executor import ManualDisks, ManualFiles, ManualServices, NetworkWitness, Proofs
-from migrate.hosts.manual.instructions import Desk, ManualMetadata
 from migrate.hosts.remote_files import (
     HostLock,
     LocalMetadata,
@@ -34,6 +32,9 @@ from migrate.hosts.systemd import Service, SystemdServices
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory
 from migrate.model.ports import Disks, Files, ServiceControl
+
+if TYPE_CHECKING:
+    from migrate.hosts.manual.executor import NetworkWitness
 
 SUPERVISOR: Final = "supervisor"
 LOCAL: Final = "local"
@@ -100,6 +101,15 @@ def executor_of(inventory: Inventory) -> Executor:
         here = ProgramHolder(LocalRunner(), access)
         return _units(inventory, lambda _host: here, _nothing)
     if inventory.executor == MANUAL:
+        from migrate.hosts.manual.executor import (  # noqa: PLC0415 - all of `manual`, which others do without
+            ManualDisks,
+            ManualFiles,
+            ManualServices,
+            NetworkWitness,
+            Proofs,
+        )
+        from migrate.hosts.manual.instructions import Desk, ManualMetadata  # noqa: PLC0415
+
         desk, witness = Desk(inventory), NetworkWitness(inventory)
         proofs = Proofs(desk, witness)
         by_hand = ManualServices(desk, proofs, witness)

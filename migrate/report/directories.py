@@ -10,7 +10,7 @@ from typing import Any, Final
 from markupsafe import Markup
 
 from migrate.model.inventory import BrokerNode
-from migrate.model.ledger import LedgerRow, count_states
+from migrate.model.ledger import LedgerRow, ReplicaState, count_states
 from migrate.model.loader import Assigned, Foretold, all_assigned, foretell
 from migrate.model.outcome import Unknown
 from migrate.model.stage import ZkMigrationState
@@ -18,9 +18,9 @@ from migrate.model.views import Directory, KraftView, MetaBroken, MetaProperties
 from migrate.model.words import counted, plural
 from migrate.model.world import World
 from migrate.report.markup import render
-from migrate.report.run_figures import STATES, css_class
 from migrate.report.wording import printable, size
 
+STATES: Final = tuple(reversed([state.value for state in ReplicaState]))  # VERIFIED first: it grows from the floor
 KINDS = ("current", "future", "deleted", "stray")
 
 
@@ -258,6 +258,11 @@ def disks_and_replicas(rows: Sequence[DirectoryRow]) -> Markup:
     left = len(groups) - len(shown)
     more = f"and {plural(left, 'broker')} more, in the table" if left else ""
     return Markup(render("disks.html.jinja", brokers=drawn, more=more))  # noqa: S704 - the template escapes
+
+
+def css_class(state: str) -> str:
+    """The class that colours a state: `s-not-on-disk`."""
+    return "s-" + state.lower().replace(" ", "-") if state in STATES else "s-unknown"
 
 
 def legend(rows: Sequence[DirectoryRow]) -> tuple[tuple[str, str], ...]:

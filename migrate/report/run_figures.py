@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from migrate.model.ledger import ReplicaState
 from migrate.model.stage import Stage
+from migrate.report.directories import STATES, css_class
 from migrate.report.markup import box, element, line, picture, text
 from migrate.report.run_events import node_order
 from migrate.report.run_values import NOT_OBSERVED, Cell, LedgerMoment, Restart, RunReport
@@ -108,7 +109,6 @@ def _pauses(ordered: Sequence[float]) -> list[tuple[float, float]]:
 
 ROW: Final = 24.0
 MOST_MOMENTS: Final = 32
-STATES: Final = tuple(reversed([state.value for state in ReplicaState]))  # VERIFIED first: it grows from the floor
 PANEL: Final = (216.0, 56.0)
 TOP: Final = 22.0
 TALL: Final = 150.0  # of the ledger's figure
@@ -303,11 +303,6 @@ class BrokerPanels:
     panels: tuple[Panel, ...]
     words: str
     whole: bool
-
-
-def css_class(state: str) -> str:
-    """The class that colours a state: `s-not-on-disk`."""
-    return "s-" + state.lower().replace(" ", "-") if state in STATES else "s-unknown"
 
 
 def legend(report: RunReport) -> tuple[str, ...]:

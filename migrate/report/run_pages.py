@@ -10,6 +10,7 @@ from typing import Final
 from migrate.model.difference import EXCUSED, DifferenceClass
 from migrate.model.history import LoadSummary
 from migrate.report import run_figures
+from migrate.report.directories import css_class
 from migrate.report.equal_changes import changed_lines
 from migrate.report.markup import block, code, render, table, words
 from migrate.report.run_figures import BrokerPanels
@@ -314,7 +315,7 @@ def run_html(report: RunReport) -> str:
         timeline={name: run_figures.timeline(report, frame) for name, frame in widths.items()},
         overview={name: run_figures.overview(report, frame) for name, frame in widths.items()},
         gates=run_figures.gates(report),
-        legend=[(state, run_figures.css_class(state)) for state in run_figures.legend(report)],
+        legend=[(state, css_class(state)) for state in run_figures.legend(report)],
         shown=shown,
         folded=[("whole", [one for one in folded if one.whole]), ("", [one for one in folded if not one.whole])],
         final=any(not span.reversible for span in report.stages),

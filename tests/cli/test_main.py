@@ -32,7 +32,6 @@ HEAVY = (
     "rich",
     "pydantic",
     "yaml",
-    "migrate.model.views",
 )
 
 

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from migrate.model.ledger import ReplicaState
+from migrate.report.directories import css_class
 from migrate.report.markup import element, environment, picture, text
 from migrate.report.run_figures import (
     MOST_MOMENTS,
@@ -19,7 +20,6 @@ from migrate.report.run_figures import (
     Canvas,
     brokers,
     chosen,
-    css_class,
     gates,
     legend,
     overview,
