@@ -18,7 +18,7 @@ from migrate.cli.lab import require_options
 from migrate.cli.options import write_text
 from migrate.cli.planning import load_plan, make_plan, save_plan
 from migrate.cli.progress import ProgressLines
-from migrate.cli.report import read_report, write_reports
+from migrate.cli.report import Judged, read_report, write_reports
 from migrate.cli.screen import page_width
 from migrate.errors import LabNotReady, LabProofFailed, MigrateError, PlanIsStale
 from migrate.lab import proofs, tokens
@@ -198,8 +198,8 @@ class Demo:
         load, judged = self._judge_load(folder)
         claims += judged
         claims += self._last_claims(folder, playbook)
-        paths = write_reports(plan, folder, load, claims)
-        report = read_report(plan, folder, load, claims)
+        paths = write_reports(plan, folder, Judged(load, tuple(claims)))
+        report = read_report(plan, folder)
         if self._options.keep:
             self._lines.say("the cluster keeps running (--keep)")
         else:

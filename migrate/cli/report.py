@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import pathlib
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from migrate.run.carry_out import RunFolder
 
 
+JUDGED: Final = "judged.json"
 RUN: Final = click.argument(
     "folder",
     metavar="RUN",
@@ -172,18 +175,28 @@ def _policy(members: Mapping[str, bytes], scratch: pathlib.Path) -> ApprovalPoli
         return None
 
 
-def read_report(
-    plan: Plan,
-    folder: RunFolder,
-    load: LoadSummary | None = None,
-    claims: Sequence[Claim] = (),
-    blind_spots: Sequence[str] = (),
-) -> RunReport:
-    """The report of the journal as it stands; a damaged journal is said in it, and shown as far as it holds."""
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What a lab knows of a run beside its journal: the load, further claims, further blind spots."""
+
+    load: LoadSummary | None = None
+    claims: tuple[Claim, ...] = ()
+    blind_spots: tuple[str, ...] = ()
+
+
+def read_report(plan: Plan, folder: RunFolder, judged: Judged | None = None) -> RunReport:
+    """The report of the journal as it stands; a damaged journal is said in it, and shown as far as it holds.
+
+    Without `judged` it has what a lab judged of this run before, if there is such.
+
+    Raises:
+        EvidenceBroken: that is damaged.
+    """
     from migrate.playbook.load import load_inventory
     from migrate.report.run_report import build
     from migrate.run import journal as journals
 
+    judged = _judged_before(folder) if judged is None else judged
     inventory = load_inventory(plan.inventory)
     roles = {str(int(node.id)): "broker" for node in inventory.brokers}
     roles.update({str(int(node.id)): "controller" for node in inventory.controllers})
@@ -193,26 +206,41 @@ def read_report(
     except JournalDamaged as error:
         events, intact, said = (), False, str(error)
     extra = Extra(
-        journal_intact=intact, journal=said, roles=roles, claims=tuple(claims), blind_spots=tuple(blind_spots)
+        journal_intact=intact, journal=said, roles=roles, claims=judged.claims, blind_spots=judged.blind_spots
     )
-    return build(plan, events, load, extra)
+    return build(plan, events, judged.load, extra)
 
 
-def write_reports(
-    plan: Plan,
-    folder: RunFolder,
-    load: LoadSummary | None = None,
-    claims: Sequence[Claim] = (),
-    blind_spots: Sequence[str] = (),
-) -> tuple[pathlib.Path, ...]:
+def _judged_before(folder: RunFolder) -> Judged:
+    path = folder.path / JUDGED
+    if not path.exists():
+        return Judged()
+    from pydantic import TypeAdapter, ValidationError
+
+    try:
+        return TypeAdapter(Judged).validate_json(path.read_bytes())
+    except (OSError, ValidationError) as error:
+        raise EvidenceBroken(
+            "what a lab judged of this run cannot be read",
+            where=str(path),
+            why=str(error).splitlines()[0],
+            next_step="delete the file to have a report of the journal alone",
+        ) from error
+
+
+def write_reports(plan: Plan, folder: RunFolder, judged: Judged | None = None) -> tuple[pathlib.Path, ...]:
     """Write report.html, report.md and report.json into the run's folder; their paths, HTML first.
+
+    What was judged is kept there too, for every later report of this run.
 
     Raises:
         FileNotReplaced: one cannot be written.
     """
     from migrate.report.run_pages import run_html, run_markdown
 
-    report = read_report(plan, folder, load, claims, blind_spots)
+    if judged is not None:
+        write_text(folder.path / JUDGED, json.dumps(asdict(judged)))
+    report = read_report(plan, folder, judged)
     written = []
     for name, text in (
         ("report.html", run_html(report)),

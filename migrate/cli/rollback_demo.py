@@ -18,7 +18,7 @@ from migrate.cli.demo import Demo, DemoOptions, ended
 from migrate.cli.options import write_text
 from migrate.cli.planning import load_plan, make_plan, make_rollback_plan, save_plan
 from migrate.cli.progress import ProgressLines
-from migrate.cli.report import read_report, write_reports
+from migrate.cli.report import Judged, read_report, write_reports
 from migrate.cli.screen import page_width
 from migrate.errors import LabProofFailed, PlanIsStale, UsageWrong
 from migrate.lab import rollback_proofs
@@ -289,8 +289,8 @@ class RollbackDemo(Demo):
         report = read_report(plan, folder)
         if load is not None:
             beside = load_between(load, report.begin, report.end)
-            write_reports(plan, folder, beside, blind_spots=[COUNTED_WHOLE])
-            report = read_report(plan, folder, beside, blind_spots=[COUNTED_WHOLE])
+            write_reports(plan, folder, Judged(beside, blind_spots=(COUNTED_WHOLE,)))
+            report = read_report(plan, folder)
         word = "left there, as wanted" if name == "there" and not ended(folder) else str(report.verdict)
         return Leg(name, report.begin, report.end, word, str(folder.path / "report.html"))
 

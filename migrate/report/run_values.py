@@ -332,7 +332,7 @@ class Figure:
     detail: str
 
 
-NO_LOAD: Final = "this report judges no load"  # `report write` judges none, whether or not one ran beside the run
+NO_LOAD: Final = "this report judges no load"  # only a lab has one
 
 
 def figures(report: RunReport) -> tuple[Figure, ...]:

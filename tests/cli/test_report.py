@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from migrate.cli.planning import save_plan
+from migrate.cli.planning import load_plan, save_plan
+from migrate.cli.report import JUDGED, Judged, write_reports
+from migrate.model.history import LoadSummary
 from migrate.model.plan import Plan
 from migrate.model.stage import Stage
 from migrate.plan.build import build
 from migrate.playbook.load import load_inventory, load_playbook
+from migrate.report.run_values import Claim, Holds
+from migrate.run.carry_out import RunFolder
 from tests.cli.commands import kraft_migrate, playbook_in
 from tests.run.test_engine import PLANNED_ON, run
 from tests.testing.simulated import SimulatedCluster
@@ -51,6 +56,24 @@ def test_json_goes_to_the_screen_and_says_what_was_done(ran: Path) -> None:
     text = json.dumps(json.loads(answer.out))
     for stage in ("prepare", "migration-mode", "kraft-mode", "finalize", "cleanup"):
         assert stage in text
+
+
+def test_what_a_lab_judged_of_a_run_stays_in_every_later_report(ran: Path, tmp_path: Path) -> None:
+    """Its load, claims and blind spots; a damaged file of them is an error, not a report without them."""
+    copy = tmp_path / "copy"
+    shutil.copytree(ran, copy)
+    load = LoadSummary(10, 9, 9, 0, 0, ((1.0, 2.5, "orders-1"),), ())
+    judged = Judged(load, (Claim("No folder is lost.", Holds.YES, "all read"),), ("counted whole",))
+    write_reports(load_plan(copy / "plan.json"), RunFolder(copy), judged)
+    first = json.loads((copy / "report.json").read_text())
+    assert kraft_migrate("report", copy).code == 0
+    assert json.loads((copy / "report.json").read_text()) == first
+    assert first["load"]["acknowledged"] == 9
+    assert "No folder is lost." in json.dumps(first["claims"])
+    (copy / JUDGED).write_text('{"load": 3}')
+    ended = kraft_migrate("report", copy)
+    assert ended.code == 1
+    assert str(copy / JUDGED) in ended.err
 
 
 def test_a_damaged_journal_is_said_in_the_report(ran: Path, tmp_path: Path) -> None:
