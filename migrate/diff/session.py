@@ -167,6 +167,7 @@ class SparkHandle:
 
         Raises what `get` raises.
         """
+        require("pandas")  # or mapInArrow would refuse, by an error of its own
         session = self.get()
         if self._where.is_local or self._shipped:
             return session

@@ -19,11 +19,12 @@ EXTRAS: Final = {  # for users, each with what needs it
     "java": "a Java runtime, for hosts without one",
     "lab": "`lab`",
     "probe": "policy.probes.topic of a playbook",
+    "fleet": "`fleet diff`, and `fleet assess` of bundles on Spark",
     "connect": "`diff` on a Spark Connect server",
 }
 _LINE: Final = re.compile(r'(?P<text>(?P<package>[\w.-]+)[^;]*?)\s*(;.*extra == "(?P<extra>\w+)".*)?')
-_PACKAGES: Final = {"py4j": "pyspark", "yaml": "pyyaml", "grpc": "pyspark", "pandas": "pyspark"}
-_CONNECT: Final = ("grpc", "pandas")  # modules that pyspark brings for Spark Connect alone
+_PACKAGES: Final = {"py4j": "pyspark", "yaml": "pyyaml", "grpc": "pyspark"}
+_CONNECT: Final = "grpc"  # a module that pyspark brings for Spark Connect alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class Requirement:
     @property
     def installed(self) -> str | None:
         """Its version; None where it is not installed, or without what its extra needs of it."""
-        if self.extra == "connect" and any(find_spec(module) is None for module in _CONNECT):
+        if self.extra == "connect" and self.package == "pyspark" and find_spec(_CONNECT) is None:
             return None
         try:
             return metadata.version(self.package)
@@ -65,7 +66,7 @@ def package_missing(module: str) -> PackageMissing | None:
     """The error for a module that cannot be imported; None where no package that we require has it."""
     top = module.partition(".")[0]
     package = _PACKAGES.get(top, top.replace("_", "-"))
-    found = [one for one in requirements() if one.package == package and (one.extra or top not in _CONNECT)]
+    found = [one for one in requirements() if one.package == package and (one.extra or top != _CONNECT)]
     if not found:
         return None
     extras = " and ".join(f"`{one.extra}`" for one in found)

@@ -16,6 +16,15 @@ from migrate.cli.main import main
 sys.argv[:] = ["kraft-migrate", *sys.argv[2:]]
 main()
 """
+FLEET = """\
+apiVersion: kraft-migrate/v1
+kind: Fleet
+metadata: {name: fleet}
+spec:
+  clusters:
+    - name: copied
+      files: {zookeeper: data, metadata: kraft}
+"""
 
 
 @pytest.mark.slow
@@ -26,7 +35,8 @@ main()
         ("confluent_kafka", "confluent-kafka", ["lab", "demo", "--dir", "{folder}/lab"]),
         ("asyncssh", "asyncssh", ["lab", "up", "--executor", "ssh", "--dir", "{folder}/lab"]),
         ("grpc", "pyspark[connect]", ["diff", "--inventory", "{inventory}", "--spark-master", "sc://127.0.0.1:1"]),
-        ("pandas", "pyspark[connect]", ["diff", "--inventory", "{inventory}", "--spark-master", "sc://127.0.0.1:1"]),
+        ("pandas", "pandas", ["diff", "--inventory", "{inventory}", "--spark-master", "sc://127.0.0.1:1"]),
+        ("pandas", "pandas", ["fleet", "diff", "{fleet}"]),
         ("pyspark", "pyspark", ["diff", "--inventory", "{inventory}"]),
         ("pyarrow", "pyarrow", ["diff", "--inventory", "{inventory}"]),
         ("kazoo", "kazoo", ["assess", "--zookeeper", "127.0.0.1:1"]),
@@ -38,7 +48,10 @@ main()
 def test_a_missing_package_is_one_error(tmp_path: Path, module: str, package: str, words: list[str]) -> None:
     """The same of every package and from every command; nothing is left behind."""
     inventory = inventory_in(tmp_path)
-    ended = process(module, *(word.format(folder=tmp_path, inventory=inventory) for word in words), code=WITHOUT)
+    fleet = tmp_path / "fleet.yaml"
+    fleet.write_text(FLEET, encoding="utf-8")
+    named = {"folder": tmp_path, "inventory": inventory, "fleet": fleet}
+    ended = process(module, *(word.format(**named) for word in words), code=WITHOUT)
     assert (ended.code, ended.out) == (PackageMissing.exit_code, "")
     assert ended.err.startswith(f"E-SYS-03: the package {package}"), ended.err
     assert f"-m pip install '{package}" in ended.err

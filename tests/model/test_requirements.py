@@ -49,6 +49,7 @@ def test_all_and_dev_bring_what_the_other_extras_bring() -> None:
         ("confluent_kafka.admin", "confluent-kafka>=2.6", "it comes with the extra `lab` and `probe`"),
         ("asyncssh", "asyncssh>=2.18", "it comes with the extra `lab`"),
         ("grpc", "pyspark[connect]>=4.0,<5", "it comes with the extra `connect`"),
+        ("pandas", "pandas>=2.2,<3", "it comes with the extra `fleet` and `connect`"),
         ("pyspark", "pyspark>=4.0,<5", "every installation has it"),
         ("py4j.protocol", "pyspark>=4.0,<5", "every installation has it"),
         ("yaml", "pyyaml>=6.0", "every installation has it"),
