@@ -82,7 +82,7 @@ def cache_folder() -> Path:
         OSError: this package lies in an archive, as on Spark's executors: its sources are not seen.
     """
     if not Path(__file__).is_file():
-        raise OSError("the package lies in an archive")
+        raise OSError("the package is in an archive")
     base = os.environ.get("NUMBA_CACHE_DIR")
     return (Path(base) if base else cache_directory() / "kernels") / _sources()
 

@@ -36,7 +36,7 @@ def _unjudged(found: Suffering) -> Iterator[Blind]:
     "Each broker restarts twice. What has one replica is gone for that time; what has as many replicas as its "
     "min.insync.replicas takes no records with acks=all.",
     "Replication factor 1, or equal to min.insync.replicas.",
-    "Raise the replication factor, or tell the owners when the restarts are.",
+    "Raise the replication factor, or inform the owners of the times of the restarts.",
     "min.insync.replicas",
 ).sees(zookeeper)
 def unavailable_in_restarts(view: ZookeeperView, world: World) -> Result:
@@ -57,7 +57,7 @@ def unavailable_in_restarts(view: ZookeeperView, world: World) -> Result:
 @check(
     "B-HLT-02",
     "a topic becomes unavailable and nobody accepted it",
-    "No partition goes below min.insync.replicas by our hand unless its topic is accepted by name.",
+    "No partition goes below min.insync.replicas because of a run unless its topic is accepted by name.",
     "Replication factor 1, or equal to min.insync.replicas, and no pattern of the playbook matches the topic.",
     "Raise the replication factor, or name the topic in policy.availability.accept_unavailable.",
     "min.insync.replicas",
@@ -99,7 +99,7 @@ def _unhealthy(answers: dict[NodeId, MetadataAnswer]) -> Iterator[str]:
 @check(
     "W-HLT-04",
     "partitions have no leader",
-    "A partition without a leader is copied as it is, and serves nobody.",
+    "A partition without a leader is copied as it is, and clients cannot use it.",
     "All of its replicas that are in sync are down.",
     "Start the brokers that hold its in-sync replicas; then check again.",
     "/brokers/topics/T/partitions/P/state: leader -1",

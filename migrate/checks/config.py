@@ -133,7 +133,7 @@ def control_plane_in_kraft(configs: Configs, world: World) -> Result:
 @check(
     "W-CFG-15",
     "the brokers have a listener of their own for the control plane",
-    "KRaft knows no such listener: the second roll takes the key out, and that listener serves nobody afterwards.",
+    "KRaft knows no such listener: the second roll removes the key, and no client can use that listener afterwards.",
     "control.plane.listener.name is set.",
     "Nothing before the migration; close that port after it.",
     "KAFKA-17788; KafkaConfig.validateValues",
@@ -235,7 +235,7 @@ def file_is_the_nodes(configs: Configs, world: World) -> Result:
 @check(
     "B-CFG-08",
     "the inventory's brokers are not the cluster's",
-    "A broker that is left out is never rolled, and the copy waits for it for ever.",
+    "A broker that is left out is never rolled, and the copy waits for it indefinitely.",
     "A broker is down, was added, or was decommissioned since the inventory was written.",
     "Start the missing broker, or bring the inventory up to date.",
     "KRaftMigrationDriver: every broker in /brokers/ids must register",
@@ -308,9 +308,9 @@ def no_listener_without_flag(configs: Configs, world: World) -> Result:
 
 @check(
     "B-CFG-12",
-    "a KRaft broker's file still speaks of ZooKeeper",
+    "a KRaft broker's file still has keys of ZooKeeper mode",
     "With the flag left, a failing disk stops the whole broker; with zookeeper.connect left, an authorizer of "
-    "ZooKeeper could go on deciding by ACLs that nobody updates.",
+    "ZooKeeper could keep using ACLs that are no longer updated.",
     "Keys were left behind by hand or put back by configuration management.",
     "Take every zookeeper.* key out of that file and restart the broker.",
     "KAFKA-16431; KafkaServer.scala; BrokerServer.scala",

@@ -65,7 +65,7 @@ def edited_by_us(key: str) -> bool:
     "a key that a stage changes is set twice in a file",
     "Kafka takes the last of them; which one was meant, and which one a person would edit, is not known. The tool "
     "changes no such line.",
-    "A line was added where the key stood already.",
+    "A line was added although the key was there already.",
     "Leave one line of that key.",
     "java.util.Properties.load",
 ).sees(node_configs, blocks_from=Stage.PREPARE)
@@ -124,7 +124,7 @@ def in_kraft(name: str) -> str:
 @check(
     "I-CFG-19",
     "dynamic configurations override the brokers' files",
-    "They are copied and go on in KRaft; what a file says of those keys holds on no broker.",
+    "They are copied and remain effective in KRaft; the values of those keys in files are used by no broker.",
     "kafka-configs --entity-type brokers.",
     "Nothing before the migration. To see the file's value hold, delete the dynamic one.",
     "DynamicBrokerConfig; KRaftMigrationDriver",
@@ -138,21 +138,21 @@ def dynamic_over_file(view: ZookeeperView, world: World) -> Result:
 
 def _over(world: World, broker: str, name: str) -> str:
     if not isinstance(world.configs, Mapping):
-        return "stands over the files, which cannot be seen"
+        return "overrides the files, which cannot be seen"
     files = {node: getattr(found, "values", None) for node, found in world.configs.items()}
     own = [files[node.id] for node in world.inventory.brokers if broker in ("<default>", str(int(node.id)))]
     seen = [values.get(name) for values in own if values is not None]
     if len(seen) < len(own) or not own:
-        return "stands over files that cannot be seen"
+        return "overrides files that cannot be seen"
     if all(value is None for value in seen):
-        return "stands alone: no file has the key"
+        return "is the only value: no file has the key"
     found = sorted({redacted(name, value) for value in seen if value is not None})
-    return f"stands over the file's {' and '.join(found)}"
+    return f"overrides the file's {' and '.join(found)}"
 
 
 @check(
     "W-CFG-20",
-    "a dynamic configuration of listeners does not live on in KRaft",
+    "a dynamic configuration of listeners has no effect in KRaft",
     "A KRaft broker refuses to alter its listeners, and with that one every other dynamic configuration: after the "
     "second roll the file alone holds, and the log says 'Per-broker configs ... could not be applied'.",
     "kafka-configs set listeners, advertised.listeners or listener.security.protocol.map of a broker.",
@@ -177,7 +177,8 @@ def _ours(key: str) -> bool:
 @check(
     "B-CFG-23",
     "a broker's command line overrides a key that the migration changes or reads",
-    "--override stands over the file: the tool would judge and edit a value that is not the broker's, and the broker "
+    "--override takes precedence over the file: the tool would check and edit a value that is not the broker's, and "
+    "the broker "
     "would come back from a roll as it was.",
     "The unit's ExecStart, a drop-in of it or a start script has --override words.",
     "Move those keys into the broker's file, take the words out, and restart the broker.",
@@ -193,7 +194,7 @@ def no_override_of_ours(seen: Launches, world: World) -> Result:
 @check(
     "W-CFG-24",
     "a broker's command line overrides other keys of its file",
-    "They go on holding on that broker through every stage; the controllers' files are rendered from the file and do "
+    "They remain effective on that broker in every stage; the controllers' files are rendered from the file and do "
     "not have them.",
     "The unit's ExecStart, a drop-in of it or a start script has --override words.",
     "Move those keys into the broker's file; where controllers need them, also into controllers.overrides.",
@@ -210,7 +211,7 @@ def other_overrides(seen: Launches, world: World) -> Result:
     "W-CFG-25",
     "a broker's command line sets up the client of ZooKeeper",
     "Kafka takes ZooKeeper's TLS and SASL settings from -Dzookeeper.* and a JAAS file too. Controllers that lack them "
-    "cannot call ZooKeeper: they wait for ever, and no log line says for what.",
+    "cannot call ZooKeeper: they wait indefinitely, and no log line says for what.",
     "KAFKA_OPTS, the unit or a start script sets them.",
     "Give the controllers' processes the same words (a JAAS file with the section Client of the brokers' identity), "
     "until finalize.",
@@ -297,7 +298,7 @@ RAISE: Final = (
     "W-CFG-31",
     "the brokers' ZooKeeper client takes larger answers than the default",
     "The controllers read and list the same znodes for the copy and in dual write. Without the same value their client "
-    "closes the connection at the first answer that is too long, and tries again for ever: ConnectionLoss, and the "
+    "closes the connection at the first answer that is too long, and retries indefinitely: ConnectionLoss, and the "
     "copy never ends.",
     "The cluster has so many topics, or so many ACLs on one resource, that jute.maxbuffer was raised: a list of 20,000 "
     "topics with names of 50 characters is above the default of 1,048,575 bytes.",

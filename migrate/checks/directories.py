@@ -157,7 +157,7 @@ def no_ids(disks: Disks, world: World) -> Result:
 @check(
     "B-DIR-24",
     "a log directory has no meta.properties: emptied, new, or not mounted",
-    "Restarted in ZooKeeper or migration mode, the broker takes the folder for a new disk, and replicas that lay there "
+    "Restarted in ZooKeeper or migration mode, the broker uses the folder as a new disk, and replicas that were there "
     "alone are lost; in KRaft mode it does not start. A running broker need not have noticed.",
     "The disk is not mounted, its folder was emptied, or a new disk was put in and the broker not started since.",
     "`status` says what this disk needs at this stage: the old one mounted, or the right file on the new one.",
@@ -255,7 +255,7 @@ def accepted_volatile(disks: Disks, world: World) -> Result:
 @check(
     "B-DIR-10",
     "a broker's registered directories are not those on its disks",
-    "The metadata can only name directories that are registered: replicas elsewhere stay unproven for ever.",
+    "The metadata can only name directories that are registered: replicas elsewhere are never proven.",
     "A directory was added, replaced or failed at the broker's start.",
     "Restart the broker with all its directories healthy: it registers again.",
     "RegisterBrokerRequest.LogDirs; BrokerLifecycleManager",
@@ -334,7 +334,7 @@ def other_directories(seen: tuple[Answers, Disks], world: World) -> Result:
     "They fail together and fill up together, and Kafka, which places replicas by their number in each directory, "
     "takes them for disks of their own. In migration mode one disk is one broker all the same.",
     "A directory is no mount of its own: the disk is not mounted, or the folders were made on one disk.",
-    "Mount a disk for each, or leave it so where that is meant. A directory that a DirectoryPlaybook shall add is "
+    "Mount a disk for each, or leave it if that is intended. A directory that a DirectoryPlaybook is to add is "
     "better left out until its disk is mounted.",
     "KIP-112 (JBOD); LogManager.nextLogDirs",
 ).sees(broker_disks, when=ALWAYS)
@@ -353,7 +353,7 @@ def shared_file_system(disks: dict[NodeId, BrokerDisks], world: World) -> Result
             if len(paths) > 1:
                 added = {entry.path for entry in new} & set(paths) - {entry.path for entry in found.directories}
                 told = f"; new among them: {', '.join(sorted(added))}" if added else ""
-                message = f"{len(paths)} of its log directories lie on {mount}{told}"
+                message = f"{len(paths)} of its log directories are on {mount}{told}"
                 yield Hit(f"broker {node}", message, ", ".join(paths))
 
 

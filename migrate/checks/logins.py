@@ -78,10 +78,10 @@ def brokers_can_call(seen: tuple[Configs, Configs], world: World) -> Result:
     "B-SEC-17",
     "a login is not known, or has another password, on the other side",
     "A broker that is refused by the controllers says 'started' and never registers; a controller that is refused by "
-    "the brokers leaves the migration in KRAFT_CONTROLLER_TO_BROKER_COMM for ever. Both retry without an end.",
+    "the brokers leaves the migration in KRAFT_CONTROLLER_TO_BROKER_COMM. Both retry indefinitely.",
     "A password was mistyped, or changed on one side only.",
     "Give the login of the one side the password that user_NAME has on the other, in the files that are named.",
-    "PlainLoginModule; seen on 3.9.2: 'Invalid username or password', retried for ever",
+    "PlainLoginModule; seen on 3.9.2: 'Invalid username or password', retried indefinitely",
 ).sees(both_configs, blocks_from=Stage.CONTROLLERS, when=ALWAYS)
 def passwords_agree(seen: tuple[Configs, Configs], world: World) -> Result:
     """PLAIN, whose passwords stand on both sides: brokers and controllers to controllers, controllers to brokers."""
@@ -149,7 +149,7 @@ def dynamic_login_has_a_file(seen: tuple[ZookeeperView, Configs], world: World) 
 @check(
     "B-SEC-22",
     "this tool is not among the super users of a controller",
-    "Before the copy a controller lets in super users alone: the tool could not read the metadata, and would wait at "
+    "Before the copy a controller authorizes super users only: the tool could not read the metadata, and would wait at "
     "the end of the stage without seeing whether a broker registers.",
     "The inventory's controllers.access has a user that is not in super.users of the controllers' files.",
     "Add the principal to super.users in the file that the inventory's controllers.properties names; take it out after "
@@ -186,7 +186,7 @@ def _own_principal(access: Access, file: ConfigFile) -> str | Blind:
     "rollback (NoAuth).",
     "zookeeper.set.acl=true on the brokers, and the inventory gives this tool another identity, or none.",
     "Give the inventory's zookeeper_access the brokers' identity (their JAAS section Client, or their certificate), or "
-    "have that identity at hand for the rollback night and make the playbook's lock path beforehand.",
+    "have that identity available for a rollback and create the playbook's lock path beforehand.",
     "zookeeper.set.acl; ZkData.defaultAcls; seen on 3.9.2",
 ).sees(readable_zookeeper, when=UNTIL_FINALIZED)
 def own_identity(view: ZookeeperView, world: World) -> Result:

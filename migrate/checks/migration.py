@@ -27,7 +27,7 @@ LAG: Final = 1000  # records
     "B-MIG-01",
     "the metadata says that the copy is done, ZooKeeper says that it is not",
     "The driver stays inactive on every later leader: 'KRaft controller indicates an active migration, but the ZK "
-    "state does not.' The migration is stuck for ever.",
+    "state does not.' The migration is stuck for good.",
     "The active controller was killed between the end of the copy and its note in /migration.",
     "If it lasts: `kraft-migrate rollback plan --copy-again`, which stops the controllers, deletes /controller and "
     "/migration, formats and starts the controllers again, then restarts every broker. All topics stay.",
@@ -56,7 +56,7 @@ def never_in_migration(view: KraftView, world: World) -> Result:
 @check(
     "W-MIG-03",
     "the migration is finalized and a broker is still in migration mode",
-    "It will not be let in again after a restart (BROKER_ID_NOT_REGISTERED, 102), yet its log will say 'started'.",
+    "It will be refused after a restart (BROKER_ID_NOT_REGISTERED, 102), yet its log will say 'started'.",
     "A controller without the flag was elected too early (KAFKA-20960).",
     "No rollback is possible. Roll every remaining broker forward to KRaft without delay.",
     "KAFKA-20960; seen on 3.9.2",
@@ -91,7 +91,7 @@ def brokers_left(view: KraftView, world: World) -> Result:
 @check(
     "B-MIG-05",
     "a broker is fenced",
-    "A fenced broker serves nobody, and what it holds cannot be proven.",
+    "A fenced broker serves no clients, and its replicas cannot be verified.",
     "It is down, cut off, or still catching up with the metadata.",
     "Start it, or wait; look at its log if it stays fenced.",
     "BrokerHeartbeatManager",
@@ -121,7 +121,7 @@ def stores_differ(report: DiffReport, world: World) -> Result:
 @check(
     "W-MIG-11",
     "an accepted difference excuses nothing",
-    "An entry that has expired protects nobody any more, and one that nothing needs would hide what comes later.",
+    "An entry that has expired has no effect, and one that matches nothing could hide a later finding.",
     "The difference was removed, the entry names another key, or its day has come.",
     "Delete the entry, or agree on a new `expires` with whoever owns the ticket.",
     "kind: AcceptedDifferences",
@@ -219,7 +219,7 @@ def dual_write_lag(seen: tuple[ZookeeperView, KraftView], world: World) -> Resul
     "B-MIG-14",
     "an object of the metadata that Kafka cannot write to ZooKeeper",
     "It is missing in ZooKeeper, and other ACLs of the same request may be missing with it. A new active controller "
-    "repeats SYNC_KRAFT_TO_ZK for ever: brokers in ZooKeeper mode then hear of no new topic and leader.",
+    "repeats SYNC_KRAFT_TO_ZK: brokers in ZooKeeper mode are then not informed of new topics and leaders.",
     "While a KRaft controller leads, requests succeed that ZooKeeper mode refuses: ACLs whose resource name contains "
     "`/`, is `.` or `..`, or has a character that ZooKeeper refuses; client-metrics configurations.",
     "Note the object and delete it with the command that is named. If ZooKeeper still lacks other ACLs, restart the "

@@ -12,7 +12,7 @@ from migrate.model.outcome import NotYet, Unknown
 from migrate.model.views import Stopped
 from migrate.model.world import World
 
-GOES_ON: Final = "the run continues by itself"
+GOES_ON: Final = "the run then continues"
 DISK_ENDS_IT: Final = "in migration mode one log directory that dies ends a broker"
 
 

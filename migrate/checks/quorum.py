@@ -94,7 +94,8 @@ def static_quorum(configs: Configs, world: World) -> Result:
 @check(
     "B-QRM-03",
     "a controller's file lacks the migration flag",
-    "A controller that starts without it makes an empty log NONE for ever, and ends a running migration as soon as it "
+    "A controller that starts without it sets an empty log to NONE for good, and ends a running migration as soon as "
+    "it "
     "is elected.",
     "The file was written by hand or by configuration management.",
     "Put zookeeper.metadata.migration.enable=true into that file before its process starts again.",
@@ -237,9 +238,9 @@ def _of_zookeeper(connect: str) -> Iterator[Port]:
 @check(
     "B-NET-03",
     "a controller's port is another one's on the same host",
-    "A port has one listener: the second process does not start, in the middle of the night, after files were written "
+    "A port has one listener: the second process does not start, during the change window, after files were written "
     "and directories formatted.",
-    "Controllers were planned beside brokers, ZooKeeper or each other with the same number.",
+    "A controller was planned with the same port as a broker, ZooKeeper or another controller of its host.",
     "Give the controller another port in the inventory, before its file is rendered.",
     "cp-ansible #2489; bind(2): EADDRINUSE",
 ).sees(inventory, blocks_from=Stage.PREPARE)
@@ -253,7 +254,7 @@ def ports_are_apart(seen: Inventory, world: World) -> Result:
         known = file if isinstance(file, ConfigFile) else None
         if known is None and broker.host.lower() in hosts:
             about = f"the listeners of broker {int(broker.id)}"
-            yield Blind(about, "its file was not read, and a controller is beside")
+            yield Blind(about, "its file was not read, and a controller is on the same host")
         every += ports_of_broker(broker, known)
     every += _of_zookeeper(seen.zookeeper)
     every += [port for node in seen.controllers for port in ports_of_controller(node)]
@@ -314,7 +315,7 @@ ANY: Final = ("0.0.0.0", "[::]", "::")  # noqa: S104 - compared, never bound
     "A rejected or unregistered broker says 'started' and sees no others: rolling on would take the next one too.",
     "It is cut off, is denied by the controller, or has just started.",
     "Look at that broker's log and at its way to the controller; a broker that was refused needs a restart.",
-    "Metadata; seen on 3.9.2: a rejected registration is retried for ever",
+    "Metadata; seen on 3.9.2: a rejected registration is retried indefinitely",
 ).sees(metadata_answers, blocks_from=Stage.MIGRATION_MODE, when=ALWAYS)
 def sees_every_broker(answers: dict[NodeId, MetadataAnswer], world: World) -> Result:
     lost = lost_at_the_end(world)

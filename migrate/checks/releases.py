@@ -156,7 +156,7 @@ def brokers_release(world: World) -> str:
 
 
 def _release_unknown(brokers: Iterable[NodeId]) -> Iterator[Blind]:
-    return (Blind(f"the release of broker {node}", "its API versions do not tell it") for node in brokers)
+    return (Blind(f"the release of broker {node}", "its API versions do not show it") for node in brokers)
 
 
 @check(
@@ -164,7 +164,7 @@ def _release_unknown(brokers: Iterable[NodeId]) -> Iterator[Blind]:
     "a broker's software is older than 3.9",
     "Several log directories are migrated from 3.9 on; older releases have no way to it, or lose replicas' directories "
     "on it. This tool refuses them.",
-    "The software was not upgraded: the API versions that the broker tells end before those of 3.9.",
+    "The software was not upgraded: the API versions that the broker reports end before those of 3.9.",
     "Upgrade every broker to the newest 3.9.x first (still on ZooKeeper), then inter.broker.protocol.version=3.9, then "
     "run assess again.",
     "ApiVersions: Fetch v17 came with 3.9 (KIP-853), v16 with 3.7; KAFKA-16162, KAFKA-16297",
@@ -196,7 +196,7 @@ def software_is_one(answers: Answers, world: World) -> Result:
             groups.setdefault(tuple(sorted(answer.apis.items())), []).append(int(node))
     if len(groups) > 1:
         told = " and ".join(str(sorted(nodes)) for nodes in sorted(groups.values()))
-        yield Hit("the brokers' software", f"brokers {told} tell different API versions", told)
+        yield Hit("the brokers' software", f"brokers {told} report different API versions", told)
 
 
 @check(
@@ -213,7 +213,7 @@ def controllers_are_of_the_line(answers: Answers, world: World) -> Result:
     for node, answer in answers.items():
         line = least_release(answer)
         if line is None:
-            yield Blind(f"the release of controller {node}", "its API versions do not tell it")
+            yield Blind(f"the release of controller {node}", "its API versions do not show it")
         elif line != WANTED:
             yield Hit(f"controller {node}", f"its software is older than {WANTED} ({line} at best guess)")
     for node, told in _releases(world, [node.id for node in world.inventory.controllers]).items():
@@ -252,7 +252,7 @@ def _releases(world: World, nodes: Iterable[NodeId]) -> dict[NodeId, str]:
     "a later release fixed something that this cluster may need",
     "The brokers' exact release is on no wire: a build of this line may be without the fix, and the cluster uses what "
     "it is about.",
-    "The line of releases, by the API versions that the brokers tell, begins before the fix.",
+    "The line of releases, by the API versions that the brokers report, begins before the fix.",
     "Run the newest 3.9.x on every broker and controller (3.9.2 or later) before the migration; where you do, this "
     "says nothing to you.",
     "Kafka's release notes; shipped as data in migrate/checks/data/advisor.json",
@@ -365,7 +365,8 @@ def zookeeper_clients(world: World) -> Sight[ZookeeperView]:
 @check(
     "W-ZKN-20",
     "somebody else has a session with this ZooKeeper",
-    "After the migration nobody writes there: old tools that read topics or brokers from it go blind, and one that "
+    "After the migration nothing is written there: old tools that read topics or brokers from it see outdated data, "
+    "and one that "
     "writes would be overwritten in dual write.",
     "Monitors, partition tools, old consumers, another Kafka cluster on the same ensemble.",
     "Find out who it is by the address, and move it to Kafka's own APIs before finalize.",
@@ -415,7 +416,7 @@ def release_is_not_visible(seen: Inventory, world: World) -> Result:
     "metadata.version must equal the brokers' protocol version exactly; this tool migrates at 3.9 only.",
     "The protocol version was not raised after the last upgrade of the software.",
     "Set inter.broker.protocol.version=3.9 in every broker's file and restart the brokers one by one; this tool never "
-    "raises it by itself.",
+    "raises it.",
     "KIP-858; KAFKA-15450; ClusterControlManager.registerBroker; KafkaServer.scala",
 ).sees(broker_configs, blocks_from=Stage.CONTROLLERS)
 def protocol_version(configs: Configs, world: World) -> Result:
@@ -428,9 +429,9 @@ def protocol_version(configs: Configs, world: World) -> Result:
 @check(
     "B-VER-03",
     "inter.broker.protocol.version is not written down",
-    "Without the line a broker speaks the newest protocol of its software: the next upgrade would raise it silently, "
+    "Without the line a broker uses the newest protocol of its software: the next upgrade would raise it silently, "
     "in the middle of a migration, and the controllers would refuse that broker.",
-    "The line was taken out, or never stood there.",
+    "The line was removed, or never existed.",
     "Write inter.broker.protocol.version=3.9 into every broker's file and restart the brokers one by one.",
     "KafkaConfig.scala: interBrokerProtocolVersion defaults to the latest production version",
 ).sees(broker_configs, blocks_from=Stage.CONTROLLERS)
@@ -443,7 +444,7 @@ def protocol_version_explicit(configs: Configs, world: World) -> Result:
 @check(
     "B-VER-04",
     "the brokers' files differ in inter.broker.protocol.version",
-    "The controllers accept one version; brokers with another never register, and the copy waits for ever.",
+    "The controllers accept one version; brokers with another never register, and the copy waits indefinitely.",
     "A rolling upgrade was not finished.",
     "Finish it: the same value in every broker's file, then one rolling restart.",
     "ClusterControlManager.registerBroker: the finalized metadata.version must lie in the broker's range",

@@ -138,8 +138,9 @@ def _foretold(view: ZookeeperView, disks: Disks) -> tuple[tuple[NodeId, Foretold
     "A broker in migration mode throws on a log without a topic id: the KRaft controller's whole request fails, for a "
     "folder that nothing assigns to it, too; a KRaft broker renames it -stray.",
     "The folder was copied by hand, or dates from before 2.8.",
-    "Write partition.metadata (version: 0, topic_id: ...) while the broker is stopped, or let the replica be fetched "
-    "anew from another broker; a folder that nothing assigns to this broker: move it away, the broker being stopped.",
+    "Write partition.metadata (version: 0, topic_id: ...) while the broker is stopped, or let the broker fetch the "
+    "replica "
+    "again from another broker. Move away a folder that is not assigned to this broker, while the broker is stopped.",
     "KAFKA-16814; ReplicaManager.becomeLeaderOrFollower, LogManager.findStrayReplicas",
 ).sees(both(zookeeper, broker_disks), blocks_from=Stage.MIGRATION_MODE)
 def no_partition_metadata(seen: tuple[ZookeeperView, Disks], world: World) -> Result:
@@ -201,7 +202,7 @@ def accepted_stray(seen: tuple[ZookeeperView, Disks], world: World) -> Result:
 @check(
     "W-DIR-22",
     "an accepted stray folder is not there, or its acceptance has expired",
-    "An entry that has expired protects nobody any more, and one that nothing needs would hide what comes later.",
+    "An entry that has expired has no effect, and one that matches nothing could hide a later finding.",
     "The folder was deleted, the entry names another path, or its day has come.",
     "Delete the entry, or agree on a new `expires` with whoever owns the ticket.",
     "kind: AcceptedDifferences",
@@ -308,7 +309,7 @@ def not_on_disk(seen: tuple[ZookeeperView, Disks], world: World) -> Result:
 @check(
     "W-DIR-14",
     "a folder was renamed -stray",
-    "It holds what was a replica once; nobody serves it, and it takes space.",
+    "It contains a former replica, which is not served and takes space.",
     "A broker found a folder that the metadata does not assign to it.",
     "Look whether anybody needs the data, then delete it.",
     "KAFKA-15605",

@@ -60,7 +60,7 @@ def controller_mechanism(configs: Configs, world: World) -> Result:
     "B-SEC-04",
     "a node has not the brokers' password.encoder.secret",
     "Without it the controllers copy dynamic passwords as the ciphertext they are, and write new ones into ZooKeeper "
-    "in clear text. With a wrong one the copy aborts and a controller dies holding /controller.",
+    "in clear text. With a wrong one the copy aborts and a controller ends while it owns /controller.",
     "The secret is missing in a file, or was rotated on some nodes only.",
     "Put one password.encoder.secret into every broker's and every controller's file.",
     "KAFKA-14801; PasswordEncoder; seen on 3.9.2",
@@ -101,7 +101,7 @@ def _key_of(value: str) -> str:
 @check(
     "B-SEC-06",
     "super.users of a controller lacks the brokers or the controllers",
-    "Before the copy only super users are let in: brokers never register. In hybrid, as soon as such a controller "
+    "Before the copy only super users are authorized: brokers never register. In hybrid, as soon as such a controller "
     "becomes active, every migration-mode broker shuts down within a second: the whole cluster is down.",
     "super.users was not copied, or the controllers call themselves otherwise than the brokers do. "
     "allow.everyone.if.no.acl.found does not replace it.",
@@ -246,7 +246,7 @@ def users_in_hybrid(configs: Configs, world: World) -> Result:
 @check(
     "B-SEC-13",
     "a controller lacks the mechanism or the login for the brokers' listener",
-    "Without the mechanism its start fails. Without the login the copy runs and then hangs for ever in "
+    "Without the mechanism its start fails. Without the login the copy runs and then hangs in "
     "KRAFT_CONTROLLER_TO_BROKER_COMM.",
     "SASL settings of the inter-broker listener were not copied into the controller's file.",
     "Copy sasl.mechanism.inter.broker.protocol, listener.name.L.sasl.enabled.mechanisms and "
@@ -291,7 +291,7 @@ def controllers_authorize(seen: tuple[Configs, Configs], world: World) -> Result
     "B-SEC-02",
     "AclAuthorizer is set in a KRaft node's file",
     "It keeps its ACLs in ZooKeeper: on a controller, new ACLs go nowhere else and it dies when ZooKeeper's keys go; "
-    "on a KRaft broker it dies at its start, or keeps deciding by ACLs that nobody updates.",
+    "on a KRaft broker it exits at its start, or keeps using ACLs that are no longer updated.",
     "The brokers' authorizer was copied into the file.",
     "Write org.apache.kafka.metadata.authorizer.StandardAuthorizer in its place.",
     "seen on 3.9.2; cp-ansible #1805",

@@ -56,7 +56,7 @@ def _unfit(seen: Units, code: str) -> Iterator[Hit]:
     RELOAD,
     "a node's unit has changed on disk since systemd read it",
     "The next `daemon-reload`, whoever gives it, changes how the node is started: in the middle of a roll that would "
-    "be nobody's intent.",
+    "be intended by nobody.",
     "The unit or a drop-in was edited without `systemctl daemon-reload`.",
     "Look at the change, then `systemctl daemon-reload`, and restart a broker by yourself.",
     "systemctl show: NeedDaemonReload",
@@ -72,7 +72,7 @@ def unit_is_loaded(seen: Units, world: World) -> Result:
     FAULT,
     "a run cannot stop and start a node's unit as it is",
     "A run stops and starts nodes by their units and believes what systemd says of them. With such a unit a stop is "
-    "refused, takes other nodes down, or is called done while the process lives on.",
+    "refused, takes other nodes down, or is reported as complete while the process is still running.",
     "The unit is not there or masked, starts with another file than the inventory names, refuses to be stopped by "
     "hand, has KillMode=none, KillSignal=SIGKILL, RemainAfterExit=yes or Type=oneshot, SendSIGKILL=no with a short "
     "TimeoutStopSec, or ExecStop=kafka-server-stop.sh beside other nodes of its host.",
@@ -146,7 +146,7 @@ def stays_down_over_a_dead_disk(seen: Units, world: World) -> Result:
     "After a power cut the node stays down. Brokers of a finalized cluster cannot start without its controllers. The "
     "report of a run says PROVEN only where every controller and every broker starts at boot.",
     "The unit was never enabled: units of controllers are new. Or it is linked, masked, static or transient.",
-    "On each host named: `systemctl enable -- UNIT`. A run does it by itself, unless the playbook's "
+    "On each host named: `systemctl enable -- UNIT`. A run does this, unless the playbook's "
     "policy.enable_units is false: controllers once they lead, brokers at the cleanup.",
     "systemctl(1): is-enabled; states as systemd 252 gives them",
 ).sees(units, when=ALWAYS)
@@ -165,7 +165,7 @@ def starts_at_boot(seen: Units, world: World) -> Result:
 
 @check(
     "I-OPS-08",
-    "nobody sees whether the nodes start at boot",
+    "it is unknown whether the nodes start at boot",
     "People work these hosts. After a power cut a node whose unit is not enabled stays down, and the report of a run "
     "says that this was not checked.",
     "The executor `manual` reads no state of systemd.",

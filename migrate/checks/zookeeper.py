@@ -72,7 +72,7 @@ def null_migration(view: ZookeeperView, world: World) -> Result:
 @check(
     "B-ZKN-03",
     "a topic has no topic_id",
-    "The copy stops in front of it: the driver fails with 'None.get' and stays in WAIT_FOR_BROKERS for ever.",
+    "The copy stops in front of it: the driver fails with 'None.get' and stays in WAIT_FOR_BROKERS.",
     "The topic's znode was last written by a controller older than 2.8, or edited by hand.",
     "Let ZooKeeper's controller move to another broker: it gives each such topic a new id. Then check again, the "
     "replicas' partition.metadata too.",
@@ -165,7 +165,7 @@ def pending_reassignment(view: ZookeeperView, world: World) -> Result:
 @check(
     "W-ZKN-08",
     "an election was asked for and has not happened",
-    "The request is not copied: nobody will answer it.",
+    "The request is not copied and will never be processed.",
     "/admin/preferred_replica_election is left over, or the controller is busy.",
     "Wait until it is gone; ask for the election again after the migration.",
     "KRaftMigrationDriver does not read /admin/preferred_replica_election",
@@ -230,10 +230,10 @@ ACL_ENTRY: Final = len('{"principal":"","permissionType":"","operation":"","host
     "W-ZKN-23",
     "a list or an object in ZooKeeper is near or above what its client takes by default",
     "Controllers without a raised jute.maxbuffer cannot list that directory, or read that znode: their client closes "
-    "the connection and tries again for ever, and the copy never ends.",
+    "the connection and retries indefinitely, and the copy never ends.",
     "Very many topics, or very many ACLs on one resource.",
     "See with what -Djute.maxbuffer brokers and ZooKeeper's servers run (W-CFG-31), and start the controllers with the "
-    "same value; or delete what nobody uses.",
+    "same value; or delete what is not used.",
     "ZooKeeper 3.8: jute.maxbuffer, 1,048,575 bytes unless set, for servers and clients alike",
 ).sees(readable_zookeeper)
 def large_in_zookeeper(view: ZookeeperView, world: World) -> Result:

@@ -49,7 +49,7 @@ def stranger(acls: Mapping[str, tuple[ZnodeAcl, ...]], login: ZookeeperLogin) ->
     if f"sasl:{login.username}" in common:
         return None
     mine = f"sasl:{login.username}" if login.username else "nobody (no login)"
-    return f"we come as {mine}; {', '.join(sorted(common)) or 'nobody'} may write"
+    return f"the tool's identity is {mine}; {', '.join(sorted(common)) or 'nobody'} may write"
 
 
 @check(
@@ -75,7 +75,7 @@ def no_common_writer(view: ZookeeperView, world: World) -> Result:
 @check(
     "W-SEC-14",
     "only one identity may write ZooKeeper's znodes",
-    "The controllers must log in to ZooKeeper as that identity. A properties file does not show how: the login stands "
+    "The controllers must log in to ZooKeeper as that identity. A properties file does not show how: the login is "
     "in a JAAS file or in a TLS certificate.",
     "zookeeper.set.acl=true on the brokers.",
     "Give each controller's process the brokers' ZooKeeper login (java.security.auth.login.config with the section "
@@ -123,7 +123,7 @@ Seen = tuple[ZookeeperView, tuple[Configs, dict[NodeId, Launch]]]
     "B-SEC-21",
     "a controller's process has not the login with which ZooKeeper may be written",
     "With zookeeper.set.acl and without a login the controller dies at its start. As somebody else, or with another "
-    "password, it stays up and tries for ever (NoAuth): no /migration, no line that says what it waits for.",
+    "password, it keeps running and retries indefinitely (NoAuth): no /migration, no line that says what it waits for.",
     "The controllers' processes are started without the brokers' java.security.auth.login.config, or its section "
     "Client has another user or password.",
     "Start each controller with -Djava.security.auth.login.config=FILE whose section Client is the brokers'; it is "
@@ -182,8 +182,8 @@ def _check_login(about: str, launch: Launch, writers: frozenset[str] | None) -> 
         yield Hit(about, f"its process has no login for ZooKeeper: {client.reason}", launch.jaas_file or "")
     elif writers is not None and f"sasl:{client.username}" not in writers:
         told = ", ".join(sorted(writers)) or "nobody"
-        yield Hit(about, f"it will come as sasl:{client.username}, and {told} may write", launch.jaas_file or "")
+        yield Hit(about, f"it will connect as sasl:{client.username}, and {told} may write", launch.jaas_file or "")
     elif isinstance(client.accepted, Unknown):
-        yield Blind(f"whether ZooKeeper lets in {about}", client.accepted.reason)
+        yield Blind(f"whether ZooKeeper accepts {about}", client.accepted.reason)
     elif not client.accepted:
         yield Hit(about, f"ZooKeeper refuses the password of its user {client.username}", launch.jaas_file or "")

@@ -115,12 +115,12 @@ def _zookeeper(client: ZookeeperClient, login: ZookeeperLogin, lock_path: str) -
                 name,
                 Stand.LATER if later else Stand.MISSING,
                 f"{found.identity} lacks {told}{more}: needed by {stops.value}",
-                "have the brokers' credentials at hand for a rollback"
+                "have the brokers' credentials available for a rollback"
                 if later
                 else f"grant it, or give another: {PAGE}",
             )
     if by_certificate:
-        yield Said(name, Stand.LATER, "what may be written by a certificate's identity is not told by its name")
+        yield Said(name, Stand.LATER, "the name of a certificate's identity does not show what it may write")
     elif found.beyond:
         yield _beyond(name, found)
     elif not lacks:
@@ -183,4 +183,9 @@ def _controller(inventory: Inventory, address: str) -> Iterator[Said]:
         yield Said(name, Stand.MISSING, f"{who} on Cluster: lacks {', '.join(lacks)}", advice)
         return
     told = f"{who} has DESCRIBE and CLUSTER_ACTION on Cluster, and no ALTER: elections after a rescue are not possible"
-    yield Said(name, Stand.LATER, told, "a controller tells what is too much to who may ALTER alone; brokers told it")
+    yield Said(
+        name,
+        Stand.LATER,
+        told,
+        "a controller reports excessive permissions only to who may ALTER; brokers reported them",
+    )

@@ -57,8 +57,8 @@ MANUALS: Final[Mapping[str, Manual]] = {
     "lab break link": Manual((("lab break link 1 --dir lab", "cut broker 1 off from the controllers"),), LAB_FILES),
     "lab mend broker": Manual((("lab mend broker 1 --dir lab", "start it again"),), LAB_FILES),
     "lab mend controller": Manual((("lab mend controller 3000 --dir lab", "start it again"),), LAB_FILES),
-    "lab mend disk": Manual((("lab mend disk 1 2 --dir lab --new", "an empty disk in its place"),), LAB_FILES),
-    "lab mend link": Manual((("lab mend link 1 --dir lab", "let broker 1 through again"),), LAB_FILES),
+    "lab mend disk": Manual((("lab mend disk 1 2 --dir lab --new", "an empty disk instead"),), LAB_FILES),
+    "lab mend link": Manual((("lab mend link 1 --dir lab", "reconnect broker 1"),), LAB_FILES),
     "help": Manual((("help plan", "as `plan --help`"), ("help lab demo", "as `lab demo --help`"))),
     "inventory init": Manual(
         (("inventory init --zookeeper zk1:2181/kafka --out inventory.yaml", "then fill in what is marked"),),
@@ -90,7 +90,7 @@ MANUALS: Final[Mapping[str, Manual]] = {
     "rollback plan": Manual(
         (
             ("rollback plan playbook.yaml --out back.json", "the rollback from the cluster's current state"),
-            ("rollback plan playbook.yaml --discard-differences", "the same; what ZooKeeper lacks by now is given up"),
+            ("rollback plan playbook.yaml --discard-differences", "the same, but discards what ZooKeeper lacks"),
         ),
         (RUN_FILES[0], ("--out FILE", "the plan once more")),
     ),

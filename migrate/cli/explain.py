@@ -66,7 +66,7 @@ def _write(page: Page, doc: ErrorDoc | CodeDoc | WaitDoc) -> None:
             ("log", doc.line),
             ("why", doc.why),
             ("fix", doc.fix),
-            ("alone", doc.by_itself),
+            ("waiting", doc.by_itself),
             ("source", doc.source),
         )
     elif isinstance(doc, CodeDoc):
@@ -78,7 +78,7 @@ def _write(page: Page, doc: ErrorDoc | CodeDoc | WaitDoc) -> None:
             ("source", doc.source),
         )
     else:
-        tried = "the tool has tried it again by itself before it says so" if doc.retried else ""
+        tried = "the tool has retried before it reports this" if doc.retried else ""
         rows = (
             ("error", doc.name),
             ("exit", str(doc.exit_code)),

@@ -287,7 +287,7 @@ def as_text(status: LabStatus) -> str:
 def break_() -> None:
     """Break a part of the lab while it runs, to see what becomes of it.
 
-    `lab mend` takes it back.  Nothing of a disk is deleted: its folder waits as DIR.broken.
+    `lab mend` repairs it.  Nothing of a disk is deleted: its folder is kept as DIR.broken.
     """
 
 

@@ -138,7 +138,7 @@ def line_of(name: str, data: Mapping[str, Any]) -> str:
         case "diff":
             fields = sum(sum(classes.values()) for classes in data.get("counts", {}).values())
             what = f"compared {fields:,} fields" if fields else "compared"
-            return f"    {what} at metadata offset {data['offset']}: {data['unexcused']} unexcused differences"
+            return f"    {what} at metadata offset {data['offset']}: {data['unexcused']} unexpected differences"
         case "conclude":
             said = "; ".join(data["evidence"]) or data["reason"]
             line = f"  {data['step']}: {data['outcome']}" + (f" - {said}" if said else "")

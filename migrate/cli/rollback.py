@@ -54,7 +54,7 @@ def plan_back(
 
     In dual write ZooKeeper is compared with the metadata, field by field. A difference blocks the plan, with its name,
     cause and remedy: the rollback would keep what ZooKeeper has. With --discard-differences the plan lists each of them
-    as given up; its fingerprint covers the list, and any other difference still stops the rollback.
+    as discarded; its fingerprint covers the list, and any other difference still stops the rollback.
 
     With a DirectoryPlaybook the rollback removes its directories again, broker by broker, while they hold no replica.
 

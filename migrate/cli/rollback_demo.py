@@ -208,7 +208,7 @@ class RollbackDemo(Demo):
             self._lines(event)
             if self._turn.held and _ended_well(event, CONTROLLERS_GONE):
                 rollback_proofs.release_copy(sources.zookeeper_client())
-                self._lines.say("the dead id is taken out again: nobody is left to begin a copy", Tone.WARN)
+                self._lines.say("the dead id is removed again: no controller is left to start a copy", Tone.WARN)
 
         if not ended(folder):
             options = Options(plan.fingerprint, "lab demo", listen, StaleEpochOnce, plan.cluster)
@@ -225,7 +225,7 @@ class RollbackDemo(Demo):
         found = []
         state = self._state()
         right = state["ready"].startswith("READY") and state["origin"] == self._turn.origin
-        text = f"Before the rollback the cluster stood at {self._turn.origin}, and readiness called the rollback open."
+        text = f"Before the rollback the cluster was at {self._turn.origin}, and a rollback was possible."
         found.append([text, (Holds.YES if right else Holds.NO).value, state["readiness"]])
         before = self._state()["files"]
         for proof in prove_rollback(self._lab, sources.zookeeper_client(), self._turn.name, before, folder.path, epoch):

@@ -25,11 +25,11 @@ from migrate.report.wording import hanging
 def unlock(playbook: pathlib.Path | None, inventory: pathlib.Path | None, token: int | None, output: str) -> int:
     """Show who holds the lock on the cluster; with its id, remove it.
 
-    ZooKeeper frees a lock by itself when its owner's session ends, some seconds after the process died: look again
+    ZooKeeper releases a lock when its owner's session ends, some seconds after the process ended: look again
     before you remove one.  A lock is removed only if its owner is dead, or cannot be seen from here, and only by its
     id, which a terminal asks for.  A living owner is never robbed.  The old owner's writes are refused from then on.
 
-    Exit code 0: shown, removed, or there is none; 7: the owner lives, or the id is another.
+    Exit code 0: shown, removed, or there is none; 7: the owner is running, or the id is another.
     """
     from migrate.observe.sources import Sources
     from migrate.run import locks
@@ -52,7 +52,7 @@ def unlock(playbook: pathlib.Path | None, inventory: pathlib.Path | None, token:
         else:
             say_text(as_text(answer))
         if answer["file"]["alive"] == locks.Alive.LIVES or answer["znode"].get("alive") == locks.Alive.LIVES:
-            raise LockNotDead("the owner lives: stop that process instead", where=path)
+            raise LockNotDead("the owner is running: stop that process instead", where=path)
         if held is None:
             if answer["file"]["owner"] and token is None:
                 locks.empty_file(file)
@@ -84,7 +84,7 @@ def _on_hosts(run: pathlib.Path, inventory: Inventory, output: str) -> int:
             say(f"file     {row['path']}: {row['owner'] or 'nobody'}: {row['alive']}")
     held = next((row for row in rows if row["alive"] == locks.Alive.LIVES), None)
     if held is not None:
-        raise LockNotDead("the owner lives: stop that process instead", where=held["path"])
+        raise LockNotDead("the owner is running: stop that process instead", where=held["path"])
     return EXIT_OK
 
 

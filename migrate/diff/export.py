@@ -221,7 +221,7 @@ def _written(folder: Path, files: Mapping[str, Put]) -> list[Path]:
         folder.mkdir(parents=True, exist_ok=True)
         for path in paths:
             if path.exists():
-                raise ExportRefused("a file stands there already", where=str(path), next_step="name another folder")
+                raise ExportRefused("a file exists there already", where=str(path), next_step="name another folder")
         for path, put in zip(paths, files.values(), strict=True):
             put(path)
     except OSError as error:

@@ -140,7 +140,7 @@ class AccessRefused(WorldError, code="E-KAFKA-05"):
 
 
 class AccessUnsupported(InputError, code="E-KAFKA-06"):
-    """A security protocol or mechanism that this release does not speak."""
+    """A security protocol or mechanism that this release does not support."""
 
     hint = "give a listener with PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL; SASL by PLAIN or SCRAM"
 

@@ -579,8 +579,8 @@ def main(words: Optional[List[str]] = None) -> int:
     parser.add_argument("--probe", action="store_true", help="write, fsync and remove a tiny file in each directory")
     parser.add_argument("--key-file", metavar="FILE", help="secrets become digests under the bytes of this file")
     parser.add_argument("--instruction", metavar="ID", help="echoed in the answer: it was made after that instruction")
-    parser.add_argument("--watch", metavar="FILE", action="append", default=[], help="tell of this file or folder, too")
-    parser.add_argument("--process", metavar="FILE", help="tell of the Kafka process that runs with this file, too")
+    parser.add_argument("--watch", metavar="FILE", action="append", default=[], help="report this file or folder, too")
+    parser.add_argument("--process", metavar="FILE", help="report the Kafka process that runs with this file, too")
     parser.add_argument("directories", metavar="DIR", nargs="*", help="log directories, instead of those of the file")
     given = parser.parse_args(words)
     if given.properties is None and not given.directories:

@@ -28,7 +28,7 @@ from migrate.model.outcome import Unknown
 from migrate.model.views import NOT_THERE, BrokerDisks, ConfigFile, Directory, MetaBroken, MetaMissing, MetaProperties
 
 ROOM_A_BYTE: Final = 4
-NOT_PROBED: Final = "the collector ran without --probe, so nobody tried whether it stores a block"
+NOT_PROBED: Final = "the collector ran without --probe, so it was not tried whether a block can be written"
 METADATA_FOLDER: Final = f"{METADATA_TOPIC}-0"
 MAX_ODDITIES: Final = 20
 ROOM_BYTES: Final = 2**20  # below it a segment's next batches end in ENOSPC
@@ -301,7 +301,7 @@ def _topic_id(entry: Mapping[str, Any], own: bool, path: str) -> str:
 def no_room(free_bytes: int, free_files: int) -> str:
     """The problem of a directory that still stores a block, but no further segment; "" for none."""
     if 0 <= free_bytes < ROOM_BYTES:
-        return f"{FULL}: {free_bytes // 1024} KiB are left, beside what the file system keeps for root"
+        return f"{FULL}: {free_bytes // 1024} KiB are left, besides the file system's reserve for root"
     if 0 <= free_files < ROOM_FILES:
         return f"{FULL}: {free_files} inodes are left, each file takes one"
     return ""

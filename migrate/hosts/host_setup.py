@@ -205,7 +205,7 @@ _PROGRAM: Final = """\
 sed -e "1s|.*|#!$python -IS|" -e "s|^CONFIGURATION = .*|CONFIGURATION = \\"$settings/host.json\\"|" \\
     <<'{end}' | put 755 "$programs/host"
 {text}{end}
-"$programs/host" about >/dev/null || fail "the program was installed, and refuses to run; sudo was not told of it"
+"$programs/host" about >/dev/null || fail "the program was installed, and refuses to run; the sudo rule was not added"
 """
 _SUDO: Final = """\
 if [ -n "$sudoers" ]; then
@@ -213,7 +213,7 @@ if [ -n "$sudoers" ]; then
 {line}{end}
     if command -v visudo >/dev/null && ! visudo -cqf "$settings/sudoers.new"; then
         rm -f "$settings/sudoers.new"
-        fail "visudo does not accept the line for sudo; sudo was not told of the program"
+        fail "visudo does not accept the line for sudo; the sudo rule was not added"
     fi
     put 440 "$sudoers" <"$settings/sudoers.new"
     rm -f "$settings/sudoers.new"

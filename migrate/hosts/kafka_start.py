@@ -53,7 +53,7 @@ class Place:
 
 
 WRONG_DIRECTORY: Final = "every replica in it then has the wrong directory in the metadata"
-RIGHT_DISK: Final = "Put the right disk in its place; do not edit ids over data that nobody has checked"
+RIGHT_DISK: Final = "Install the right disk; do not edit ids over data that was not checked"
 
 
 RESTORE: Final = "Restore the file with the directory.id that the broker's registration or the last proof names"

@@ -167,9 +167,7 @@ def unseen(error: MigrateError) -> Unknown:
     reason = f"{error.id} {error}"
     if not isinstance(error, HostUnreachable):
         return Unknown(reason)
-    after = (
-        f"start the host, its sshd or its link; test with `ssh {error.where} true`; the run then continues by itself"
-    )
+    after = f"start the host, its sshd or its link; test with `ssh {error.where} true`; the run then continues"
     return Awaited(reason, f"whoever runs {error.where}", after)
 
 

@@ -90,7 +90,7 @@ class SshConnections:
         done = subprocess.run(argv, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
         found = [line.partition(" ")[2] for line in done.stdout.splitlines() if line.startswith("user ")]
         if done.returncode or not found:
-            raise HostDenied(f"ssh -G tells no user: {done.stderr.strip() or done.returncode}", where=host)
+            raise HostDenied(f"ssh -G prints no user: {done.stderr.strip() or done.returncode}", where=host)
         return found[0]
 
     def close(self) -> None:
@@ -127,7 +127,7 @@ class SshRunner:
         if done.code == CONNECTION_BROKE:
             self._opened = False
             raise HostCommandUnknown(
-                f"the connection broke while `{words[0]}` ran, and nobody knows what became of it: "
+                f"the connection broke while `{words[0]}` ran, and its outcome is unknown: "
                 f"{done.says or 'ssh itself said nothing'}",
                 where=self.host,
             )

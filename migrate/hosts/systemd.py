@@ -157,7 +157,7 @@ class SystemdServices:
         found = f"{service.unit} on {host} is {unit.active} ({unit.sub})"
         if unit.sub == "auto-restart":
             after = f"on {host}: `journalctl -u {service.unit} -n 50` shows why; repair that; "
-            after += "the run then continues by itself"
+            after += "the run then continues"
             return Awaited(f"{found}: its process ended, and systemd starts it again", f"whoever runs {host}", after)
         return Unknown(found) if unit.active in LIVING else Stopped(unit.exit_code)
 
@@ -283,7 +283,9 @@ class SystemdServices:
         until = self._clock.monotonic() + timeout
         while (unit := self._unit(service)).active in LIVING:
             if self._clock.monotonic() > until:
-                raise ProcessNotStopped(f"it lives on after {timeout:.0f} s ({unit.active}, {unit.sub})", where=where)
+                raise ProcessNotStopped(
+                    f"it is still running after {timeout:.0f} s ({unit.active}, {unit.sub})", where=where
+                )
             self._clock.sleep(POLL_SECONDS)
 
     def at_boot(self, node: NodeId, *, wanted: bool) -> None:
@@ -340,13 +342,13 @@ def find_faults(properties: Mapping[str, str], config: str, neighbours: Sequence
     if properties.get("RemainAfterExit") == "yes":
         yield "RemainAfterExit=yes: systemd calls it active after its process has ended"
     if properties.get("Type") == "oneshot":
-        yield "Type=oneshot: systemd knows no process of it that lives on"
+        yield "Type=oneshot: systemd tracks no process of it"
     if properties.get("KillMode") == "none":
-        yield "KillMode=none: systemd calls it stopped while its process lives on"
+        yield "KillMode=none: systemd reports it as stopped while its process runs"
     if properties.get("KillSignal") in KILLED:
         yield "KillSignal=SIGKILL: a stop kills the process before it has ended its shutdown"
     if properties.get("SendSIGKILL") == "no" and _gives_up(properties.get("TimeoutStopUSec", "")):
-        yield "SendSIGKILL=no with a short TimeoutStopSec: systemd calls it stopped while its process lives on"
+        yield "SendSIGKILL=no with a short TimeoutStopSec: systemd reports it as stopped while its process runs"
     # only where its arguments name files, and this is none of them: variables and scripts are not followed
     words = " ".join(ARGV.findall(properties.get("ExecStart", "")))
     files = [found for found in FILE.findall(words) if "log4j" not in os.path.basename(found)]  # noqa: PTH119

@@ -73,7 +73,7 @@ def probe(binary: Path, source: str) -> Java:
     major = major_of(text)
     if major is None:
         raise JavaVersionUnsupported(
-            "this Java does not tell its version", where=f"{binary} ({source})", why=text[-300:]
+            "this Java does not print its version", where=f"{binary} ({source})", why=text[-300:]
         )
     return Java(str(binary), major, source)
 

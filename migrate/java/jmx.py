@@ -28,7 +28,7 @@ def number(address: str, name: str, attribute: str = "Value") -> int | Unknown:
     try:
         socket.create_connection((host, int(port)), CONNECT_SECONDS).close()
     except (OSError, ValueError) as error:
-        return Unknown(f"nobody offers JMX at {address}: {error}")
+        return Unknown(f"nothing offers JMX at {address}: {error}")
     jars = cached_jars()
     if jars is None:
         return Unknown("Kafka's JmxTool is not in the cache of jars")
@@ -54,4 +54,4 @@ def read(output: str, errors: str, attribute: str, address: str) -> int | Unknow
         return Unknown(f"JMX at {address} asks for a password: it is not read then")
     if "Could not connect" in errors:
         return Unknown(f"JMX at {address} did not answer")
-    return Unknown(f"JMX at {address} told no {attribute}")
+    return Unknown(f"JMX at {address} has no {attribute}")

@@ -193,7 +193,7 @@ class Connection:
                 raise AnswerBroken(
                     f"the listener answers {api.name} with a TLS alert: it expects TLS",
                     where=self.address,
-                    why="it speaks TLS, and was asked in clear",
+                    why="it uses TLS, and the request was not encrypted",
                     next_step=f"{PROTOCOL}, such as `protocol: SSL` or `protocol: SASL_SSL`",
                 )
             raise AnswerBroken(f"the answer to {api.name} says it has {size} bytes", where=self.address)

@@ -108,7 +108,7 @@ def describe_quorum(connection: Connection) -> Quorum:
     connection.refuse(DESCRIBE_QUORUM, found["errorCode"], found.get("errorMessage"))
     partitions = [entry for topic in found["topics"] for entry in topic["partitions"]]
     if len(partitions) != 1:
-        raise AnswerBroken(f"DescribeQuorum told of {len(partitions)} partitions", where=connection.address)
+        raise AnswerBroken(f"DescribeQuorum answered {len(partitions)} partitions", where=connection.address)
     only = partitions[0]
     if only["errorCode"] in (Code.NOT_LEADER_OR_FOLLOWER, Code.LEADER_NOT_AVAILABLE):
         raise NotLeader("this controller does not lead the quorum", where=connection.address)

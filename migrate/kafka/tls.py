@@ -115,12 +115,12 @@ def tls_error(error: OSError, where: str) -> MigrateError:
         return ConnectionClosed(
             "the connection was closed within the TLS handshake",
             where=where,
-            why="a listener that does not speak TLS does so, and so does a stopping node",
+            why="a listener without TLS does so, and so does a stopping node",
             next_step=f"if the node is not stopping, {PROTOCOL}",
         )
     reason = error.reason or ""
     if reason in NO_TLS:
-        return TlsRefused("the listener does not speak TLS", where=where, why=reason, next_step=PROTOCOL)
+        return TlsRefused("the listener does not use TLS", where=where, why=reason, next_step=PROTOCOL)
     if "ALERT" in reason:
         told = reason.replace("_", " ").lower()
         return TlsRefused(

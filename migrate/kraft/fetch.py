@@ -200,7 +200,7 @@ class MetadataReader:
         except InputError as error:
             self._forget()
             if began:
-                raise MetadataMoved(f"the log does not go on from offset {began}: {error}") from error
+                raise MetadataMoved(f"the log does not continue from offset {began}: {error}") from error
             raise
         return found
 
@@ -247,7 +247,7 @@ class MetadataReader:
         topics = answer["topics"] if "topics" in answer else answer["responses"]
         partitions = [entry for topic in topics for entry in topic["partitions"]]
         if len(partitions) != 1:
-            raise MetadataMoved(f"{api.name} told of {len(partitions)} partitions", where=connection.address)
+            raise MetadataMoved(f"{api.name} answered {len(partitions)} partitions", where=connection.address)
         only: Values = partitions[0]
         if only["errorCode"] in _MOVED:
             self._follow(connection, only)
@@ -296,7 +296,9 @@ class MetadataReader:
             ):
                 return ask_node.cluster_id(other, controller=False)
         raise AccessRefused(
-            "nobody may or can tell the cluster's id", where=connection.address, next_step="expect it in the inventory"
+            "no permitted request returns the cluster's id",
+            where=connection.address,
+            next_step="expect it in the inventory",
         )
 
     # -- connecting ----------------------------------------------------------------------------------------------

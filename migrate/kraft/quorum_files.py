@@ -246,7 +246,7 @@ def judge(directories: Sequence[MetadataDirectory], high_watermark: int | None =
     holders, notes = _holders(directories, voters)
     needed = majority(len(voters))
     if len(holders) < needed:
-        reason = f"{len(holders)} of {len(voters)} voters at hand, {needed} make a majority"
+        reason = f"{len(holders)} of {len(voters)} voters available, {needed} are a majority"
         return _unproven(directories, Unknown(f"tail unproven: {reason}"), notes)
     reference, end = max(
         ((entry, _held(entry, holders, needed)) for entry in holders), key=lambda found: (found[1], found[0].name)
@@ -283,7 +283,7 @@ def _holders(
     notes = []
     for entry in directories:
         if entry.node is None:
-            notes.append(f"{entry.name}: no meta.properties tells whose it is: it does not count for the majority")
+            notes.append(f"{entry.name}: no meta.properties says whose it is: it does not count towards the majority")
         elif entry.node not in voters:
             notes.append(f"{entry.name}: node {entry.node} is no voter: it does not count for the majority")
         elif entry.identity is None:
@@ -327,11 +327,11 @@ def _doubt(reference: MetadataDirectory, end: int, holders: Sequence[MetadataDir
         return f"the epoch of offset {end - 1} is not known"
     for entry in holders:
         if entry.quorum is None:
-            return f"{entry.name} has no quorum-state, and not all voters are at hand"
+            return f"{entry.name} has no quorum-state, and not all voters are available"
         if entry.quorum.leader_epoch > epoch:
             heard = entry.quorum.leader_epoch
             return (
-                f"offset {end - 1} is of epoch {epoch}, {entry.name} heard of {heard}, and not all voters are at hand"
+                f"offset {end - 1} is of epoch {epoch}, {entry.name} heard of {heard}, and not all voters are available"
             )
     return None
 
@@ -367,7 +367,7 @@ def _told(directories: Sequence[MetadataDirectory], high_watermark: int) -> Tail
     reaching = [entry for entry in directories if entry.lineage.end >= high_watermark]
     if not reaching:
         longest = max(entry.lineage.end for entry in directories)
-        what = f"the metadata at hand ends before offset {longest}; the high watermark {high_watermark} was told"
+        what = f"the available metadata ends before offset {longest}; the high watermark is {high_watermark}"
         raise OffsetNotThere(what, where=directories[0].name)
     _one_history(reaching, high_watermark)
     return Tail(reaching[0], high_watermark, high_watermark, tuple(_apart(directories, reaching[0])))

@@ -297,9 +297,9 @@ def complaints(summary: LoadSummary) -> tuple[str, ...]:
     if summary.missing:
         found.append(f"{summary.missing} acknowledged records are missing")
     if summary.duplicated:
-        found.append(f"{summary.duplicated} records stand at two offsets")
+        found.append(f"{summary.duplicated} records are at two offsets")
     if summary.unexpected:
-        found.append(f"{summary.unexpected} records stand there that were never sent")
+        found.append(f"{summary.unexpected} records were never sent")
     found.extend(
         f"{partition} had no leader for {seconds:.2f} s, for no known reason"
         for _, seconds, partition, why in summary.leaderless

@@ -422,7 +422,7 @@ def told_otherwise(world: World) -> Iterator[str]:
         disks = world.disks.get(node.id, Unknown("its disks were not looked at"))
         said = world.live.log_dirs.get(node.id, Unknown("it was not asked"))
         if isinstance(said, Unknown):
-            yield f"broker {int(node.id)} does not tell its log directories: {said.reason}"
+            yield f"broker {int(node.id)} does not report its log directories: {said.reason}"
         elif not isinstance(disks, Unknown):
             yield from _broker_told(int(node.id), disks, {answer.path: answer for answer in said})
 
@@ -442,6 +442,6 @@ def _broker_told(broker: int, disks: BrokerDisks, said: dict[str, LogDirAnswer])
         else:
             here = sum(kind == "current" for kind in directory.replicas.kind)
             if here != answer.replicas:
-                yield f"{where} holds {plural(here, 'replica')}, the broker tells of {answer.replicas}"
+                yield f"{where} holds {plural(here, 'replica')}, the broker reports {answer.replicas}"
     for path in said:
         yield f"{path} is a directory of broker {broker}, and not in its file"

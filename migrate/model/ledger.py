@@ -274,7 +274,7 @@ def _broken(disks: BrokerDisks) -> Iterator[str]:
         elif isinstance(directory.meta, MetaBroken):
             yield f"directory {directory.path} has a broken meta.properties: {directory.meta.reason}"
     ids = Counter(directory.id for directory in disks.directories if directory.id is not None)
-    yield from (f"directory id {found} stands in {times} directories" for found, times in ids.items() if times > 1)
+    yield from (f"directory id {found} is in {times} directories" for found, times in ids.items() if times > 1)
 
 
 def _not_registered(disks: BrokerDisks, registration: Registration) -> Iterator[str]:

@@ -200,7 +200,7 @@ class _Foreteller:
                 self._refuse(f"{directory.path} holds {key[0]}-{key[1]} and a future copy of it")
                 self._add(directory, index, Fate.DUPLICATE, "its place is taken by the current copy")
                 continue
-            why = "the metadata names its directory, and nobody asks whether it is whole"
+            why = "the metadata names its directory, and Kafka does not check whether it is complete"
             self._add(directory, index, Fate.PROMOTED, why)
             for place in current.pop(key, []):
                 if place[0].replicas.topic_id[place[1]] == topic_id:

@@ -77,7 +77,7 @@ def against_format(entry: NewDirectory, broker: NodeId, cluster_id: str) -> Iter
     if directory.problem:
         yield f"it {directory.problem}"
         return
-    yield from (f"it is, holds or lies in {other}" for other in entry.taken)
+    yield from (f"it is, contains or is in {other}" for other in entry.taken)
     match directory.meta:
         case MetaBroken(reason=reason):
             yield f"its meta.properties cannot be trusted: {reason}"

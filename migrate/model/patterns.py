@@ -294,7 +294,7 @@ class _Reader:
                 letters, outside = self._escaped()
                 return _Letter(letters, outside)
             case letter if letter in SPECIAL:
-                raise self._refused(f"nothing stands before {letter} to be repeated")
+                raise self._refused(f"nothing before {letter} can be repeated")
             case letter:
                 return _Letter(frozenset(letter))
 
@@ -307,7 +307,7 @@ class _Reader:
             self.groups += 1
         self._depth += 1
         if self._depth > DEEPEST:
-            raise self._refused(f"more than {DEEPEST} groups stand in each other")
+            raise self._refused(f"more than {DEEPEST} groups are nested")
         inner = self._either()
         self._depth -= 1
         if not self._takes(")"):

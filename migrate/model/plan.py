@@ -68,7 +68,7 @@ class KindWords:
     heading: str
     ended: str
     unconfirmed: str = "the rollback was not confirmed"
-    why: str = "it stops the controllers and gives up what they hold"
+    why: str = "it stops the controllers and discards what only they have"
 
 
 KINDS: Final[Mapping[PlanKind, KindWords]] = {

@@ -81,7 +81,7 @@ TABLE: Final[tuple[Right, ...]] = (
     Right(
         Side.ZOOKEEPER,
         "WRITE",
-        "the znode LOCK-fence beside the lock",
+        "the znode LOCK-fence next to the lock",
         "shuts out a run that lost the lock",
         (*LOCKS, "unlock"),
     ),

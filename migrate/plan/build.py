@@ -73,7 +73,7 @@ def order_rows(world: World, playbook: Playbook, brokers: Sequence[int]) -> Iter
         if playbook.roll_order is RollOrder.INVENTORY:
             why = "the inventory's order"
         elif leaders is None:
-            why = "the inventory's order: nobody knows who leads"
+            why = "the inventory's order: the leaders are unknown"
         elif broker == controller:
             why = "last: it is the controller of ZooKeeper mode"
         elif not at:

@@ -226,12 +226,12 @@ def build(
 def discarded_of(world: World) -> tuple[DifferenceName, ...]:
     if isinstance(world.diff, Unknown):
         raise NothingToPlan(
-            f"which differences would be given up is not known: {world.diff.reason}",
+            f"which differences would be discarded is not known: {world.diff.reason}",
             next_step="plan the rollback without --discard-differences",
         )
     if world.diff.uncovered_cut:
         raise NothingToPlan(
-            "there are more differences than are listed: they cannot be given up by name",
+            "there are more differences than are listed: they cannot be discarded by name",
             next_step="see `kraft-migrate diff`, and repair what most of them have in common",
         )
     return tuple(DifferenceName.of(row) for row in gates.standing(world.diff, ()))
@@ -275,7 +275,7 @@ def _refuse_finalized(world: World) -> None:
                 + FORWARD,
             )
     if isinstance(world.live, Unknown):
-        raise NothingToPlan(f"nobody could be asked: {world.live.reason}")
+        raise NothingToPlan(f"no node could be asked: {world.live.reason}")
     refused = gates.flagged(world)
     if isinstance(refused, Refused):
         raise RollbackImpossible(refused.reason, next_step="stop those controllers first")
@@ -302,7 +302,7 @@ def _restorable(world: World, start: Start) -> None:
                 problems.append(f"broker {broker}: {found.reason}")
                 break
     if problems:
-        raise RestoreRefused("; ".join(problems), why="configurations are restored from copies, never made up")
+        raise RestoreRefused("; ".join(problems), why="configurations are restored from copies, never generated")
 
 
 def _must_be_stuck(world: World, start: Start) -> None:
@@ -336,7 +336,7 @@ def _cost_again(start: Start) -> dict[str, str]:
         "procedure": "stop the controllers; repair the znodes; format and start the controllers; restart every broker",
         "rolls": "1",
         "restarts": str(len(start.migration)),
-        "controller_gap": "none to speak of: in a copy that is stuck the controllers write nothing to ZooKeeper",
+        "controller_gap": "not relevant: during a stuck copy the controllers write nothing to ZooKeeper",
     }
 
 

@@ -39,7 +39,7 @@ def rows_of(world: World) -> tuple[Row, ...]:
 
 _OUT: Final = "stop the controllers, repair the znodes, roll the brokers to ZooKeeper mode"
 _THEN: Final = "then as from hybrid"
-_LOST: Final = "nothing but differences given up by name"  # `--discard-differences`
+_LOST: Final = "only differences discarded by name"  # `--discard-differences`
 ROLLBACK: Final = (
     ("prepare", "nothing to undo", "0", "none", "nothing"),
     ("controllers", "stop the controllers, delete /migration", "0", "none", "nothing"),

@@ -397,7 +397,7 @@ def refuse_gaps(document: Document) -> None:
             Fault(
                 at,
                 f"{'.'.join(map(str, at))} is not filled in: {text.removeprefix(OPENING).strip(' :>') or 'a value'}",
-                "the cluster could not tell it when this file was written",
+                "the cluster did not report it when this file was written",
                 "replace the text with the value",
             )
             for at, text in _gaps(document.root, ())

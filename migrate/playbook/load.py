@@ -166,7 +166,7 @@ def _fleet_faults(spec: FleetSpec) -> Iterator[Fault]:
             yield Fault(
                 at,
                 f"the cluster {section.name!r} is named by {said}",
-                "each of them says by itself which cluster it is",
+                "each of them identifies its cluster",
                 f"give it exactly one of {', '.join(TARGETS)}",
             )
 
@@ -437,7 +437,7 @@ def acting_faults(spec: Spec) -> Iterator[Fault]:
             yield Fault(
                 (*at, "window" if stage.window else "approval"),
                 "stage copy takes neither window nor approval",
-                "it begins by itself with the registration of the last broker, and is watched in the same run",
+                "it starts with the registration of the last broker, and the same run waits for it",
                 "put it on migration-mode",
             )
         yield from window_faults(spec, at, stage.window)

@@ -124,7 +124,7 @@ def _access(protocol: str, listener: str | None, brokers: Sequence[ZkBroker]) ->
         yield f"    # listener {listener}"
     else:
         known: Mapping[str, str] = {name: entry for broker in brokers for name, entry in broker.protocols.items()}
-        told = ", ".join(f"{name} ({entry})" for name, entry in sorted(known.items())) or "none are told"
+        told = ", ".join(f"{name} ({entry})" for name, entry in sorted(known.items())) or "none reported"
         yield f"    # choose one listener for all brokers; theirs are: {told.encode('unicode_escape').decode()}"
     yield "    access:"
     yield f"      protocol: {protocol or _gap('PLAINTEXT, SASL_PLAINTEXT, SSL or SASL_SSL')}"

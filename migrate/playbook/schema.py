@@ -94,7 +94,7 @@ def _budget(text: str) -> str:
 class Expect(Section):
     """What the cluster must be; anything else stops."""
 
-    later: ClassVar[Mapping[str, str]] = {"kafka": "brokers do not tell their release over the protocol"}
+    later: ClassVar[Mapping[str, str]] = {"kafka": "brokers do not report their release over the protocol"}
     cluster_id: ClusterId | None = None
     brokers: Annotated[list[NodeNumber], Field(min_length=1)] | None = None
 
@@ -229,7 +229,7 @@ class StageSection(Section):
         "verify_every": "run `apply` or `status` again; nothing runs in between",
         "when": "plan a single stage with --stage",
         "timeout": "waits end when nothing advances: no_progress_timeout",
-        "retries": "only what may be retried is retried, by itself",
+        "retries": "what may be retried is retried without it",
     }
     name: StageName
     needs: Annotated[list[StageName] | None, ALWAYS_SO] = None
@@ -320,7 +320,7 @@ class AcceptedSpec(Section):
 
 
 class AcceptedDifferences(Section):
-    """Differences between ZooKeeper and KRaft that are excused by name."""
+    """Differences between ZooKeeper and KRaft that are accepted by name."""
 
     api_version: Annotated[Literal["kraft-migrate/v1"], Field(alias="apiVersion")]
     kind: Literal["AcceptedDifferences"]

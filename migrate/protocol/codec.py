@@ -258,7 +258,7 @@ def _tag_section(fields: list[Field], version: int) -> Part:
             size, offset = read_uvarint(buffer, offset)
             end = offset + size
             if tag <= last or end > len(buffer):
-                raise DecodeError(f"the tagged field {tag} of {size} bytes cannot stand here", where=f"byte {start}")
+                raise DecodeError(f"the tagged field {tag} of {size} bytes is not allowed here", where=f"byte {start}")
             last = tag
             if tag not in known:
                 values.setdefault(UNKNOWN_TAGS, {})[tag] = bytes(buffer[offset:end])

@@ -148,7 +148,7 @@ def agreement_notes(zookeeper: ZookeeperView, image: KraftView) -> list[str]:
     passed = zookeeper.migration.offset if isinstance(zookeeper.migration, MigrationZnode) else -1
     if passed < image.offset:
         notes.append(
-            f"ZooKeeper's files hold what dual write had done up to metadata offset {passed}; the metadata go on to "
+            f"ZooKeeper's files contain dual write up to metadata offset {passed}; the metadata continues to "
             f"{image.offset}"
         )
     return [*notes, *zookeeper.blind_spots, EARLY]
@@ -187,7 +187,7 @@ def agreement_lines(found: Agreement, image: KraftView, zxid: int, notes: Sequen
         yield f"  and {more} more: see --output json"
     if found.excused or found.deleting:
         rules = ", ".join(sorted({row.rule for row in found.excused}))
-        yield f"  {len(found.excused)} differences are excused by rules ({rules})"
+        yield f"  {len(found.excused)} differences are expected by rules ({rules})"
     for note in notes:
         yield f"note: {note}"
 

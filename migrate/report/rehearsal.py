@@ -139,7 +139,7 @@ def _lines(story: Rehearsal) -> Iterator[str]:
     ]
     yield from table(("What", "Began", "Took>", "Verdict"), rows)
     yield ""
-    gap = "nobody was without a controller" if story.gap is None else f"{duration(story.gap)} without a controller"
+    gap = "there was always a controller" if story.gap is None else f"{duration(story.gap)} without a controller"
     yield f"- The gap: {gap}."
     yield f"- Readiness before the rollback: {words(story.readiness)}"
     if story.away:

@@ -160,7 +160,7 @@ def _of_looks(report: RunReport) -> Made:
             ),
         ),
         "comparisons": (
-            ("Time|", "Step`", "Offset>", "Lag>", "Not excused>"),
+            ("Time|", "Step`", "Offset>", "Lag>", "Unexpected>"),
             ((clock(one.time), one.step, f"{one.offset:,}", str(one.lag), str(one.unexcused)) for one in report.diffs),
         ),
     }
@@ -286,7 +286,7 @@ def facts(report: RunReport) -> dict[str, str]:
 
 
 CODES: Final = ("Cluster id", "Plan")  # of the facts
-ACCEPTED_WORDS: Final = "EXPECTED: a named rule with its source says so. ACCEPTED: excused by name, with a ticket."
+ACCEPTED_WORDS: Final = "EXPECTED: by a named rule with its source. ACCEPTED: accepted by name, with a ticket."
 
 
 def run_html(report: RunReport) -> str:
@@ -386,7 +386,7 @@ def _diff(report: RunReport, named: dict[str, Table]) -> Iterator[str]:
         return
     last = report.diffs[-1]
     where = f"at offset {last.offset:,} ({moment(last.time)}), ZooKeeper {plural(last.lag, 'record')} behind"
-    yield f"**{plural(last.unexcused, 'difference')}** that no rule excuses, {where}."
+    yield f"**{plural(last.unexcused, 'difference')}** neither expected nor accepted, {where}."
     for name in ("matrix", "samples", "rules"):
         if named[name].rows:
             yield from ("", *named[name].markdown())

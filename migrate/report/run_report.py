@@ -219,7 +219,7 @@ def _soak_claim(story: Story) -> Iterator[Claim]:
     spans = [later - one for found in times for one, later in itertools.pairwise(found)]
     blind = sum(span for span in spans if span > UNWATCHED)
     told = [f"{duration(sum(spans) - blind)} watched in {sum(map(len, times))} looks"]
-    told += [f"nobody looked for {duration(blind)}"] if blind else []
+    told += [f"not observed for {duration(blind)}"] if blind else []
     told += [f"{moment(time)} {state}: {what}" for time, _, state, what in story.faults[:MOST_FAULTS]]
     left = len(story.faults) - MOST_FAULTS
     told += [f"and {left} more in the journal"] if left > 0 else []
@@ -243,7 +243,7 @@ def _load_claims(load: LoadSummary | None) -> Iterator[Claim]:
     seen = f"{plural(len(load.leaderless), 'time')} without a leader, {unforeseen} of them unexpected"
     seen += " (expected: topics with one replica, planned restarts)" if load.leaderless else ""
     blind = sum(entry[1] for entry in load.blind)
-    seen += f"; nobody looked for {duration(blind)}" if blind else ""
+    seen += f"; not observed for {duration(blind)}" if blind else ""
     yield Claim(led, _holds(unforeseen, 1), seen)
     unforeseen = sum(not entry[3].startswith(NEEDED) for entry in load.short)
     seen = f"{plural(len(load.short), 'time')} below it in {load.judged:,} looks, {unforeseen} of them unexpected"
@@ -266,7 +266,7 @@ def _blind_spots(plan: Plan, story: Story, load: LoadSummary | None, extra: Extr
         found.append(f"nodes while no engine ran ({between}): nothing was observed, so a node may have been down")
     found += [f"comparison at offset {diff.offset}: {spot}" for diff in story.diffs[-1:] for spot in diff.blind_spots]
     if load is not None:
-        found += [f"load: nobody saw who leads for {duration(seconds)}: {why}" for _, seconds, why in load.blind]
+        found += [f"load: leaders were not observed for {duration(seconds)}: {why}" for _, seconds, why in load.blind]
     return tuple(dict.fromkeys(found))
 
 

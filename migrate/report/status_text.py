@@ -44,7 +44,7 @@ def waiting_lines(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
             yield INDENT + f"seen: {line}"
         yield INDENT + f"owner: {row['owner']}"
         yield INDENT + f"next: {row['next']}"
-        yield INDENT + f"by itself: {row['by_itself']}"
+        yield INDENT + f"without action: {row['by_itself']}"
 
 
 def rollback_values(found: RollbackReadiness) -> dict[str, Any]:

@@ -49,7 +49,7 @@ def within_budget(budget: ErrorBudget, now: float) -> Readiness:
         return Ready()
     return NotYet(
         f"the error budget to recover: at most {budget.share:.2%} of a probe's requests may fail",
-        "the clients that the probe stands for",
+        "the clients that the probe represents",
         f"{failed} of {passed + failed} failed within {budget.seconds:.0f} s; nothing is restarted meanwhile",
         progress=str(failed),
     )

@@ -168,7 +168,7 @@ def _may_be_carried_out(plan: Plan, sources: Sources, options: Options, folder: 
         raise PlanIsStale(
             f"the plan was made by version {plan.tool_version} of this tool, this is {__version__}",
             why="its steps may mean something else here",
-            next_step="make a new plan with this version, or go on with that one; nothing was changed",
+            next_step="make a new plan with this version, or continue with that one; nothing was changed",
         )
     playbook = sources.playbook
     if not isinstance(playbook, Unknown) and playbook.sha256 != plan.playbook_sha256:
@@ -348,7 +348,7 @@ def gone_back(plan: Plan, done: frozenset[str], world: World) -> None:
 
 def what_is_found(plan: Plan, world: World) -> str:
     if not plan.kind.migrates:
-        return "a cluster of KRaft alone: which broker has which directories stands in its file"
+        return "a cluster in KRaft mode only: its file says which broker has which directories"
     here = detect(world)
     if isinstance(here, Unknown):
         return f"the stage of the cluster cannot be determined: {here.reason}"

@@ -186,7 +186,7 @@ def _reached(world: World) -> int | None:
 def _stood(target: int | None, now: object) -> str:
     if target is None:
         return f"the metadata did not take the last assignments within {PACE_SECONDS:.0f} s: {now or 'all'} are missing"
-    where = "has no offset" if now is None else f"stands at {now}"
+    where = "has no offset" if now is None else f"is at {now}"
     return f"dual write did not pass the last assignments within {PACE_SECONDS:.0f} s: /migration {where} of {target}"
 
 

@@ -226,7 +226,7 @@ class JournaledEffects:
         state = self._hands.services.state(node)
         if not isinstance(state, Stopped):
             raise ProcessNotStopped(
-                f"node {int(node)} was stopped, and lives again or cannot be seen ({state})",
+                f"node {int(node)} was stopped, and runs again or cannot be seen ({state})",
                 where=f"node {int(node)}",
                 why="what is taken away under a controller that runs it would claim again, or write on",
                 next_step=f"find out who starts node {int(node)}, stop it there, and make a new plan",
@@ -282,7 +282,7 @@ class JournaledEffects:
 
     def _lost(self, node: NodeId, path: str, what: str) -> DirectoryLost:
         return DirectoryLost(
-            what, where=path, why=f"broker {int(node)} is stopped and stays so: started now, it would go on without it"
+            what, where=path, why=f"broker {int(node)} remains stopped: started now, it would continue without it"
         )
 
     def stop(self, node: NodeId) -> None:

@@ -153,14 +153,14 @@ class RunGate:
             last = max((event.time for event in self.journal.events), default=now)
             if now < last - JUMP:
                 raise ClockJumped(
-                    f"this host's clock stands {last - now:.0f} s before the journal's last line",
+                    f"this host's clock is {last - now:.0f} s behind the journal's last line",
                     why="windows and approvals are decided by it, and one of the two times is wrong",
                 )
         else:
             jump = (now - self._since[0]) - (passed - self._since[1])
             if abs(jump) > JUMP:
                 raise ClockJumped(
-                    f"this host's clock jumped by {jump:+.0f} s while the run went on",
+                    f"this host's clock jumped by {jump:+.0f} s during the run",
                     why="windows and approvals are decided by it",
                 )
         self._since = (now, passed)
@@ -267,7 +267,7 @@ class RunGate:
             if found is not None:
                 self._park(
                     planned,
-                    f"the roll would park before {found.before} and stand half rolled or hybrid longer than "
+                    f"the roll would park before {found.before} and remain half rolled or hybrid longer than "
                     f"hybrid_max_age allows ({limit / 3600:g} h): {found.why}",
                     RunParked if self._acted() else WindowClosed,
                     next_step="begin it where a longer row of windows follows, or let the playbook allow more",
@@ -278,7 +278,7 @@ class RunGate:
             self._write(
                 "note",
                 key="hybrid-age",
-                value=f"half rolled or hybrid for {age:.1f} h, longer than {limit / 3600:g} h: go on, or roll back",
+                value=f"half rolled or hybrid for {age:.1f} h, longer than {limit / 3600:g} h: continue, or roll back",
             )
 
     # -- health ------------------------------------------------------------------------------------------------------

@@ -152,7 +152,7 @@ def _controller(world: World) -> int:
     assert not isinstance(world.zookeeper, Unknown)
     owner = world.zookeeper.controller
     if not isinstance(owner, ControllerZnode) or not owner.ephemeral:
-        raise LeadersNotRestored(f"no broker owns /controller ({owner}), so nobody can be asked for an election")
+        raise LeadersNotRestored(f"no broker owns /controller ({owner}), so no election can be requested")
     return int(owner.id)
 
 

@@ -132,7 +132,7 @@ def of_brokers(inventory: Inventory, take: Callable[[NodeId, str, str], HeldFile
         return HostLocks.on_hosts(((node.id, node.config) for node in inventory.brokers), take)
     if inventory.executor != SUPERVISOR:
         raise DirectoriesRefused(
-            f"executor {inventory.executor} reaches no host, so no lock can stand there",
+            f"executor {inventory.executor} reaches no host, so no lock can be taken there",
             where=inventory.path,
             next_step="use executor local or ssh",
         )

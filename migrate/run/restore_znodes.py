@@ -94,7 +94,7 @@ def put_back(
     fence = client.data([f"{lock_path}-fence"])[0]
     lock.still_ours()  # the fence's version was read while the lock is ours: whoever takes the lock later raises it
     if not isinstance(fence, Znode):
-        raise ZnodesNotRestored("the fence beside the lock cannot be read", where=f"{lock_path}-fence")
+        raise ZnodesNotRestored("the fence next to the lock cannot be read", where=f"{lock_path}-fence")
     differences = compare(what.tree, client, what.below)
     now = fingerprint(differences)
     if now != what.confirm:

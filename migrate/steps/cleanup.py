@@ -57,14 +57,14 @@ class RemoveCopies(BaseStep):
     needs = frozenset({Need.KRAFT, Need.CONFIGS, Need.SERVICES, Need.LEFTOVERS})
     proof_needs = frozenset({Need.LEFTOVERS})
     undo = "none: the run's folder has copies of the files as they were before the migration"
-    proof = "no copy is left beside any node's file"
+    proof = "no copy is left next to any node's file"
 
     def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:
         there = tuple(Action("-", f"node {int(node)}", f"remove {path}") for node, path in _copies(world))
         return (*there, Action("-", "every node", "remove the copies that this run leaves"))
 
     def own_gates(self) -> tuple[Gate, ...]:
-        return (*_free_of_zookeeper(), Gate("the copies on every node's host were looked for", _seen))
+        return (*_free_of_zookeeper(), Gate("every node's host was searched for copies", _seen))
 
     def do(self, world: World, effects: Effects) -> None:
         """Each of them; a folder in a metadata directory stays, and is told."""

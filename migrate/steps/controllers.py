@@ -217,7 +217,7 @@ def _no_other_copy(world: World) -> Readiness:
 
 
 def _waiting(world: World) -> Readiness:
-    after = "nothing: it comes by itself; look at the controllers' logs if it lasts"
+    after = "usually nothing; look at the controllers' logs"
     if isinstance(world.kraft, Unknown):
         return NotYet(f"the metadata to be readable ({world.kraft.reason})", "the controllers", after)
     missing = [flag.node for flag in controller_flags(world) if flag.registered is not True]

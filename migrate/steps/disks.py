@@ -44,7 +44,7 @@ def with_sick_disks(world: World, broker: int | None, found: Readiness) -> Readi
 
 
 CODE = "B-DIR-12"
-HOW_TO_END = "`kafka-reassign-partitions --verify` shows them; to end one, move the replica to where it lies now"
+HOW_TO_END = "`kafka-reassign-partitions --verify` shows them; to end one, move the replica to its current directory"
 
 
 def ended(world: World) -> Readiness:
@@ -58,7 +58,7 @@ def ended(world: World) -> Readiness:
     return NotYet(
         f"the end of {told(found)}",
         "whoever started them, and the brokers' move threads (replica.alter.log.dirs.io.max.bytes.per.second)",
-        f"nothing: a finished move swaps the copies by itself; {HOW_TO_END}",
+        f"nothing: a finished move swaps the copies; {HOW_TO_END}",
         progress=f"{len(found)} {sum(move.done for move in found)}",
     )
 

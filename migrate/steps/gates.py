@@ -175,7 +175,7 @@ def _with_offline(found: NotYet, live: LiveView) -> NotYet:
     return NotYet(
         f"{found.what}; broker {broker} has log directory {path}{more} offline",
         f"whoever owns that disk of broker {broker}",
-        "`kraft-migrate status` says what is wrong with it and which command repairs it; the run resumes by itself",
+        "`kraft-migrate status` says what is wrong with it and which command repairs it; the run then continues",
         progress=found.progress,
     )
 
@@ -188,7 +188,7 @@ def _silent_brokers(world: World, silent: Mapping[int, str]) -> NotYet:
     state = world.services.get(NodeId(node)) if not isinstance(world.services, Unknown) else None
     if isinstance(state, Awaited):  # its host is off or cut off, or its unit does not stay up
         return NotYet(f"broker {node} to answer ({reason}; {state.reason})", state.owner, state.next_step)
-    after = "nothing: it comes by itself; look at that broker's log if it lasts"
+    after = "usually nothing; look at that broker's log"
     return NotYet(f"broker {node} to answer ({reason})", f"broker {node}", after)
 
 
@@ -206,7 +206,7 @@ def _partitions(world: World) -> int | Unknown:
 
 
 def _whole(broker: int, answer: MetadataAnswer, expected: tuple[int, ...], partitions: int) -> Readiness:
-    owner, after = f"broker {broker}", "nothing: it comes by itself; look at that broker's log if it lasts"
+    owner, after = f"broker {broker}", "usually nothing; look at that broker's log"
     if tuple(sorted(answer.brokers)) != expected:
         return NotYet(
             f"broker {broker} to see brokers {list(expected)}; it sees {sorted(answer.brokers)}",
@@ -216,7 +216,7 @@ def _whole(broker: int, answer: MetadataAnswer, expected: tuple[int, ...], parti
         )
     if answer.partitions < partitions:  # Kafka leaves out what the principal may not describe, without a word
         return NotYet(
-            f"broker {broker} to tell of all {partitions} partitions; it tells of {answer.partitions}",
+            f"broker {broker} to report all {partitions} partitions; it reports {answer.partitions}",
             owner,
             "see that the principal of broker_access may DESCRIBE every topic",
             progress=str(answer.partitions),
@@ -243,7 +243,7 @@ def _after_isrs(leaders: set[int]) -> str:
     Source: NodeToControllerRequestThread.maybeResetNetworkClient, DefaultAlterPartitionManager (Kafka 3.9).
     """
     if len(leaders) != 1 or min(leaders) < 0:
-        return "nothing: it comes by itself; look at that broker's log if it lasts"
+        return "usually nothing; look at that broker's log"
     named = f"broker {min(leaders)}"
     return (
         f"nothing: it comes by itself; if their number stays the same, restart {named} with the current file, then "
@@ -255,7 +255,7 @@ def quorum_healthy(world: World) -> Readiness:
     if isinstance(world.live, Unknown):
         return world.live
     quorum = world.live.quorum
-    after = "nothing: it comes by itself; look at the controllers' logs if it lasts"
+    after = "usually nothing; look at the controllers' logs"
     if isinstance(quorum, Unknown):
         return NotYet(f"a leader of the quorum ({quorum.reason})", "the controllers", after)
     behind = [

@@ -106,7 +106,7 @@ class RestoreLeadersInZookeeperMode(RestoreLeaders):
     needs = frozenset({Need.ZOOKEEPER, Need.LIVE, Need.CONFIGS})
     proof_needs = frozenset({Need.ZOOKEEPER, Need.LIVE})
     waits_for = proof_needs
-    proof = "ZooKeeper names the first replica as leader of every partition where it is in the ISR and its broker lives"
+    proof = "ZooKeeper names the first replica as leader of every partition if it is in the ISR and its broker runs"
     zookeeper = True
     asked = "ZooKeeper's controller"
 

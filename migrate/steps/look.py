@@ -114,7 +114,7 @@ class WatchCopy(BaseStep):
         left = _partitions(view.partitions) - _partitions(world.kraft.partitions)
         if left:
             return NotYet(
-                f"{plural(len(left), 'partition')} of ZooKeeper to stand in the metadata",
+                f"{plural(len(left), 'partition')} of ZooKeeper to be in the metadata",
                 "the active controller",
                 "compare both with `kraft-migrate diff`",
                 progress=str(len(left)),
@@ -333,7 +333,7 @@ class CanarySoak(BaseStep):
                 f"the end of the soak of canary {self.broker}: {duration(self.seconds - held)} left of "
                 f"{duration(self.seconds)}, all of it without a fault",
                 CLOCK,
-                "nothing: the next broker follows by itself; a fault meanwhile starts the soak again",
+                "nothing: the next broker follows; a fault meanwhile starts the soak again",
                 progress=f"{held:.0f}",
                 pace=self.pace(held),
             )

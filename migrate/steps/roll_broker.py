@@ -30,7 +30,7 @@ from migrate.steps.base import NARROW, BaseStep
 from migrate.steps.disks import with_sick_disks
 from migrate.steps.named_gates import Gate
 
-AFTER = "nothing: it comes by itself; look at the broker's log and at its connection to the controllers"
+AFTER = "usually nothing; look at the broker's log and its connection to the controllers"
 BEFORE_COPY = "zookeeper-before-copy"  # the backup that the copy is held against; as journal and file name it
 FULL_ISRS = "every partition has its full ISR in every broker's metadata"
 SEEN = frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.DISKS, Need.LIVE, Need.CONFIGS, Need.SERVICES})

@@ -140,7 +140,7 @@ def acquire(client: ZookeeperClient, owner: str, plan: str, path: str = LOCK_PAT
         if fence is None:  # an answer was lost: the lock is ours, its fence is read
             (found,) = client.data([fence_path])
             if isinstance(found, Absent):
-                raise LockLost("the fence beside the lock is gone", where=fence_path)
+                raise LockLost("the fence next to the lock is gone", where=fence_path)
             fence = Fence(fence_path, found.version)
         return ZookeeperLock(client, path, znode, fence)
     raise LockHeld("the lock comes and goes: another run is starting or ending", where=path)
@@ -301,13 +301,13 @@ def remove_lock(client: ZookeeperClient, seen: SeenLock) -> None:
     """
     if seen.fence_version is None:
         raise LockNotDead(
-            "there is no fence beside the lock, so it cannot be determined from a later one",
+            "there is no fence next to the lock, so it cannot be distinguished from a later one",
             where=seen.path,
             next_step="it is no lock of this tool: find out whose it is, and delete it with ZooKeeper's own shell",
         )
     now = look_at_lock(client, seen.path)
     if isinstance(now, Absent):
-        raise LockNotDead("the lock is gone by itself", where=seen.path, next_step="nothing is to be done")
+        raise LockNotDead("the lock is gone already", where=seen.path, next_step="nothing is to be done")
     if (now.token, now.fence_version) != (seen.token, seen.fence_version):
         raise LockNotDead(f"another run holds the lock by now: id {now.token}", where=seen.path)
     transaction = client.kazoo.transaction()

@@ -156,6 +156,6 @@ def _asked(path: str, right: str, impossible: Callable[[], object]) -> None:
                 f"this identity may not change the znode: it needs {right}",
                 where=path,
                 why="the rollback would stop there, with the controllers stopped: nothing was stopped or changed",
-                next_step="give the inventory's zookeeper_access the brokers' identity; `doctor --rights` tells all",
+                next_step="give the inventory's zookeeper_access the brokers' identity; `doctor --rights` lists all",
             ) from error
     raise WorldError("ZooKeeper carried out what cannot be carried out", where=path)

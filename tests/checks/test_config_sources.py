@@ -46,10 +46,10 @@ def test_what_becomes_of_a_dynamic_configuration(name: str, fate: str) -> None:
 @pytest.mark.parametrize(
     ("key", "file", "says"),
     [
-        ("1", "4", "log.cleaner.threads=2 stands over the file's 4"),
-        ("1", None, "log.cleaner.threads=2 stands alone: no file has the key"),
-        ("<default>", "4", "log.cleaner.threads=2 stands over the file's 4"),
-        ("9", "4", "log.cleaner.threads=2 stands over files that cannot be seen"),
+        ("1", "4", "log.cleaner.threads=2 overrides the file's 4"),
+        ("1", None, "log.cleaner.threads=2 is the only value: no file has the key"),
+        ("<default>", "4", "log.cleaner.threads=2 overrides the file's 4"),
+        ("9", "4", "log.cleaner.threads=2 overrides files that cannot be seen"),
     ],
 )
 def test_a_dynamic_configuration_is_shown_beside_the_files_value(key: str, file: str | None, says: str) -> None:
@@ -65,7 +65,7 @@ def test_a_dynamic_configuration_is_shown_beside_the_files_value(key: str, file:
 def test_files_that_cannot_be_seen_are_said_so() -> None:
     """Nothing is claimed about a file that nobody read."""
     world = replace(with_entity(PLAIN, "broker-config", "1", "a", "2"), configs=Unknown("no way there"))
-    assert of(world, "I-CFG-19")[-1].message == "a=2 stands over the files, which cannot be seen"
+    assert of(world, "I-CFG-19")[-1].message == "a=2 overrides the files, which cannot be seen"
 
 
 def test_a_dynamic_password_is_never_shown() -> None:
@@ -73,7 +73,7 @@ def test_a_dynamic_password_is_never_shown() -> None:
     name = "listener.name.client.ssl.keystore.password"
     bent = with_values(PLAIN, 1, listener__name__client__ssl__keystore__password="canary-1")
     found = of(with_entity(bent, "broker-config", "1", name, "canary-2"), "I-CFG-19")
-    assert f"{name}=(sensitive) stands over the file's (sensitive)" in [finding.message for finding in found]
+    assert f"{name}=(sensitive) overrides the file's (sensitive)" in [finding.message for finding in found]
     assert "canary" not in repr(found)
 
 

@@ -37,7 +37,7 @@ def test_two_on_one_file_system_are_named_with_it() -> None:
     """The broker, the mount, each path; it blocks nothing."""
     (told,) = told_of(directory(1, 2, mount="/d0")(at(Stage.ASSESS)))
     assert told.about == "broker 1"
-    assert told.message == "2 of its log directories lie on /d0"
+    assert told.message == "2 of its log directories are on /d0"
     assert told.evidence == "/data/b1/d0, /data/b1/d2"
     assert told.blocks_from == checks.NEVER
 
@@ -45,7 +45,7 @@ def test_two_on_one_file_system_are_named_with_it() -> None:
 def test_a_new_directory_on_the_disk_of_an_old_one_is_told_as_new() -> None:
     """The folder was made, and the disk is not mounted."""
     (told,) = told_of(new_directory(1, mount="/d2")(at()))
-    assert told.message == "2 of its log directories lie on /d2; new among them: /new/b1"
+    assert told.message == "2 of its log directories are on /d2; new among them: /new/b1"
 
 
 def test_one_that_has_become_a_log_directory_is_not_counted_twice() -> None:
@@ -53,7 +53,7 @@ def test_one_that_has_become_a_log_directory_is_not_counted_twice() -> None:
     added = new_directory(1, mount="/d0", path="/data/b1/d0")
     assert told_of(added(at())) == []
     (told,) = told_of(then(added, directory(1, 2, mount="/d0"))(at()))
-    assert told.message == "2 of its log directories lie on /d0", "nothing of it is new any more"
+    assert told.message == "2 of its log directories are on /d0", "nothing of it is new any more"
 
 
 def test_a_broken_directory_lies_on_no_file_system() -> None:

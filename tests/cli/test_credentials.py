@@ -110,17 +110,17 @@ MISTAKES: dict[str, tuple[Listener, Access, tuple[str, ...]]] = {
     "TLS against a plaintext port": (
         lambda _: answering(b""),
         Access("SSL"),
-        ("closed within the TLS handshake", "does not speak TLS", "`protocol` of the inventory's access"),
+        ("closed within the TLS handshake", "does not use TLS", "`protocol` of the inventory's access"),
     ),
     "TLS against another protocol": (
         lambda _: answering(b"HTTP/1.1 400 Bad Request\r\n\r\n"),
         Access("SSL"),
-        ("the listener does not speak TLS", "`protocol` of the inventory's access"),
+        ("the listener does not use TLS", "`protocol` of the inventory's access"),
     ),
     "plaintext against a TLS port": (
         lambda _: answering(ALERT),
         Access(),
-        ("it speaks TLS, and was asked in clear", "`protocol: SSL`"),
+        ("it uses TLS, and the request was not encrypted", "`protocol: SSL`"),
     ),
     "a certificate that is not trusted": (
         lambda pki: FakeNode(tls=pki.server("wrong authority")),

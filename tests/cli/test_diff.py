@@ -181,4 +181,4 @@ def test_parquet_has_every_row_and_every_count_and_overwrites_nothing(diff: Diff
     assert {(row["kind"], row["class"], row["fields"]) for row in counts} >= {("topic", "EQUAL", 6)}
     again = diff(report, "--parquet", folder)
     assert again.code == 1
-    assert "a file stands there already" in again.err
+    assert "a file exists there already" in again.err

@@ -156,7 +156,7 @@ def test_findings_of_all_clusters_are_written_as_parquet_and_json_lines(three: P
     assert ("sick", "B-ZKN-03", "B") in {(row["cluster"], row["code"], row["severity"]) for row in findings}
     again = kraft_migrate("fleet", "assess", three, "--out", folder)
     assert again.code == 1
-    assert "a file stands there already" in again.err
+    assert "a file exists there already" in again.err
 
 
 # -- diff ------------------------------------------------------------------------------------------------------------

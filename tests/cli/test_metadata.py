@@ -91,7 +91,7 @@ def test_an_image_says_where_it_stands_and_what_is_there(directory: Path) -> Non
     """Text for people, JSON for machines; `--kind` and `--at` limit them."""
     text = process("metadata", "image", directory)
     assert (text.code, text.err) == (0, "")
-    assert "tail unproven: 0 of 3 voters at hand, 2 make a majority" in text.out
+    assert "tail unproven: 0 of 3 voters available, 2 are a majority" in text.out
     assert "partitions 212, replicas 527" in text.out
     answer = process("metadata", "image", directory, "--at", 100, "--kind", "features", "-o", "json")
     found = json.loads(answer.out)

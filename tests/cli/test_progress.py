@@ -28,11 +28,11 @@ WAIT = {"step": "s", "what": "the copy", "owner": "the driver", "next": "look at
         ),
         ("waiting", WAIT, "    waiting for the copy (owner: the driver; look at its log)"),
         ("waiting", {**WAIT, "next": "nothing: it comes"}, "    waiting for the copy (owner: the driver)"),
-        ("diff", {"offset": 7, "unexcused": 0}, "    compared at metadata offset 7: 0 unexcused differences"),
+        ("diff", {"offset": 7, "unexcused": 0}, "    compared at metadata offset 7: 0 unexpected differences"),
         (
             "diff",
             {"offset": 7, "unexcused": 0, "counts": {"partition": {"EQUAL": 1190}, "acl": {"EQUAL": 4, "EXPECTED": 1}}},
-            "    compared 1,195 fields at metadata offset 7: 0 unexcused differences",
+            "    compared 1,195 fields at metadata offset 7: 0 unexpected differences",
         ),
         (
             "conclude",

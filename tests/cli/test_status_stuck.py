@@ -94,4 +94,4 @@ def test_a_copy_that_is_due_says_that_it_comes_by_itself() -> None:
     """No fault is named, and no command is asked for."""
     text = " ".join(as_text(describe(due())).split())
     assert "waits S-STUCK-69 for the copy to begin because every controller and every broker has registered" in text
-    assert "by itself: the driver looks again within a minute, and continues" in text
+    assert "without action: the driver looks again within a minute, and continues" in text

@@ -381,7 +381,7 @@ def test_a_directory_that_stores_a_block_and_no_segment_is_full(disks: Path, tmp
     """Bytes without root's share, and inodes, where the file system counts them; an older collector told of none."""
     answer = collected(tmp_path, "--properties", disks, "--probe")
     for told, problem in (
-        ({"free_bytes": 2**20 - 1}, "is full (No space left on device): 1023 KiB are left, beside what"),
+        ({"free_bytes": 2**20 - 1}, "is full (No space left on device): 1023 KiB are left, besides the"),
         ({"free_files": 1}, "is full (No space left on device): 1 inodes are left"),
         ({"free_files": -1}, ""),
     ):
@@ -521,4 +521,4 @@ def test_who_cannot_see_processes_does_not_say_that_there_is_none(hosts: Bench) 
     hosts.network.listening[0] = REFUSES
     state = hosts.services.state(BROKER)
     assert isinstance(state, Unknown)
-    assert "nobody told that its process is gone" in state.reason
+    assert "no answer shows that its process has ended" in state.reason

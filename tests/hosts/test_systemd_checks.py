@@ -214,10 +214,10 @@ def test_units_that_a_run_can_work_have_no_fault(changed: dict[str, str]) -> Non
         ({"RefuseManualStart": "yes"}, "refuses to start it"),
         ({"RemainAfterExit": "yes"}, "after its process has ended"),
         ({"Type": "oneshot"}, "no process of it"),
-        ({"KillMode": "none"}, "while its process lives on"),
+        ({"KillMode": "none"}, "while its process runs"),
         ({"KillSignal": "9"}, "kills the process"),
-        ({"SendSIGKILL": "no", "TimeoutStopUSec": "1min 30s"}, "while its process lives on"),
-        ({"SendSIGKILL": "no", "TimeoutStopUSec": "soon"}, "while its process lives on"),
+        ({"SendSIGKILL": "no", "TimeoutStopUSec": "1min 30s"}, "while its process runs"),
+        ({"SendSIGKILL": "no", "TimeoutStopUSec": "soon"}, "while its process runs"),
         ({"ExecStart": command(START, "/etc/kafka/server.properties")}, f"the inventory says {CONFIG}"),
         (
             {"ExecStart": command("/bin/sh", "-c", f"'{START} /etc/kafka/k.properties'")},

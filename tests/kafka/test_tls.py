@@ -112,7 +112,7 @@ def test_a_listener_in_clear_is_told(pki: Pki, said: bytes) -> None:
         with pytest.raises(MigrateError) as caught:
             ask(f"127.0.0.1:{server.getsockname()[1]}", Access("SSL", truststore=pki.truststore))
         thread.join()
-    assert "does not speak TLS" in f"{caught.value} {caught.value.why}"
+    assert "does not use TLS" in f"{caught.value} {caught.value.why}"
     assert isinstance(caught.value, TlsRefused if said else ConnectionClosed)
 
 
@@ -131,7 +131,7 @@ def test_a_listener_with_tls_that_is_asked_in_clear_is_told() -> None:
         with pytest.raises(AnswerBroken) as caught:
             ask(f"127.0.0.1:{server.getsockname()[1]}", Access())
         thread.join()
-    assert caught.value.why == "it speaks TLS, and was asked in clear"
+    assert caught.value.why == "it uses TLS, and the request was not encrypted"
 
 
 def refused(address: str, access: Access) -> str:

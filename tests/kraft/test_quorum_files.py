@@ -91,7 +91,7 @@ class TestMajority:
         known = leader_change(0, 1, voters=VOTERS) + BASE[len(leader_change(0, 1)) :]
         told = tail(*(directory(tmp_path / "told", node, known, epoch=None) for node in VOTERS[:2]))
         assert isinstance(told.high_watermark, Unknown)
-        assert "3000 has no quorum-state, and not all voters are at hand" in told.high_watermark.reason
+        assert "3000 has no quorum-state, and not all voters are available" in told.high_watermark.reason
         third = directory(tmp_path, 3002, BASE)
         (second[0] / PARTITION_DIRECTORY / SEGMENT).write_bytes(b"")
         assert tail(first, second, third).high_watermark == 4
@@ -99,7 +99,7 @@ class TestMajority:
     def test_one_directory_alone_proves_nothing(self, tmp_path: Path) -> None:
         """It is read to its end, for looking only."""
         found = tail(directory(tmp_path, 3000, BASE))
-        assert found.high_watermark == Unknown("tail unproven: 1 of 3 voters at hand, 2 make a majority")
+        assert found.high_watermark == Unknown("tail unproven: 1 of 3 voters available, 2 are a majority")
         assert (view(found).offset, view(found).committed) == (3, False)
 
     def test_a_single_voter_is_its_own_majority(self, tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ class TestMajority:
         copy = read_directory(*directory(tmp_path / "copy", 3001, BASE), "one")
         for order in ((first, copy), (copy, first)):
             found = judge(order)
-            assert found.high_watermark == Unknown("tail unproven: 1 of 3 voters at hand, 2 make a majority")
+            assert found.high_watermark == Unknown("tail unproven: 1 of 3 voters available, 2 are a majority")
             assert found.notes == (f"{order[1].name}: the directory.id is that of {order[0].name}: it counts once",)
         other = of_its_own(*directory(tmp_path, 3002, BASE))
         assert judge((first, copy, other)).high_watermark == 4
@@ -137,7 +137,7 @@ class TestMajority:
         """It could be a copy from which the line was taken out; every controller of 3.9 writes the line."""
         made = [read_directory(*directory(tmp_path, node, BASE)) for node in VOTERS]
         found = judge(made)
-        assert found.high_watermark == Unknown("tail unproven: 0 of 3 voters at hand, 2 make a majority")
+        assert found.high_watermark == Unknown("tail unproven: 0 of 3 voters available, 2 are a majority")
         assert all("has no directory.id" in note for note in found.notes)
 
     def test_of_two_copies_of_one_controllers_log_the_shorter_counts(self, tmp_path: Path) -> None:

@@ -75,14 +75,14 @@ def test_an_id_at_two_offsets_is_counted_once(watch: Path) -> None:
     """However often it stands there."""
     summary = judged([sent(0), acked(0)], [0, 0, 0], watch)
     assert (summary.duplicated, summary.read) == (1, 1)
-    assert complaints(summary) == ("1 records stand at two offsets",)
+    assert complaints(summary) == ("1 records are at two offsets",)
 
 
 def test_an_id_never_sent_is_unexpected(watch: Path) -> None:
     """It is told, and grows no bitmap, whatever number it bears."""
     summary = judged([sent(0), acked(0)], [0, 2**60], watch)
     assert summary.unexpected == 1
-    assert complaints(summary) == ("1 records stand there that were never sent",)
+    assert complaints(summary) == ("1 records were never sent",)
 
 
 def test_no_claim_is_made_for_one_replica(watch: Path) -> None:

@@ -578,7 +578,7 @@ def test_each_difference_between_answer_and_disk_is_told() -> None:
         told_otherwise(with_answer(world, first, replace(second, error=56), third))
     )
     assert "does not know it" in next(told_otherwise(with_answer(world, first, third)))
-    assert "the broker tells of 99" in next(
+    assert "the broker reports 99" in next(
         told_otherwise(with_answer(world, first, replace(second, replicas=99), third))
     )
     more = with_answer(world, first, second, third, LogDirAnswer("/data/b0/d9", 0, 0, ()))
@@ -592,4 +592,4 @@ def test_a_broker_that_does_not_answer_is_told() -> None:
     """Nothing is known of it then."""
     live = worlds.live(healthy())
     world = worlds.with_live(healthy(), log_dirs={**live.log_dirs, NodeId(2): Unknown("timed out")})
-    assert list(told_otherwise(world)) == ["broker 2 does not tell its log directories: timed out"]
+    assert list(told_otherwise(world)) == ["broker 2 does not report its log directories: timed out"]

@@ -84,7 +84,7 @@ def test_what_was_not_measured_is_said() -> None:
     """No load, no gap: neither is a zero."""
     text = markdown(replace(STORY, down=None, gap=None, load=None))
     assert "Not measured: no load ran." in text
-    assert "nobody was without a controller" in text
+    assert "there was always a controller" in text
     assert values(replace(STORY, down=None, gap=None))["down"] is None
     assert "No partition was ever seen without a leader" in markdown(replace(STORY, down=()))
 

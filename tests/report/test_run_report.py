@@ -312,7 +312,7 @@ def test_blind_spots_of_plan_comparison_and_load_stand_together() -> None:
 
     assert len(report.blind_spots) == 6
     assert report.blind_spots[0] == "when the plan was made: live answers: broker 3 did not answer within 5 s"
-    assert report.blind_spots[-1] == "load: nobody saw who leads for 4 s: no broker answered"
+    assert report.blind_spots[-1] == "load: leaders were not observed for 4 s: no broker answered"
 
 
 def test_what_a_check_of_the_plan_could_not_see_is_carried_into_the_run() -> None:

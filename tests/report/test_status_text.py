@@ -52,7 +52,7 @@ def test_a_person_reads_what_why_who_and_what_next() -> None:
         "         seen: log of node 1: [...] Exiting Kafka.",
         "         owner: whoever runs broker 1",
         "         next: Start it.",
-        "         by itself: nothing before that",
+        "         without action: nothing before that",
     ]
 
 

@@ -26,17 +26,17 @@ def test_the_word_comes_first_then_how_then_what_it_costs() -> None:
     said = list(rollback_lines(rollback_values(answers(Stage.SOAK))))
     assert said[0] == "READY, from: kraft-mode"
     assert said[1].startswith("roll the KRaft brokers to migration mode")
-    assert said[2].startswith("2 rolls (6 restarts), about 42 s, 4 s without a controller [6 s a restart")
+    assert said[2].startswith("2 rolls (6 restarts), about 42 s, 4 s without a controller [6 s per restart")
     assert len(said) == 3
 
 
 def test_a_gap_that_is_unknown_is_null_and_never_none() -> None:
     """A person reads that it is unknown, and why."""
-    world = replace(whole(Stage.SOAK), disks=Unknown("nobody asked"))
+    world = replace(whole(Stage.SOAK), disks=Unknown("not checked"))
     values = rollback_values(rollback_readiness(world, replace(GOOD, gap=None)))
     assert values["cost"]["gap_seconds"] is None
     assert "an unknown time without a controller" in list(rollback_lines(values))[2]
-    assert "nobody asked" in list(rollback_lines(values))[2]
+    assert "not checked" in list(rollback_lines(values))[2]
 
 
 def test_where_nothing_is_restarted_there_is_no_line_of_cost() -> None:

@@ -243,7 +243,7 @@ def test_a_restart_while_nobody_looked_at_the_soak_is_told_by_the_next_session(t
     run.session()
     assert ("happened", "start of broker 1") in [(state, what[:17]) for state, what in faults(run, "soak/soak")]
     (claim,) = [c for c in build_report(run.planned(), run.events).claims if "during a soak" in c.text]
-    assert "nobody looked for 60 min" in claim.evidence or "nobody looked for 1 h" in claim.evidence
+    assert "not observed for 60 min" in claim.evidence or "not observed for 1 h" in claim.evidence
 
 
 @pytest.mark.slow

@@ -451,7 +451,7 @@ def test_nothing_is_taken_from_under_a_process_that_lives_again(rig: Rig, looks:
     acts: tuple[Act, ...] = (lambda e: e.set_aside(NODE, PATH), lambda e: e.delete_znode("/migration", 7, (NODE,)))
     for act in acts:
         rig.log.states = list(looks)
-        with pytest.raises(ProcessNotStopped, match="lives again or cannot be seen"):
+        with pytest.raises(ProcessNotStopped, match="runs again or cannot be seen"):
             act(rig.effects)
     assert not [said for said in rig.log.said if said.startswith(("rename", "delete"))]
 
@@ -590,7 +590,7 @@ def test_a_stopped_broker_is_not_started_on_another_disk(rig: Rig, text: bytes |
         rig.effects.require_same(NODE, expected)
     assert why in str(raised.value)
     assert "/data/d1" in str(raised.value)
-    assert "broker 1 is stopped and stays so" in str(raised.value.why)
+    assert "broker 1 remains stopped" in str(raised.value.why)
 
 
 @pytest.mark.parametrize("problem", ["cannot be written: Read-only file system", "cannot be looked at: no answer"])

@@ -409,5 +409,5 @@ def test_a_clock_before_the_journals_last_line_is_refused(tmp_path: Path) -> Non
     refused(run, RunInterrupted)
     run.request.by, done = "", list(run.cluster.done)
     run.clock.time -= HOUR
-    assert "before the journal's last line" in refused(run, ClockJumped).what
+    assert "behind the journal's last line" in refused(run, ClockJumped).what
     assert run.cluster.done == done

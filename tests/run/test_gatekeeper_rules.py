@@ -140,7 +140,7 @@ def test_a_session_begins_no_more_than_a_minute_before_the_journals_last_line(
     gate.write("note", key="k", value="v")
     gate.clock.time -= back
     if stops:
-        assert "stands 60 s before the journal's last line" in gate.parked(BACK_UP, ClockJumped)
+        assert "is 60 s behind the journal's last line" in gate.parked(BACK_UP, ClockJumped)
     else:
         gate.before(BACK_UP)
 
@@ -655,7 +655,7 @@ def test_while_a_canary_is_watched_its_clients_are_asked(tmp_path: Path) -> None
     for found in (SOAKS, Verified(())):
         spent = asked(gate, found)
         assert isinstance(spent, NotYet)
-        assert (spent.progress, spent.owner) == ("55", "the clients that the probe stands for")
+        assert (spent.progress, spent.owner) == ("55", "the clients that the probe represents")
     (tmp_path / "probe.jsonl").unlink()
     for found in (SOAKS, Verified(())):
         assert isinstance(asked(gate, found), Unknown)

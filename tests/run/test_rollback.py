@@ -451,7 +451,7 @@ def test_differences_are_given_up_by_name_and_no_other_one_with_them(tmp_path: P
     events = run(cluster, plan, tmp_path / "back")
     is_back(cluster)
     (said,) = [event.data["evidence"] for event in events if event.data.get("outcome") == "Verified" and ends(event)]
-    assert f"given up, as planned: {name}" in said
+    assert f"discarded, as planned: {name}" in said
 
 
 def ends(event: Event) -> bool:

@@ -194,7 +194,7 @@ FAULTS: tuple[tuple[str, Bend, str], ...] = (
     ("replicas_full", fewer_seen, "notyet: broker 1 to see brokers [0, 1, 2]; it sees [0, 1]"),
     ("replicas_full", lambda world: worlds.with_live(world, metadata={}), "notyet: broker 0 to answer"),
     ("replicas_full", lambda world: replace(world, inventory=replace(world.inventory, brokers=())), "lists no broker"),
-    ("replicas_full", fewer_told, "notyet: broker 1 to tell of all 6 partitions; it tells of 5"),
+    ("replicas_full", fewer_told, "notyet: broker 1 to report all 6 partitions; it reports 5"),
     ("replicas_full", lambda world: without("kraft")(without("zookeeper")(world)), "unknown: how many partitions"),
     ("replicas_full", without("live"), "unknown: live hidden"),
     ("quorum_healthy", no_leader, "notyet: a leader of the quorum (no controller leads)"),

@@ -167,7 +167,7 @@ def test_a_partition_that_did_not_arrive_is_waited_for() -> None:
     less = type(rows)(**{name: getattr(rows, name)[1:] for name in rows.__dataclass_fields__})
     found = WatchCopy().verify(worlds.with_kraft(whole(Stage.COPY), partitions=less))
     assert isinstance(found, NotYet)
-    assert found.what == "1 partition of ZooKeeper to stand in the metadata"
+    assert found.what == "1 partition of ZooKeeper to be in the metadata"
 
 
 def test_the_copys_progress_is_content_and_never_the_offset() -> None:

@@ -422,7 +422,7 @@ def test_a_broker_that_does_not_register_is_told_with_the_cause() -> None:
     right = FIRST_ROLL.registered(worlds.with_kraft(AFTER_FIRST, brokers={}), migrating=True)
     assert "S-STUCK" not in answer(right)
     assert isinstance(right, NotYet)
-    assert right.next_step.startswith("nothing: it comes by itself")
+    assert right.next_step.startswith("usually nothing; look at")
     assert "S-STUCK" not in answer(SECOND_ROLL.registered(world, migrating=False))
 
 

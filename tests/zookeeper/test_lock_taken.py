@@ -224,7 +224,7 @@ def test_a_lock_that_this_session_took_already_is_ours_with_its_fence() -> None:
     first, again = taken(session), taken(session)
     assert (again.token, again.fence) == (first.token, first.fence)
     session.tree.behind = lambda: session.tree.znodes.pop(FENCE, None) and None
-    with pytest.raises(LockLost, match="the fence beside the lock is gone") as caught:
+    with pytest.raises(LockLost, match="the fence next to the lock is gone") as caught:
         taken(session)
     assert caught.value.where == FENCE
 

@@ -149,9 +149,7 @@ def dual_write(world: World, _facts: RollbackFacts, origin: Origin) -> Iterator[
     elif not origin.copied:
         return
     elif not isinstance(znode, MigrationZnode) or not znode.copied:
-        what = (
-            "the metadata says that the copy is done, ZooKeeper does not know of it: no controller continues by itself"
-        )
+        what = "the metadata says that the copy is done, `/migration` does not: no controller continues without help"
         kept = "a rollback keeps everything that was there before the copy"
         yield work("stuck-copy", "/migration", what, f"nothing was written to ZooKeeper since, so {kept}")
     elif isinstance(world.kraft, Unknown):
@@ -280,8 +278,10 @@ def identity(world: World, _facts: RollbackFacts, _origin: Origin) -> Iterator[R
     said = Blind("", acls.reason) if isinstance(acls, Unknown) else stranger(acls, world.inventory.zookeeper_login)
     if said is not None:
         what = f"whether we may delete /controller is not known: {said.reason if isinstance(said, Blind) else said}"
-        rights = "doctor --rights tells what ours lacks, and rollback apply asks ZooKeeper before it stops anything"
-        yield work("zookeeper-identity", "ZooKeeper", what, f"have the brokers' identity at hand; {rights}")
+        rights = (
+            "doctor --rights lists what is missing, and rollback apply checks the permissions before it stops anything"
+        )
+        yield work("zookeeper-identity", "ZooKeeper", what, f"have the brokers' identity available; {rights}")
 
 
 def running_controllers(world: World, _facts: RollbackFacts, origin: Origin) -> Iterator[Reason]:
@@ -354,7 +354,7 @@ def _cost(world: World, facts: RollbackFacts, begin: Origin) -> Cost:
     restarts = len(begin.migration) + 2 * len(begin.kraft)
     each = facts.restart.seconds if facts.restart else RESTART_SECONDS
     gap, gap_rests_on = _gap(world, facts)
-    basis = [_duration_in_words(each, "a restart", facts.restart, "a default, none was measured")] if restarts else []
+    basis = [_duration_in_words(each, "per restart", facts.restart, "a default, none was measured")] if restarts else []
     basis += [gap_rests_on] if gap_rests_on else []
     minutes = (restarts * each + (0.0 if isinstance(gap, Unknown) else gap)) / 60
     return Cost(rolls, restarts, minutes, gap, "; ".join(basis) or "nothing is restarted")
@@ -368,13 +368,13 @@ def _gap(world: World, facts: RollbackFacts) -> tuple[float | Unknown, str]:
         return facts.gap.seconds, _duration_in_words(facts.gap.seconds, "without a controller", facts.gap, "")
     size = metadata_log_bytes(world)
     if isinstance(size, Unknown):
-        return size, f"how long nobody is controller is unknown: {size.reason}"
+        return size, f"the time without a controller is unknown: {size.reason}"
     seconds = gap_seconds(size)
     return seconds, _duration_in_words(seconds, "without a controller", None, gap_basis(world, size))
 
 
 def _duration_in_words(seconds: float, what: str, measured: Measured | None, otherwise: str) -> str:
-    known = otherwise if measured is None else f"the middle of {measured.samples} measured here"
+    known = otherwise if measured is None else f"median of {measured.samples} measured here"
     return f"{seconds:.0f} s {what} ({known})"
 
 

@@ -144,7 +144,7 @@ def _protocol(look: Look) -> Iterator[Cause]:
     wanted = look.world.inventory.controller_access.protocol.upper()
     found = protocols(look.values).get(names[0].upper())
     if found != wanted:
-        cause = f"its file has {found or 'no protocol'} for {names[0]}, the controllers speak {wanted}"
+        cause = f"its file has {found or 'no protocol'} for {names[0]}, the controllers use {wanted}"
         yield "S-STUCK-34", cause, f"{NAMES} and listener.security.protocol.map"
 
 

@@ -10,15 +10,15 @@ from typing import Final
 
 from migrate.model.findings import WaitDoc
 
-NEVER_ALONE: Final = "nothing: it waits until somebody acts"
-NEXT_POLL: Final = "nothing before that; then the driver looks again within a minute, and continues"
-AT_ONCE: Final = "nothing before that; the registration then wakes the driver, and it continues at once"
+NEVER_ALONE: Final = "nothing happens until somebody acts"
+NEXT_POLL: Final = "nothing happens; after the repair the driver looks again within a minute, and continues"
+AT_ONCE: Final = "nothing happens; the registration then wakes the driver, which continues at once"
 QUORUM: Final = "WAIT_FOR_CONTROLLER_QUORUM"
 BROKERS: Final = "WAIT_FOR_BROKERS"
 INACTIVE: Final = "INACTIVE"
 SYNC: Final = "SYNC_KRAFT_TO_ZK"
 NOT_01: Final = "This is not S-STUCK-01: stop no controller, delete no znode, format nothing."
-SYNC_AGAIN: Final = "nothing before that; then the driver tries again within a minute, and continues to DUAL_WRITE"
+SYNC_AGAIN: Final = "nothing happens; after the repair the driver retries within a minute, and continues to DUAL_WRITE"
 STILL_BROKERS: Final = "Still waiting for ZK brokers [N] to register with KRaft."
 NOT_READY: Final = "Still waiting for all controller nodes ready to begin the migration. Not ready due to:"
 
@@ -65,7 +65,7 @@ DOCS: Final = (
         INACTIVE,
         "KRaft controller indicates an active migration, but the ZK state does not.",
         "The controller that copied died after the copy and before its note in /migration. Every later leader refuses "
-        "to go on: it is stuck for ever.",
+        "to continue: it is stuck for good.",
         "`kraft-migrate rollback plan PLAYBOOK --copy-again`: it stops the controllers, deletes /controller and "
         "/migration, sets the controllers' metadata aside, formats and starts them again, then restarts every broker. "
         "All topics stay.",
@@ -107,17 +107,17 @@ DOCS: Final = (
         "have assigned directories: that takes its time on a large cluster. Where it fails, it begins again after a "
         "pause of at most a minute. Meanwhile brokers in ZooKeeper mode hear of no new topic and of no new leader. "
         + NOT_01,
-        "Wait until the line `Made the following ZK writes when reconciling with KRaft state` stands in the active "
+        "Wait until the line `Made the following ZK writes when reconciling with KRaft state` is in the active "
         "controller's log. If the sync begins again and again, the lines `zk migration fault` and `Encountered "
         "ZooKeeper error` of that log name the reason (I-MIG-16 for more of them). Restart no broker meanwhile.",
-        "a sync that does not fail continues to DUAL_WRITE by itself",
+        "a sync that does not fail continues to DUAL_WRITE",
         "KRaftMigrationDriver.SyncKRaftMetadataEvent",
     ),
     WaitDoc(
         "S-STUCK-10",
         "most controllers are stopped: the quorum has no leader",
         INACTIVE,
-        "(none: nobody leads)",
+        "(none: there is no leader)",
         "A leader needs a majority of controller.quorum.voters.",
         "Start them, the migration flag in every file; where one died, its log says why.",
         "the quorum elects a leader as soon as a majority runs",
@@ -127,7 +127,7 @@ DOCS: Final = (
         "S-STUCK-11",
         "a controller runs and does not answer where it should",
         INACTIVE,
-        "(none: nobody leads)",
+        "(none: there is no leader)",
         "It is still starting, listens elsewhere, or its port is closed to us: what we cannot reach, the others may "
         "not reach either.",
         "Compare `listeners` of its file with its address in the inventory; look at its log.",
@@ -138,7 +138,7 @@ DOCS: Final = (
         "S-STUCK-12",
         "the controllers' files disagree on the voters",
         INACTIVE,
-        "(none: nobody leads)",
+        "(none: there is no leader)",
         "Each counts votes by its own list: with different lists there is no majority that all agree on.",
         "Write one controller.quorum.voters into every file, and restart those that were wrong.",
         NEVER_ALONE,
@@ -146,10 +146,10 @@ DOCS: Final = (
     ),
     WaitDoc(
         "S-STUCK-13",
-        "nobody leads the quorum, or its metadata cannot be read, and nothing shows why",
+        "the quorum has no leader, or its metadata cannot be read, and nothing shows why",
         INACTIVE,
-        "(none: nobody leads)",
-        "What was looked at does not tell: which brokers and controllers are registered is unknown as well.",
+        "(none: there is no leader)",
+        "The observations do not show it: which brokers and controllers are registered is unknown as well.",
         "Look at the controllers' logs, and at the rights of the inventory's controller access.",
         "an election takes a second or two",
         "KIP-595",
@@ -188,7 +188,7 @@ DOCS: Final = (
     ),
     WaitDoc(
         "S-STUCK-21",
-        "a controller was started before the flag stood in its file",
+        "a controller was started before its file had the flag",
         QUORUM,
         f"{NOT_READY}Controller N has not enabled zookeeper.metadata.migration.enable",
         "A process keeps the configuration that it was started with. A leader that has once seen all controllers ready "
@@ -262,7 +262,8 @@ DOCS: Final = (
         "a broker's controller.quorum.voters does not lead to the active controller",
         BROKERS,
         STILL_BROKERS,
-        "The broker calls the active controller at the address in its own file, for ever; its log says 'started' all "
+        "The broker calls the active controller at the address in its own file, indefinitely; its log says 'started' "
+        "all "
         "the same.",
         "Correct controller.quorum.voters in that file, then restart that broker.",
         AT_ONCE,
@@ -270,7 +271,7 @@ DOCS: Final = (
     ),
     WaitDoc(
         "S-STUCK-34",
-        "a broker speaks another protocol to the controllers than they do",
+        "a broker uses another protocol for the controllers' listener than they do",
         BROKERS,
         STILL_BROKERS,
         "The first name in its controller.listener.names decides, by listener.security.protocol.map, how it connects.",
@@ -283,7 +284,7 @@ DOCS: Final = (
         "the active controller does not answer where the broker calls it",
         BROKERS,
         STILL_BROKERS,
-        "The address in the broker's file is the inventory's, and nobody answers there.",
+        "The address in the broker's file is the inventory's, and nothing answers there.",
         "See that the controller listens there, and that no firewall is between.",
         AT_ONCE,
         "BrokerLifecycleManager",
@@ -426,7 +427,7 @@ DOCS: Final = (
         "stall. Until they are known, a disk that dies takes these replicas down without a failover.",
         "See that the broker reaches the active controller; `directories assign BROKER --yes` sends the same from "
         "outside. Restart no other broker before.",
-        "the broker sends again for ever, with pauses of up to 10 s",
+        "the broker sends again indefinitely, with pauses of up to 10 s",
         "AssignmentsManager; seen with its requests held back",
     ),
 )

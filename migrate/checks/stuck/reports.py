@@ -69,13 +69,13 @@ def not_reported(world: World, clues: Clues, kraft: KraftView) -> Iterator[Expla
 def cause(report: Report) -> str | Unknown:
     """By the queue where it is offered, and by the last lines of its log."""
     if report.queued == 0:
-        return "its queue is empty: it takes them for reported; a restart of the broker queues them again"
+        return "its queue is empty: it considers them reported; a restart of the broker queues them again"
     if isinstance(report.log, Unknown):
         return Unknown(f"its log cannot be read: {report.log.reason}")
     failures = Counter(match[2] for line in report.log if (match := FAILED.search(line)))
     counts = ", ".join(f"{times} times {error}" for error, times in sorted(failures.items()))
     if not report.log:
-        return "it has sent no request: none stands in the end of its log"
+        return "it has sent no request: there is none in the end of its log"
     last = report.log[-1]
     since = f" at {match[1]}" if (match := TIME.match(last)) else ""
     if (sent := SENT.search(last)) is not None:

@@ -80,7 +80,7 @@ def copy_not_noted(world: World, clues: Clues, kraft: KraftView, view: Zookeeper
     evidence = (f"/migration {has}", f"the quorum is at epoch {epoch}", *leader_log(world, clues))
     if epoch > claimed:
         cause = f"the metadata says MIGRATION, /migration {has}, and the quorum has another leader since"
-        yield explanation("S-STUCK-04", "a note in /migration that nobody will write", cause, *evidence)
+        yield explanation("S-STUCK-04", "the update of /migration, which no controller will write", cause, *evidence)
     else:
         waits = "the controller that copied to note it in /migration"
         cause = "the copy is made, and the leader that made it still leads"

@@ -126,7 +126,7 @@ def edited_file(old: Watched, before: bytes, content: bytes, digest: Digest) -> 
     was, wanted = before.splitlines(keepends=True), content.splitlines(keepends=True)
     if old.lines not in (before.count(b"\n"), -1) or not before.endswith(b"\n"):
         raise CannotBeInstructed(
-            "a secret stands over several lines, or the last line has no end: its lines cannot be told apart",
+            "a secret spans several lines, or the last line has no end: its lines cannot be distinguished",
             where=old.path,
             next_step="put each key on a line of its own, end the file with a line end, and collect again",
         )
@@ -238,7 +238,7 @@ def readme(order: Order, identity: str, lines: Sequence[str], inbox: str, since:
         "What must be seen then:",
         *(f"  - {proof.text()}" for proof in order.proofs),
         "",
-        "kraft-migrate continues by itself once it has seen that. A report is neither needed nor enough.",
+        "kraft-migrate continues once it has observed that. A report is neither needed nor sufficient.",
         "If it cannot be done: kraft-migrate manual could-not --inventory FILE --reason TEXT",
     ]
     return "\n".join(steps) + "\n"

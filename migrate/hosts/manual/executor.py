@@ -67,7 +67,7 @@ class NetworkWitness:
         others = {other: answer for other, answer in found.metadata.items() if other != node}
         said = {other: answer for other, answer in others.items() if not isinstance(answer, Unknown)}
         if not said:
-            return "no other broker answers, so nobody says whether it is registered"
+            return "no other broker answers, so it is unknown whether it is registered"
         naming = sorted(int(other) for other, answer in said.items() if int(node) in map(int, answer.brokers))
         if not naming or (self.fenced is not None and self.fenced(node) is True):
             return ""
@@ -101,7 +101,7 @@ def check_proof(answer: Answer, proof: Proof) -> str:
     if proof.kind in ("process", "no-process"):
         found = answer.processes
         if found is None:
-            return "the collector could not tell of processes: let it run as Kafka's own user or as root"
+            return "the collector could not see processes: run it as Kafka's own user or as root"
         if proof.kind == "no-process":
             return "" if not found else f"process {found[0].pid} runs"
         if len(found) != 1:
@@ -113,7 +113,7 @@ def check_proof(answer: Answer, proof: Proof) -> str:
         fits = isinstance(meta, MetaProperties) and meta.cluster_id == proof.cluster
         return "" if fits else f"{proof.path}: {meta}"
     file = answer.watched.get(proof.path)
-    return f"{proof.path} is not told of" if file is None else _file(file, proof)
+    return f"{proof.path} is not in the answer" if file is None else _file(file, proof)
 
 
 def _file(file: Watched, proof: Proof) -> str:
@@ -164,7 +164,9 @@ class ManualFiles:
         if file.kind != "file":
             raise OSError(errno.EIO, f"it is {file.kind} {file.problem}", path)
         if file.placeholders:
-            raise NotTold(f"{file.placeholders} of its values stand for secrets: it is not whole", where=path)
+            raise NotTold(
+                f"{file.placeholders} of its values are placeholders for secrets: it is not complete", where=path
+            )
         return self._desk.text_of(file)
 
     def exists(self, node: NodeId, path: str) -> bool:
@@ -231,7 +233,7 @@ class ManualFiles:
         if not self.exists(node, path):
             return None
         if old is None or old.kind == "error":
-            raise NotTold("something is there, and the collector's answer does not tell what", where=path)
+            raise NotTold("it exists, but the collector's answer does not say what it is", where=path)
         if old.kind != "file":
             raise CannotBeInstructed(f"a {old.kind} is there, and not a file", where=path)
         return old
@@ -279,7 +281,7 @@ class ManualDisks:
         found = {path: answer.directory(path) for path in (*log_dirs, *([metadata_dir] if metadata_dir else []))}
         absent = [path for path, entry in found.items() if entry is None]
         if absent:
-            return Unknown(f"the collector's answer does not tell of {', '.join(absent)}")
+            return Unknown(f"the collector's answer does not include {', '.join(absent)}")
         known = {path: entry for path, entry in found.items() if entry is not None}
         apart = None if metadata_dir is None else known[metadata_dir]
         return BrokerDisks(broker, tuple(known[path] for path in log_dirs), apart)
@@ -315,7 +317,7 @@ class ManualServices:
         if processes:
             seen = ", ".join(str(entry.pid) for entry in processes)
             return Unknown(f"node {int(node)} refuses connections, and the collector saw process {seen} of it")
-        return Unknown(f"node {int(node)} refuses connections, and nobody told that its process is gone")
+        return Unknown(f"node {int(node)} refuses connections, and no answer shows that its process has ended")
 
     def _running(self, node: NodeId, answer: Answer | Unknown) -> Running:
         """The process, as far as the answer identifies it and its file."""

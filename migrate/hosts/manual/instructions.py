@@ -349,7 +349,7 @@ class ManualMetadata:
                 where=", ".join(f"RUNS/manual/{one.name}" for one, _ in missing),
                 why="what a stopped controller last wrote is checked before another one may start, "
                 "and before a rollback",
-                next_step="bring what each README.txt there asks for; a waiting run then continues by itself",
+                next_step="bring what each README.txt there asks for; a waiting run then continues",
             )
         with tempfile.TemporaryDirectory(prefix="kraft-migrate-metadata-") as kept:
             places = {node: Path(kept) / str(int(node)) for node in directories}

@@ -180,4 +180,4 @@ def _read(path: Path) -> Answer | str:
 
 def not_told_error(node: NodeId, path: str) -> NotTold:
     """The error for a path that no answer shows."""
-    return NotTold("the collector's answer does not tell of it", where=f"node {int(node)}: {path}")
+    return NotTold("the collector's answer does not include it", where=f"node {int(node)}: {path}")

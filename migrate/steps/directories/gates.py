@@ -146,7 +146,7 @@ def metadata_log_stays(world: World, broker: int) -> Readiness:
     here = [entry.path for entry in every if entry.holds_metadata_log]
     if [os.path.normpath(path) for path in here] == [wanted]:
         return Ready()
-    return Refused(f"the metadata log of broker {broker} lies in {here or 'no directory'}, its file says {wanted}")
+    return Refused(f"the metadata log of broker {broker} is in {here or 'no directory'}, its file says {wanted}")
 
 
 def metadata_place(file: ConfigFile) -> str:

@@ -92,7 +92,7 @@ class RollBackToMigrationMode(RollBack):
     needs = SEEN | {Need.BACKUPS}
     proof_needs = needs
     undo = "roll it forward to KRaft mode again: `kraft-migrate plan`"
-    proof = "its new registration says migrating, it stands in /brokers/ids, LogDirs equal its disks, every ISR is full"
+    proof = "its new registration says migrating, it is in /brokers/ids, LogDirs equal its disks, every ISR is full"
 
     def own_gates(self) -> tuple[Gate, ...]:
         return (
@@ -284,4 +284,4 @@ def _has_session(world: World, broker: int) -> Readiness:
         return world.zookeeper
     if NodeId(broker) in world.zookeeper.brokers:
         return Ready()
-    return NotYet(f"broker {broker} to stand in /brokers/ids", f"broker {broker}", back.AFTER)
+    return NotYet(f"broker {broker} to be in /brokers/ids", f"broker {broker}", back.AFTER)

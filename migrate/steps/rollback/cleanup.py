@@ -39,7 +39,7 @@ class SetControllerAside(BaseStep):
     keeps_file: ClassVar[bool] = False
     needs = LOOK
     proof_needs = LOOK
-    undo = "give both their names back (the journal has them); never start them beside ZooKeeper"
+    undo = "rename both back (the journal has the names); never start them while ZooKeeper leads"
     proof = "neither is there under its old name"
 
     def node(self, world: World) -> ControllerNode:

@@ -67,7 +67,7 @@ class StopControllers(BaseStep):
     proof_needs = LOOK
     waits_for = NARROW | {Need.ZOOKEEPER}
     undo = "start them again, with the flag and before /controller is deleted"
-    proof = "no controller process lives, and none answers"
+    proof = "no controller process is running, and none answers"
     stops_controller = True
 
     def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:
@@ -79,7 +79,7 @@ class StopControllers(BaseStep):
             if node not in gone
         )
         lost = (
-            Action("-", "difference given up", f"{name}: {GIVEN_UP[DifferenceClass(name.cls)]}")
+            Action("-", "difference discarded", f"{name}: {GIVEN_UP[DifferenceClass(name.cls)]}")
             for name in sorted(names_from_text(self.discarded))
         )
         return (*stops, *lost)
@@ -110,7 +110,7 @@ class StopControllers(BaseStep):
                 effects.stop(NodeId(node))
 
     def verify(self, world: World) -> Outcome:
-        lost = (f"given up, as planned: {name}" for name in sorted(names_from_text(self.discarded)))
+        lost = (f"discarded, as planned: {name}" for name in sorted(names_from_text(self.discarded)))
         stops = f"controllers {list(back.controllers(world))} are stopped"
         return gates.as_outcome(back.controllers_gone(world), stops, *lost)
 
@@ -378,7 +378,7 @@ class RaiseStateVersions(BaseStep):
         behind = behind_of(world)
         if isinstance(behind, Unknown):
             word = "write the bytes of each whose version is below the metadata's partition epoch over it again"
-            return (Action("~", "partition states", f"{word}: told once the controllers are stopped"),)
+            return (Action("~", "partition states", f"{word}: known once the controllers are stopped"),)
         found = [
             Action(
                 *("~", it.path, f"the same bytes, version {it.version} to {it.partition_epoch}"),

@@ -61,7 +61,7 @@ def _still_stuck(world: World) -> Readiness:
     if isinstance(down, Unknown):
         return down
     if not down and not stuck(world):
-        return Refused("the copy is noted in /migration by now: it is not stuck, and continues by itself")
+        return Refused("the copy is noted in /migration by now: it is not stuck, and continues")
     return Ready()
 
 

@@ -37,7 +37,7 @@ START_AGAIN: Final = (
     "The cluster has no controller now: plan the rollback again at once. The new plan starts the controllers with the "
     "flag, so that they write it to ZooKeeper, compares again, and continues."
 )
-AFTER: Final = "nothing: it comes by itself; look at that node's log if it lasts"
+AFTER: Final = "usually nothing; look at that node's log"
 
 
 def stopped(world: World, nodes: Iterable[int]) -> tuple[int, ...] | Unknown:
@@ -168,7 +168,7 @@ def equal_but(report: DiffReport | Unknown, discarded: Collection[DifferenceName
             ("B-MIG-06",),
         )
     if report.uncovered_cut:
-        return Refused("more differences were counted than are listed: they cannot be given up by name", ("B-MIG-06",))
+        return Refused("more differences were counted than are listed: they cannot be discarded by name", ("B-MIG-06",))
     if not any(number for classes in report.counts.values() for number in classes.values()):
         return Unknown("nothing was compared: two empty views prove nothing")
     moving = [row for row in report.unsettled if row.kind != REGISTRATION]
@@ -267,7 +267,7 @@ def _commands_allowed(world: World) -> Readiness:
     if refused:
         return Refused(f"commands that are needed once no controller leads are not allowed: {'; '.join(refused)}")
     for node in world.inventory.controllers:
-        found = world.host_rights.get(node.id, Unknown("nobody asked"))
+        found = world.host_rights.get(node.id, Unknown("not checked"))
         if isinstance(found, Unknown):
             return Unknown(f"what is allowed on the host of controller {int(node.id)} is not known: {found.reason}")
     return Ready()
@@ -463,7 +463,7 @@ def is_equal(discarded: Collection[DifferenceName]) -> Gate:
 
 
 def _but(discarded: Collection[DifferenceName]) -> str:
-    return f", but for {plural(len(discarded), 'difference')} given up by name" if discarded else ""
+    return f", but for {plural(len(discarded), 'difference')} discarded by name" if discarded else ""
 
 
 def whole_before_stop(broker: int) -> Gate:

@@ -85,7 +85,8 @@ def to_zookeeper(world: World, broker: int, raw: bytes) -> Restored | Refused | 
     node = next(node for node in world.inventory.brokers if node.id == broker)
     if not copies:
         return Refused(
-            f"no copy of {node.config} of before the migration lies beside it: a file is never made up. Put the file "
+            f"no copy of {node.config} from before the migration is next to it: a file is never generated. Put the "
+            "file "
             f"of ZooKeeper mode from your own backup to {node.config}{BACKUP_SUFFIX}, then plan the rollback again"
         )
     leading = [copy for copy in copies if raw in _forward(world, node, copy.raw)]

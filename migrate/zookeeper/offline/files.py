@@ -95,7 +95,7 @@ def find_files(folders: Iterable[str | Path]) -> Files:
                 raise ZookeeperFilesMissing(f"two files are of the same zxid: {before} too", where=str(path))
     files = Files(tuple(places), *(tuple(sorted(found[kind].items())) for kind in ("snapshot", "log")))
     if not files.snapshots and not files.logs:
-        raise ZookeeperFilesMissing("no snapshot and no transaction log lies here", where=files.where)
+        raise ZookeeperFilesMissing("there is no snapshot and no transaction log", where=files.where)
     return files
 
 
@@ -304,7 +304,7 @@ class OfflineTree:
     def described(self, view: ZookeeperView) -> ZookeeperView:
         """The view with the ACLs in the files, and how old they are."""
         age = (
-            f"{self.files.name}: as it stood after zxid 0x{self.zxid():x}, not as it is now; one server's log may end "
+            f"{self.files.name}: as it was after zxid 0x{self.zxid():x}, not as it is now; one server's log may end "
             "with transactions that the ensemble did not agree on"
         )
         return replace(view, acls=read_acls(self), blind_spots=(*view.blind_spots, *self.loaded.notes, age))

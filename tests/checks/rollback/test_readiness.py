@@ -106,7 +106,7 @@ def test_minutes_and_gap_are_measured_or_said_to_be_defaults() -> None:
     cost = asked(whole(Stage.SOAK)).cost
     assert cost.minutes == pytest.approx((6 * 6 + 4) / 60)
     assert cost.gap_seconds == 4
-    assert "the middle of 3 measured here" in cost.basis
+    assert "median of 3 measured here" in cost.basis
     plain = asked(whole(Stage.SOAK), replace(GOOD, restart=None, gap=None)).cost
     assert plain.minutes == pytest.approx((6 * 120 + 33) / 60)
     assert "120 s a restart (a default, none was measured)" in plain.basis
@@ -337,8 +337,8 @@ def as_user(name: str, bend: Bend = CLOSED) -> Bend:
 @pytest.mark.parametrize(
     ("bend", "said"),
     [
-        (as_user("ops"), "we come as sasl:ops; sasl:kafka may write"),
-        (as_user(""), "we come as nobody (no login); sasl:kafka may write"),
+        (as_user("ops"), "the tool's identity is sasl:ops; sasl:kafka may write"),
+        (as_user(""), "the tool's identity is nobody (no login); sasl:kafka may write"),
         (as_user("kafka", lambda world: worlds.with_zk(world, acls=Unknown("/config: hidden"))), "/config: hidden"),
     ],
     ids=["another", "nobody", "unread"],

@@ -82,7 +82,7 @@ FAULTS: list[tuple[str, World, str]] = [
     (
         "S-STUCK-34",
         with_values(MISSING, 1, listener__security__protocol__map="INTERNAL:PLAINTEXT,CLIENT:PLAINTEXT,CTL:SSL"),
-        "its file has SSL for CTL, the controllers speak PLAINTEXT",
+        "its file has SSL for CTL, the controllers use PLAINTEXT",
     ),
     ("S-STUCK-35", silent(MISSING, 3000), "the active controller 3000 does not answer at c3000:9090"),
     (

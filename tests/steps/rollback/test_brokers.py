@@ -76,7 +76,7 @@ def test_a_stopped_broker_is_started_in_migration_mode_behind_all_but_its_own_st
 @pytest.mark.parametrize(
     ("bend", "says"),
     [
-        (lambda world: worlds.with_zk(world, brokers={}), "notyet: broker 1 to stand in /brokers/ids"),
+        (lambda world: worlds.with_zk(world, brokers={}), "notyet: broker 1 to be in /brokers/ids"),
         (without("zookeeper"), "unknown: zookeeper hidden"),
         (lambda world: worlds.with_kraft(world, brokers={}), "notyet: broker 1 to register in migration mode"),
         (service(1, Stopped(1)), "refused: broker 1 does not run"),

@@ -80,7 +80,7 @@ def test_nothing_is_raised_under_a_controller_or_without_an_owner() -> None:
 def test_the_plan_tells_each_or_that_it_will_be_told() -> None:
     """Which they are nobody knows while the controllers run."""
     (later,) = STEP.actions(hybrid(), Predicted())
-    assert later.what.endswith("told once the controllers are stopped")
+    assert later.what.endswith("known once the controllers are stopped")
     state, election = STEP.actions(given_back(), Predicted())
     assert (state.where, state.what) == (MADE_IN_DUAL_WRITE, "the same bytes, version 6 to 9")
     assert "broker 1 read the states before" in election.what

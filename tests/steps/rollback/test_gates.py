@@ -554,4 +554,4 @@ def test_a_comparison_that_somebody_was_asked_for_is_waited_for() -> None:
 def test_what_no_host_was_asked_about_is_not_allowed() -> None:
     """Each controller's host: its commands are needed once no controller leads."""
     world = replace(unit_of(3000)(hybrid()), host_rights={}, rehearsal="")
-    assert "what is allowed on the host of controller 3000 is not known: nobody asked" in answer(gates.rehearsed(world))
+    assert "what is allowed on the host of controller 3000 is not known: not checked" in answer(gates.rehearsed(world))

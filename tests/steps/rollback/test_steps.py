@@ -496,7 +496,7 @@ def test_a_finalized_cluster_has_no_rollback(tmp_path: Path) -> None:
         ("services", "processes run"),
         ("configs", "broker 0"),
         ("kraft", "cannot be read"),
-        ("live", "nobody could be asked"),
+        ("live", "no node could be asked"),
     ],
 )
 def test_what_decides_must_be_visible(part: str, says: str) -> None:
