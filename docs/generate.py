@@ -149,7 +149,7 @@ it fills memory. A limit marked *yes* can be raised for one command, where a clu
 | --- | --- | --- | --- | --- |"""
 LIMITS_FOOT: Final = """
 JSON is bounded beside its size: 100 levels deep, numbers of 64 bits, values of 160 MB (in a bundle or an answer of the
-collector in proportion to the file), no key twice, no `NaN`. Archives hold plain members alone: no sparse ones, no
+collector in proportion to the file), no duplicate keys, no `NaN`. Archives have plain members only: no sparse ones, no
 extended ones, no links. A record of Kafka's metadata has at most 100 tagged fields that are not known. Answers of Kafka
 and of ZooKeeper are held against their own frames (`socket.request.max.bytes`, `jute.maxbuffer`)."""
 
@@ -254,7 +254,7 @@ FATES: Final = {
     Fate.SET: "set by the tool",
     Fate.REMOVED: "taken out",
     Fate.EQUAL: "taken from the brokers, and must stay theirs",
-    Fate.KEPT: "as it stands in the operator's file; in a controller's rendered file: taken from the brokers, and "
+    Fate.KEPT: "as it is in the operator's file; in a controller's rendered file: taken from the brokers, and "
     "the playbook may set another value",
     Fate.LEFT: "not taken into a controller's file",
     Fate.REFUSED: "must not be there: a finding stops before the node starts",

@@ -51,7 +51,7 @@ class StoreSection(Section):
 
 
 class AccessSection(Section):
-    """How to speak to a listener.  Host names are always verified; without a truststore the host's authorities hold."""
+    """How to connect to a listener.  Host names are always verified; without a truststore the host's are used."""
 
     protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
     mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] | None = None

@@ -191,7 +191,7 @@ class Metadata(Section):
 
 
 class SecretReference(Section):
-    """A secret by one of: `file` of mode 0600 that holds it alone, `env` variable, `command` that writes it."""
+    """A secret by one of: `file` of mode 0600 with nothing else, `env` variable, `command` that prints it."""
 
     file: FilePath | None = None
     env: VariableName | None = None

@@ -72,7 +72,7 @@ TARGETS: Final = tuple(str(target) for target in Target)
 
 
 class FilesSection(Section):
-    """A cluster's files, for a comparison alone: ZooKeeper's, and a metadata directory."""
+    """A cluster's files, only for a comparison: ZooKeeper's, and a metadata directory."""
 
     zookeeper: FilePath
     zookeeper_log: Annotated[FilePath | None, Field(alias="zookeeperLog")] = None

@@ -110,7 +110,7 @@ MISTAKES: dict[str, tuple[Listener, Access, tuple[str, ...]]] = {
     "TLS against a plaintext port": (
         lambda _: answering(b""),
         Access("SSL"),
-        ("closed within the TLS handshake", "does not use TLS", "`protocol` of the inventory's access"),
+        ("closed within the TLS handshake", "a listener without TLS", "`protocol` of the inventory's access"),
     ),
     "TLS against another protocol": (
         lambda _: answering(b"HTTP/1.1 400 Bad Request\r\n\r\n"),

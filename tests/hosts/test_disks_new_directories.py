@@ -95,7 +95,7 @@ def test_a_directory_that_is_in_use_is_told_by_where_it_leads(host: Path, path: 
     """Another broker's, its own, below one, above one, and by a link."""
     (host / "a" / "below").mkdir()
     (host / "link").symlink_to(host / "b")
-    assert f"it is, holds or lies in {host}{whose}" in against(one(host, path)[0])
+    assert f"it is, contains or is in {host}{whose}" in against(one(host, path)[0])
 
 
 def test_the_same_path_on_another_host_is_another_directory(host: Path) -> None:

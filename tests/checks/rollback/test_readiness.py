@@ -109,7 +109,7 @@ def test_minutes_and_gap_are_measured_or_said_to_be_defaults() -> None:
     assert "median of 3 measured here" in cost.basis
     plain = asked(whole(Stage.SOAK), replace(GOOD, restart=None, gap=None)).cost
     assert plain.minutes == pytest.approx((6 * 120 + 33) / 60)
-    assert "120 s a restart (a default, none was measured)" in plain.basis
+    assert "120 s per restart (a default, none was measured)" in plain.basis
 
 
 def test_without_a_measured_gap_it_is_estimated_by_the_size_of_the_logs() -> None:

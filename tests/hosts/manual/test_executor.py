@@ -72,7 +72,7 @@ def test_what_was_not_told_is_no_answer(tmp_path: Path) -> None:
     with pytest.raises(NotTold, match="no answer"):
         found.files.read(BROKER, found.config)
     found.look()
-    with pytest.raises(NotTold, match="does not tell"):
+    with pytest.raises(NotTold, match="does not include it"):
         found.files.exists(BROKER, "/somewhere/else")
 
 
@@ -225,7 +225,7 @@ def test_what_is_neither_file_nor_nothing_is_not_replaced(hosts: Bench) -> None:
     hosts.look()
     with pytest.raises(CannotBeInstructed, match="a folder is there"):
         hosts.files.write(CONTROLLER, path, b"node.id=1\n")
-    with pytest.raises(NotTold, match="does not tell what"):
+    with pytest.raises(NotTold, match="does not say what it is"):
         hosts.files.write(CONTROLLER, path + ".other", b"node.id=1\n")
     assert hosts.desk.open() is None
 
@@ -451,4 +451,4 @@ def test_where_nobody_answers_nothing_is_proven(witness: Callable[..., NetworkWi
     """Not even by the metadata: a network that is cut looks the same."""
     seen = witness(Unknown("refused"), Unknown("refused"))
     seen.fenced = lambda _: True
-    assert "nobody says" in seen.named_by(NODE)
+    assert "it is unknown whether it is registered" in seen.named_by(NODE)
