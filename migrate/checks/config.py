@@ -347,8 +347,8 @@ def chroot_of(connect: str) -> str:
 @check(
     "W-CFG-33",
     "a class of its own decides the clients' quotas",
-    "KRaft in 3.9 never calls its updateClusterMetadata: a class that divides quotas by each broker's leaders continues "
-    "with the last answer it had, or with none, from that broker's second roll on. One that does not look at "
+    "KRaft in 3.9 never calls its updateClusterMetadata: a class that divides quotas by each broker's leaders keeps "
+    "using the last answer it had, or with none, from that broker's second roll on. One that does not look at "
     "partitions is not affected; which it is, only its source says. It is no blocker for that reason.",
     "client.quota.callback.class is set.",
     "Ask the class's owners whether it uses updateClusterMetadata. If it does, stay in ZooKeeper mode until it has "

@@ -107,7 +107,7 @@ def test_what_answers_no_version_is_refused(tmp_path: Path, script: str) -> None
     binary.parent.mkdir()
     binary.write_text(f"#!/bin/sh\n{script}\n")
     binary.chmod(0o755)
-    with pytest.raises(JavaVersionUnsupported, match="does not tell"):
+    with pytest.raises(JavaVersionUnsupported, match="does not print"):
         probe(binary, "PATH")
 
 

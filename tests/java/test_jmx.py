@@ -39,10 +39,10 @@ def test_the_number_is_read_from_what_the_tool_says(output: str, errors: str, fo
         ("", "No matched attributes for the queried objects [x].", "in KRaft mode alone"),
         ("", "java.lang.SecurityException: Authentication failed! Credentials required", "asks for a password"),
         ("", "Could not connect to JMX url service:jmx:...", "did not answer"),
-        ("", "", "told no Value"),
-        ("a:Value=NaN\n", "", "told no Value"),
-        ("a:OtherValue=3\n", "", "told no Value"),
-        ("a:Value=\n", "", "told no Value"),
+        ("", "", "has no Value"),
+        ("a:Value=NaN\n", "", "has no Value"),
+        ("a:OtherValue=3\n", "", "has no Value"),
+        ("a:Value=\n", "", "has no Value"),
     ],
 )
 def test_what_is_no_number_is_unknown_with_its_reason(output: str, errors: str, why: str) -> None:

@@ -351,7 +351,7 @@ class TestOffsets:
         """By one directory that reaches it; divergence below it is still an error."""
         one = directory(tmp_path, 3000, BASE)
         assert (view(tail(one, high_watermark=2)).offset, view(tail(one, high_watermark=2)).committed) == (1, True)
-        with pytest.raises(OffsetNotThere, match="ends before offset 4; the high watermark 5"):
+        with pytest.raises(OffsetNotThere, match="ends before offset 4; the high watermark is 5"):
             tail(one, high_watermark=5)
         longer = directory(tmp_path / "longer", 3000, BASE + log(topic("b", T2), base=4))
         with pytest.raises(OffsetNotThere, match="ends before offset 5; the high watermark 6"):

@@ -111,7 +111,7 @@ def test_what_each_broker_did(story: Story) -> None:
     for number in (1, 2):
         for name in ("unreadable", "full"):
             assert "E-DIR-10" in story.stops[f"{number} {name}"].said
-            assert "started now, it would go on without it" in story.stops[f"{number} {name}"].said
+            assert "started now, it would continue without it" in story.stops[f"{number} {name}"].said
 
 
 @pytest.mark.parametrize("name", ["1", "2", "finalize"])

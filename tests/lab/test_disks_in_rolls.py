@@ -115,7 +115,7 @@ def test_what_each_broker_did(story: Story) -> None:
     }
     for name in ("1 restarted", "2 restarted"):
         assert "E-DIR-10" in story.stops[name].said
-        assert "started now, it would go on without it" in story.stops[name].said
+        assert "started now, it would continue without it" in story.stops[name].said
     assert "Do not start it before the disk is whole" in story.stops["1 restarted"].trouble["effect"]
     assert "one disk is one broker" in story.stops["1 rolled before"].trouble["effect"]
     assert "No `meta.properties` found" in story.stops["2 emptied"].trouble["effect"]

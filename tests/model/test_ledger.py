@@ -212,7 +212,7 @@ def test_one_id_in_two_directories_stops_everything() -> None:
     assert not isinstance(own, Unknown)
     verdicts = judge(cluster, disks={**disks, BROKER: replace(own, directories=(*own.directories, twin))})
     assert answers(verdicts) == "none"
-    assert "stands in 2 directories" in reasons(verdicts["unfence"])
+    assert "is in 2 directories" in reasons(verdicts["unfence"])
 
 
 def test_a_directory_that_is_not_registered_stops_everything() -> None:
@@ -306,7 +306,7 @@ def test_two_directories_without_an_id_are_no_clone_of_each_other() -> None:
     assert not isinstance(own, Unknown)
     bare = tuple(replace(entry, meta=MetaMissing()) for entry in own.directories)
     verdicts = judge(cluster, disks={**cluster.disks, BROKER: replace(own, directories=bare)})
-    assert "stands in" not in reasons(verdicts["unfence"])
+    assert "is in 2" not in reasons(verdicts["unfence"])
 
 
 def test_a_replica_not_on_disk_stops_everything() -> None:

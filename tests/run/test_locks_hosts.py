@@ -177,7 +177,7 @@ def test_unlock_shows_the_hosts_locks_and_removes_none(tmp_path: Path) -> None:
     path = lay(tmp_path, SPEC + "  directories: {add: [/disk2]}\n")
     (tmp_path / "conf").mkdir()
     held = HostLocks.acquire([str(tmp_path / "conf" / "b1.properties")])
-    with pytest.raises(LockNotDead, match="the owner lives") as caught:
+    with pytest.raises(LockNotDead, match="the owner is running") as caught:
         CliRunner().invoke(unlock, [str(path)], standalone_mode=False, catch_exceptions=False)
     assert caught.value.where.endswith(f"b1.properties{HOST_SUFFIX}")
     held.release()
