@@ -167,7 +167,7 @@ def test_a_file_with_a_placeholder_in_it_is_not_read(hosts: Bench) -> None:
     raw = hosts.files.read(BROKER, hosts.config).replace(b":", b"\\:")
     (hosts.root / "conf/c0.properties").write_bytes(raw)
     hosts.look()
-    with pytest.raises(NotTold, match="placeholders of secrets"):
+    with pytest.raises(NotTold, match="placeholders for secrets"):
         hosts.files.read(CONTROLLER, str(hosts.root / "conf/c0.properties"))
 
 
