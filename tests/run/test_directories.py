@@ -263,7 +263,7 @@ def holds_replicas(cluster: KraftCluster) -> None:
     [
         (broken, "does not exist"),
         (strange, "not empty: photos"),
-        (used, "is, holds or lies in /data/b2/d0 of node 2"),
+        (used, "is, contains or is in /data/b2/d0 of node 2"),
         (formatted_for_another, "cluster .* and node 9"),
         (holds_replicas, "holds replicas: late-0"),
     ],
@@ -363,7 +363,7 @@ def test_a_metadata_log_that_moved_is_no_proof(tmp_path: Path) -> None:
 
     plan = plan_for(cluster)
     cluster.bend = lambda world: bend(world) if len(cluster.paths(0)) > 1 else world
-    with pytest.raises(PlanStopped, match=r"the metadata log of broker 0 lies in \['/new/b0/e0'\]"):
+    with pytest.raises(PlanStopped, match=r"the metadata log of broker 0 is in \['/new/b0/e0'\]"):
         run(cluster, plan, tmp_path)
     assert [act for act in cluster.done if act.startswith("stop")] == ["stop 0"]
 

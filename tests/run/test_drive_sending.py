@@ -361,7 +361,7 @@ def test_dual_write_that_does_not_pass_stops_it() -> None:
 
     with pytest.raises(DriveStopped, match="/migration has no offset of 501"):
         driven(bend=frozen)
-    with pytest.raises(DriveStopped, match="stands at 500 of 501"):
+    with pytest.raises(DriveStopped, match="is at 500 of 501"):
         driven(behind=lambda: 1)
 
 

@@ -55,7 +55,7 @@ def test_a_roll_parks_between_brokers_when_the_next_one_would_not_fit(tmp_path: 
     assert error.exit_code == 5
     assert run.stopped() == ["0", "1", "2"]
     assert "parked before kraft-mode/0" in error.what
-    assert "165 min are needed (45 min of it reserve for a rollback)" in error.what
+    assert "2 h 45 min needed (45 min of it reserve for a rollback)" in error.what
     assert len([node for node in run.cluster.running if node < 3000]) == 3, "parked with every broker up"
     run.clock.time = EVENING + 24 * HOUR
     assert run.session()[-1].name == "end"
@@ -66,7 +66,7 @@ def test_before_a_node_was_measured_the_playbooks_estimate_counts(tmp_path: Path
     """Eight hours a node, by the playbook: it never begins, and says that the window never stays open so long."""
     run = Gated(tmp_path, bound(NIGHTS, pace=Pace(node_estimate=8 * HOUR)))
     error = refused(run, RunParked)
-    assert "window default never stays open that long: 480 min at most" in error.what
+    assert "window default never stays open that long: 8 h at most" in error.what
     assert run.stopped() == []
     assert "correct the window or the estimates" in error.next_step
 

@@ -150,7 +150,7 @@ def test_a_run_that_does_not_fit_into_its_window_parks_before_the_controllers_st
     cluster, plan = planned("hybrid", tmp_path / "forward")
     run = rollback(cluster, plan, tmp_path / "back")
     run.clock.time += 3 * HOUR - 1000.0  # the stop, two steps and the reserve: 24 + 2 * 300 + 600 seconds
-    with pytest.raises(RunParked, match=r"parked before hybrid/stop-controllers: .* 20 min are needed"):
+    with pytest.raises(RunParked, match=r"parked before hybrid/stop-controllers: .* 20 min needed"):
         run.session()
     assert {3000, 3001, 3002} <= set(cluster.running)
 
