@@ -12,6 +12,7 @@ import importlib.metadata
 import logging
 import os
 import time
+from collections import Counter
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -23,6 +24,7 @@ VARIABLE: Final = "KRAFT_MIGRATE_KERNELS"
 OFF: Final = ("off", "no", "0", "false")
 COMPILED: Final = 4  # what is compiled already pays for inputs that are so many times smaller
 
+_asked: Counter[str] = Counter()  # by module, the size of all inputs
 _logged: set[str] = set()
 _failed: dict[str, str] = {}  # by module, why it cannot be loaded; "": it is loaded
 
@@ -30,11 +32,13 @@ _failed: dict[str, str] = {}  # by module, why it cannot be loaded; "": it is lo
 def ready(name: str, size: int, least: int) -> bool:
     """May `migrate.accelerated.<name>` be used for an input of `size` (rows, bytes) now?
 
-    False where the input is smaller than `least` (a quarter of it, where the code is compiled already), where
-    `KRAFT_MIGRATE_KERNELS=off` (or `--no-kernels`) asks for plain Python, and where numba or the module cannot be
-    loaded: the latter two are logged, once each.
+    False where all inputs that this process has asked for are smaller than `least` together (a quarter of it, where
+    the code is compiled already; an executor of Spark's reads cluster after cluster), where `KRAFT_MIGRATE_KERNELS=off`
+    (or `--no-kernels`) asks for plain Python, and where numba or the module cannot be loaded: the latter two are
+    logged, once each.
     """
-    if size < least and (size < least // COMPILED or not (_failed.get(name) == "" or _is_compiled(name))):
+    _asked[name] += size
+    if _failed.get(name) != "" and _asked[name] < (least // COMPILED if _is_compiled(name) else least):
         return False
     if os.environ.get(VARIABLE, "").strip().lower() in OFF:
         return _log(f"{name}: plain Python is used, as {VARIABLE}=off asks")

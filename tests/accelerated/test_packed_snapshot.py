@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -338,4 +339,6 @@ def test_a_real_servers_fuzzy_snapshot_is_the_same_packed_or_not_and_its_digests
 def test_small_files_load_no_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """They are read before numba is imported."""
     monkeypatch.setattr(choice, "_load", pytest.fail)
+    monkeypatch.setattr(choice, "_failed", {})
+    monkeypatch.setattr(choice, "_asked", Counter())
     assert not isinstance(open_folder(written(tmp_path, at_rest())), PackedFiles)

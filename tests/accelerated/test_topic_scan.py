@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random  # noqa: TID251 - seeded
 import threading
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
@@ -44,6 +45,7 @@ from tests.testing.encoding import build, encode_control, encode_record
 def _chosen_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each test loads its kernel itself."""
     monkeypatch.setattr(choice, "_failed", {})
+    monkeypatch.setattr(choice, "_asked", Counter())
 
 
 def image_of(source: Source) -> State | MigrateError:
