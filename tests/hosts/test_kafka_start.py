@@ -17,7 +17,8 @@ from tests.testing.ensembles import CLUSTER, ENSEMBLES, FILES, MODES, NODE, OTHE
 from tests.testing.kafka_starts import KafkaSays, KafkaStarts, captured, kafka_starts, says
 
 REMEDY = re.compile(
-    r"\b(Put|Restore|Write|Complete|Repair|Move|Name|Spell|Find out|format|Is the disk mounted|Are the disks mounted)\b"
+    r"\b(Install|Put|Restore|Write|Complete|Repair|Move|Name|Spell|Find out|format"
+    r"|Is the disk mounted|Are the disks mounted)\b"
 )
 # what Kafka says -> what we say
 SAYINGS = {

@@ -162,7 +162,7 @@ def test_a_process_that_lives_on_is_told_and_never_killed(bench: Bench) -> None:
     services.start(NODE)
     while not (bench.stage.folder / "deaf").exists():
         systemd_wait(0.02)
-    with pytest.raises(ProcessNotStopped, match="still runs after 1 s"):
+    with pytest.raises(ProcessNotStopped, match="still running after 1 s"):
         services.stop(NODE, 1)
     state = services.state(NODE)
     assert isinstance(state, Running)

@@ -354,7 +354,7 @@ class TestOffsets:
         with pytest.raises(OffsetNotThere, match="ends before offset 4; the high watermark is 5"):
             tail(one, high_watermark=5)
         longer = directory(tmp_path / "longer", 3000, BASE + log(topic("b", T2), base=4))
-        with pytest.raises(OffsetNotThere, match="ends before offset 5; the high watermark 6"):
+        with pytest.raises(OffsetNotThere, match="ends before offset 5; the high watermark is 6"):
             tail(one, longer, high_watermark=6)
         other = directory(tmp_path, 3001, TestDivergence.OLD)
         third = directory(tmp_path, 3002, TestDivergence.NEW, 2)
