@@ -64,12 +64,13 @@ class _Partition:
         return self.directories[self.replicas.index(broker)]
 
 
-def strays(topology: Topology, topics: Collection[str]) -> list[str]:
-    """Folders of these topics that a broker renamed `-stray` (`TOPIC-PARTITION.UUID-stray`).
+def strays(topology: Topology, listed: Collection[str]) -> list[str]:
+    """Folders that a broker renamed `-stray` (`TOPIC-PARTITION.UUID-stray`), of seeded topics and of these that exist.
 
     A topic that a client deletes while one of its brokers is down leaves such folders, too (KAFKA-15605): nobody
     lacks them.
     """
+    topics = {*listed, *(topic.name for topic in TOPICS)}
     return [
         str(path)
         for broker in topology.brokers
@@ -80,9 +81,8 @@ def strays(topology: Topology, topics: Collection[str]) -> list[str]:
 
 
 def set_aside(lab: Lab) -> list[str]:
-    """`strays` of every topic that the lab was filled with or that the cluster has."""
-    listed = AdminClient(quiet_clients(lab.inventory)).list_topics(timeout=SECONDS).topics
-    return strays(lab.topology, {*listed, *(topic.name for topic in TOPICS)})
+    """`strays` of a cluster that runs."""
+    return strays(lab.topology, AdminClient(quiet_clients(lab.inventory)).list_topics(timeout=SECONDS).topics)
 
 
 def metadata_records(topology: Topology) -> Iterator[dict[str, Any]]:

@@ -127,7 +127,7 @@ def version_one(back: Back) -> None:
 
 def stray(back: Back) -> None:
     """A replica that a broker took for none of its own."""
-    Path(back.lab.topology.brokers[0].log_dirs[0], "orders-0.abc-stray").mkdir()
+    Path(back.lab.topology.brokers[0].log_dirs[0], "events-07-0.abc-stray").mkdir()
 
 
 def lost_metadata(back: Back) -> None:
