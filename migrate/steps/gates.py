@@ -36,6 +36,7 @@ from migrate.steps import churn, facts
 VOTER_LAG: Final = 10  # records: NoOps keep followers one or two behind at rest
 CAUGHT_UP_MS: Final = 2000  # a follower fetches at least twice a second
 LEADS: Final = (ZkMigrationState.MIGRATION, ZkMigrationState.POST_MIGRATION)  # the metadata does, by now
+LOOK_AT_ITS_LOG: Final = "usually nothing; look at that broker's log"
 
 
 def first(*gates: Readiness) -> Readiness:
@@ -188,8 +189,7 @@ def _silent_brokers(world: World, silent: Mapping[int, str]) -> NotYet:
     state = world.services.get(NodeId(node)) if not isinstance(world.services, Unknown) else None
     if isinstance(state, Awaited):  # its host is off or cut off, or its unit does not stay up
         return NotYet(f"broker {node} to answer ({reason}; {state.reason})", state.owner, state.next_step)
-    after = "usually nothing; look at that broker's log"
-    return NotYet(f"broker {node} to answer ({reason})", f"broker {node}", after)
+    return NotYet(f"broker {node} to answer ({reason})", f"broker {node}", LOOK_AT_ITS_LOG)
 
 
 def _partitions(world: World) -> int | Unknown:
@@ -206,12 +206,12 @@ def _partitions(world: World) -> int | Unknown:
 
 
 def _whole(broker: int, answer: MetadataAnswer, expected: tuple[int, ...], partitions: int) -> Readiness:
-    owner, after = f"broker {broker}", "usually nothing; look at that broker's log"
+    owner = f"broker {broker}"
     if tuple(sorted(answer.brokers)) != expected:
         return NotYet(
             f"broker {broker} to see brokers {list(expected)}; it sees {sorted(answer.brokers)}",
             owner,
-            after,
+            LOOK_AT_ITS_LOG,
             progress=str(sorted(answer.brokers)),
         )
     if answer.partitions < partitions:  # Kafka leaves out what the principal may not describe, without a word
@@ -243,10 +243,10 @@ def _after_isrs(leaders: set[int]) -> str:
     Source: NodeToControllerRequestThread.maybeResetNetworkClient, DefaultAlterPartitionManager (Kafka 3.9).
     """
     if len(leaders) != 1 or min(leaders) < 0:
-        return "usually nothing; look at that broker's log"
+        return LOOK_AT_ITS_LOG
     named = f"broker {min(leaders)}"
     return (
-        f"nothing: it comes by itself; if their number stays the same, restart {named} with the current file, then "
+        f"usually nothing; if their number stays the same, restart {named} with the current file, then "
         f"give the same command again: {named} leads every one of these partitions, and has perhaps lost its request"
     )
 

@@ -13,6 +13,7 @@ from typing import Final
 
 import yaml
 
+from migrate.errors import NoProgress
 from tests.bed.bed import ROOT, Bed, Completed
 from tests.bed.host_files import CHROOT, DOMAIN
 
@@ -39,7 +40,6 @@ spec:
     - {name: cleanup}
 """
 SERVE_SECONDS: Final = 180
-NO_PROGRESS: Final = 5
 LOST: Final = re.compile(r"restart broker (\d+) with the current file, then give the same command again")
 LOOKS: Final = 4
 
@@ -133,7 +133,7 @@ class Operator:
         """
         code, said = self.apply_through({pattern: None}, *words)
         named = LOST.search(" ".join(said.split()))
-        if code == NO_PROGRESS and named:
+        if code == NoProgress.exit_code and named:
             self.bed.must(f"h{named[1]}", f"systemctl restart {self.bed.shape.unit}")
             code, said = self.apply_through({pattern: None}, *words)
         assert code == -signal.SIGKILL, f"apply ended with {code} before {pattern}: {said[-6000:]}"
