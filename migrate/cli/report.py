@@ -212,13 +212,13 @@ def read_report(plan: Plan, folder: RunFolder, judged: Judged | None = None) -> 
 
 
 def _judged_before(folder: RunFolder) -> Judged:
-    path = folder.path / JUDGED
-    if not path.exists():
-        return Judged()
     from pydantic import TypeAdapter, ValidationError
 
+    path = folder.path / JUDGED
     try:
-        return TypeAdapter(Judged).validate_json(path.read_bytes())
+        return TypeAdapter(Judged).validate_json(read_no_follow(str(path)))
+    except FileNotFoundError:
+        return Judged()
     except (OSError, ValidationError) as error:
         raise EvidenceBroken(
             "what a lab judged of this run cannot be read",
