@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.testing.kraft_cluster import kraft_cluster
+from tests.testing.kraft_cluster import kraft_cluster, kraft_cluster_of_session
 from tests.testing.rotating import PICKED
 from tests.testing.spark_session import spark, spark_handle
 
@@ -21,7 +21,7 @@ settings.register_profile(
 settings.register_profile("explore", max_examples=1000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
-__all__ = ["REAL", "kraft_cluster", "spark", "spark_handle"]
+__all__ = ["REAL", "kraft_cluster", "kraft_cluster_of_session", "spark", "spark_handle"]
 REAL = ("kafka", "zookeeper", "spark", "hosts", "explorer", "bench", "long")  # markers of what starts more than Python
 
 
@@ -48,6 +48,6 @@ def pytest_testnodedown(node: Any) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Names the rotating parts that this run was for."""
+    """Names the rotating parts that this run was for, and what died on the way."""
     for line in PICKED:
         terminalreporter.write_line(line)

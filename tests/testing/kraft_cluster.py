@@ -28,6 +28,7 @@ from migrate.kafka.live import metadata
 from migrate.model.ids import DirectoryId, NodeId
 from migrate.model.inventory import Access, BrokerNode, ControllerNode, Inventory, SecretFile
 from migrate.protocol.messages import METADATA
+from tests.testing.rotating import PICKED
 
 CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
 BROKER = NodeId(7)
@@ -126,7 +127,7 @@ class KraftCluster:
                 f"{common}process.roles=controller\nnode.id={node}\nlisteners=CTL://127.0.0.1:{self.ports[node]}\n"
                 f"listener.security.protocol.map=CTL:PLAINTEXT\nlog.dirs={self.data(node)}\n"
                 "metadata.log.max.record.bytes.between.snapshots=2000\n"
-                "controller.quorum.fetch.timeout.ms=1000\ncontroller.quorum.election.timeout.ms=500\n"
+                "controller.quorum.fetch.timeout.ms=2000\ncontroller.quorum.election.timeout.ms=1000\n"
                 f"broker.session.timeout.ms={self.session_ms}\n"
                 "authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer\n"
                 "super.users=User:ANONYMOUS;User:tool\n"
@@ -180,6 +181,26 @@ class KraftCluster:
         for node in list(self.processes):
             self.kill(node)
 
+    def dead(self) -> list[NodeId]:
+        """Nodes whose process has ended and that no test has stopped."""
+        return [node for node, process in self.processes.items() if process.poll() is not None]
+
+    def last_words(self, node: NodeId) -> str:
+        """How a node's process ended, and the end of its log."""
+        lines = (self.folder / f"{node}.log").read_text(errors="replace").splitlines()[-25:]
+        return "\n".join((f"the process of node {node} ended with {self.processes[node].poll()}:", *lines))
+
+    def revive(self) -> list[str]:
+        """Start again what has died since the last test, and wait; how each had ended, for the end of pytest's output.
+
+        A test that needs a cluster shall not fail for what became of it in another test's time.
+        """
+        told = [self.last_words(node) for node in self.dead()]
+        for node in self.dead():
+            self.start(node)
+        self.wait_until_ready()
+        return told
+
     # -- states --------------------------------------------------------------------------------------------------
     def wait_until_ready(self) -> None:
         """A leader, all voters caught up, the broker answering."""
@@ -187,7 +208,7 @@ class KraftCluster:
         wait_for("the broker", self._broker_answers)
 
     def _quorum_is_whole(self) -> bool:
-        assert all(process.poll() is None for process in self.processes.values()), "a process died: see its log"
+        assert not self.dead(), "\n".join(map(self.last_words, self.dead()))
         try:
             quorum = ActiveController(self.inventory).quorum()
         except MigrateError:
@@ -208,7 +229,7 @@ class KraftCluster:
 
         admin = AdminClient({"bootstrap.servers": self.inventory.brokers[0].address})
         for future in admin.create_topics([NewTopic(name, partitions, 1)]).values():
-            future.result(timeout=30)
+            future.result(timeout=START_SECONDS)
         wait_for(f"topic {name} with leaders", lambda: self._whole(name))
 
     def _whole(self, topic: str) -> bool:
@@ -234,7 +255,14 @@ def running(folder: Path, session_ms: int = 9000) -> Iterator[KraftCluster]:
 
 
 @pytest.fixture(scope="session")
-def kraft_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KraftCluster]:
+def kraft_cluster_of_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KraftCluster]:
     """The session's cluster; a test that stops a node starts it again."""
     with running(tmp_path_factory.mktemp("kraft")) as cluster:
         yield cluster
+
+
+@pytest.fixture
+def kraft_cluster(kraft_cluster_of_session: KraftCluster, request: pytest.FixtureRequest) -> KraftCluster:
+    """The session's cluster, whole."""
+    PICKED.extend(f"before {request.node.nodeid}: {told}" for told in kraft_cluster_of_session.revive())
+    return kraft_cluster_of_session
