@@ -40,6 +40,7 @@ SUPERVISOR: Final = "supervisor"
 LOCAL: Final = "local"
 SSH: Final = "ssh"
 MANUAL: Final = "manual"
+HOSTS_AT_ONCE: Final = 20  # how many are looked at side by side
 
 
 class CrashableFiles(Files, Protocol):
@@ -133,7 +134,13 @@ def _units(inventory: Inventory, runner: Callable[[str], ProgramHolder], close: 
         node.id: Service(node=node.id, unit=node.unit, config=node.config, runner=runners[node.id], files=files)
         for node in inventory.nodes
     }
+
+    def close_all() -> None:
+        for found in runners.values():
+            found.close()
+        close()
+
     return Executor(
-        files, CollectorDisks(runners), SystemdServices(services, _Waits()), RemoteMetadata(runners), close=close,
+        files, CollectorDisks(runners), SystemdServices(services, _Waits()), RemoteMetadata(runners), close=close_all,
         runners=runners, parallel=True, locks=LocksOnHosts(runners),
     )  # fmt: skip

@@ -15,6 +15,7 @@ from typing import Final
 from migrate.errors import HostCommandRefused, HostProgramMissing, MigrateError
 from migrate.hosts import commands, leftovers
 from migrate.hosts.commands import Words
+from migrate.hosts.executors import HOSTS_AT_ONCE
 from migrate.hosts.host_setup import configuration
 from migrate.hosts.launches import TABLES
 from migrate.hosts.leftovers import ASIDE_SUFFIX, BACKUP_SUFFIX
@@ -30,7 +31,6 @@ from migrate.model.ports import LOG_LINES, LOG_LINES_DEEP
 from migrate.model.rights import HostRights, Refused
 from migrate.model.views import NoFile
 
-HOSTS_AT_ONCE: Final = 20
 SAMPLE_TIME: Final = "20260101T000000"  # in the place of what a name takes from its time or content
 SAMPLE_HASH: Final = "0" * 8
 SAMPLE_CLUSTER: Final = "A" * 22

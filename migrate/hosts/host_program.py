@@ -24,6 +24,8 @@ import hashlib
 import os
 import pwd
 import re
+import selectors
+import signal
 import stat
 import subprocess
 import sys
@@ -38,6 +40,7 @@ SAFE_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 LIMIT = 8 * 1024 * 1024  # bytes of a file that is read or written; configuration files are thousands of times smaller
 LOCK_TEXT = 4096  # bytes that a lock's holder may leave in the file
 LINES = 100000
+IDLE = 120  # seconds without a question, after which `looks` ends
 NAMES = 200  # names of one folder that `places` tells: one is enough to refuse it
 FAILED, REFUSED_BY, CHANGED, NOT_UNDERSTOOD, NOT_CONFIGURED, HELD, NOT_SOUND = 1, 2, 3, 64, 65, 75, 78
 
@@ -948,13 +951,18 @@ def released(text: bytes) -> bytes:
     return FIRST_LINE.encode() + b"\n" + re.sub(rb'(?m)^CONFIGURATION = ".*"$', lambda _line: place, rest, count=1)
 
 
+def lists_in(text: bytes, verb: str) -> List[List[str]]:
+    """The word lists of a JSON text."""
+    try:
+        given = from_json(text)
+        return [[word.encode("utf-16", "surrogatepass").decode("utf-16") for word in words] for words in given]
+    except (ValueError, TypeError, AttributeError) as error:
+        raise RefusedError(NOT_UNDERSTOOD, verb, "stdin is no JSON list of word lists: %s" % error) from error
+
+
 def allowed(host: Host) -> int:
     """`allowed`: of each list of words on stdin why it would be refused, "" where it would not be."""
-    try:
-        given = from_json(sys.stdin.buffer.read(LIMIT))
-        lists = [[word.encode("utf-16", "surrogatepass").decode("utf-16") for word in words] for words in given]
-    except (ValueError, TypeError, AttributeError) as error:
-        raise RefusedError(NOT_UNDERSTOOD, "allowed", "stdin is no JSON list of word lists: %s" % error) from error
+    lists = lists_in(sys.stdin.buffer.read(LIMIT), "allowed")
     answers = []
     for words in lists:
         try:
@@ -963,6 +971,64 @@ def allowed(host: Host) -> int:
         except RefusedError as error:
             answers.append(error.where + ": " + error.text)
     return say(as_json(answers).encode() + b"\n")
+
+
+def looks() -> int:
+    """`looks`: verbs that change nothing, one after another until the input ends, or asks nothing for a while.
+
+    A question is a line: a JSON list of one list of words.  A process of its own answers it, as it would have answered
+    the words of a command: lines `o LENGTH` and `e LENGTH` with so many bytes of its output and its errors behind
+    them, as they come, and at the end `x CODE`.
+    """
+    while True:
+        signal.alarm(IDLE)  # ends this process: whoever asks again starts another
+        question = b""
+        while not question.endswith(b"\n"):
+            part = os.read(0, 65536)
+            if not part or len(question) > LIMIT:
+                return 0
+            question += part
+        signal.alarm(0)
+        answer(question)
+
+
+def answer(question: bytes) -> None:
+    """Answer one, by a child: what becomes another user there is root here."""
+    pipes = {b"o": os.pipe(), b"e": os.pipe()}
+    child = os.fork()
+    if not child:
+        code = FAILED
+        try:
+            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+            for name, target in ((b"o", 1), (b"e", 2)):
+                os.dup2(pipes[name][1], target)
+                os.close(pipes[name][0])
+                os.close(pipes[name][1])
+            code = obey(lambda: question_of(question))
+        finally:
+            os._exit(code)
+    with selectors.DefaultSelector() as ready:
+        for name, (reads, writes) in pipes.items():
+            os.close(writes)
+            ready.register(reads, selectors.EVENT_READ, name)
+        while ready.get_map():
+            for key, _ in ready.select():
+                part = os.read(key.fd, 65536)
+                if part:
+                    say(b"%s %d\n%s" % (key.data, len(part), part))
+                else:
+                    ready.unregister(key.fd)
+                    os.close(key.fd)
+    status = os.waitpid(child, 0)[1]
+    say(b"x %d\n" % (os.WEXITSTATUS(status) if os.WIFEXITED(status) else FAILED))
+
+
+def question_of(text: bytes) -> List[str]:
+    """The words of a question, where they change nothing."""
+    (words,) = lists_in(text, "looks") or [[]]
+    if not words or words[0] not in LOOKS:
+        raise RefusedError(NOT_UNDERSTOOD, "looks", "it is no verb that changes nothing")
+    return words
 
 
 def only(pattern: Any, word: str, what: str) -> str:
@@ -1020,11 +1086,15 @@ def may_make(node: Node, path: str) -> str:
 
 
 COUNTS = {  # of each verb, how many words it takes; None: a node, and one or more
-    "about": 0, "allowed": 0, "clock": 0, "boot-units": 0, "sockets": 1, "facts": 1, "archive": 1,
+    "about": 0, "allowed": 0, "looks": 0, "clock": 0, "boot-units": 0, "sockets": 1, "facts": 1, "archive": 1,
     "unit-show": 1, "unit-start": 1, "unit-stop": 1, "unit-is-enabled": 1, "unit-enable": 1, "unit-disable": 1,
     "unit-log": 2, "process": 2, "status": 2, "read": 2, "names": 2, "lock": 2, "try-lock": 2, "make-directory": 2,
     "remove": 2, "write": 3, "rename": 3, "format": None, "collect": None, "places": None,
 }  # type: Dict[str, Optional[int]]  # fmt: skip
+LOOKS = (  # what changes nothing; `about` tells of files, and this process may be older than they are
+    "clock", "boot-units", "sockets", "facts", "unit-show", "unit-is-enabled", "unit-log", "process", "status", "read",
+    "names", "try-lock", "collect", "places",
+)  # fmt: skip
 UNIT_COMMANDS = {
     "unit-show": ("show", "--no-pager", "-p", UNIT_PROPERTIES),
     "unit-start": ("start", "--no-block"),
@@ -1049,7 +1119,7 @@ def act_of(host: Host, words: Sequence[str]) -> Act:
             raise RefusedError(NOT_UNDERSTOOD, verb, "a word with a zero byte, or too long")
     if not given:
         return {
-            "about": lambda: about(host), "allowed": lambda: allowed(host), "clock": clock,
+            "about": lambda: about(host), "allowed": lambda: allowed(host), "looks": looks, "clock": clock,
             "boot-units": lambda: pass_on(host, *LISTING),
         }[verb]  # fmt: skip
     if verb == "sockets":
@@ -1108,14 +1178,12 @@ def node_act(host: Host, verb: str, node: Node, given: Sequence[str]) -> Act:
     return lambda: looking[verb](host, node, path)
 
 
-def main(arguments: Sequence[str]) -> int:
-    """One verb; what went wrong is one line on stderr."""
-    os.environ.clear()
-    os.environ.update(clean(SAFE_PATH))
-    os.umask(0o022)
-    os.chdir("/")
+def obey(told_words: Callable[[], Sequence[str]]) -> int:
+    """Do what the words ask for; what went wrong is one line on stderr."""
+    words = ()  # type: Sequence[str]
     try:
-        return act_of(load(), words_of(arguments))()
+        words = told_words()
+        return act_of(load(), words)()
     except RefusedError as error:
         code, where, text = error.code, error.where, error.text
     except BrokenPipeError:
@@ -1123,11 +1191,20 @@ def main(arguments: Sequence[str]) -> int:
     except OSError as error:
         name = os.fsdecode(error.filename or "-")
         if not name.startswith("/"):  # a name in a folder: the caller knows the path
-            name = next((word for word in arguments if word.startswith("/")), name)
+            name = next((word for word in words if word.startswith("/")), name)
         code, where, text = FAILED, shown(name), error.strerror or str(error)
     sys.stderr.buffer.write(("kraft-migrate-host: %s: %s\n" % (where, text)).encode("utf-8", "backslashreplace"))
     sys.stderr.flush()
     return code
+
+
+def main(arguments: Sequence[str]) -> int:
+    """One verb, in an environment of its own."""
+    os.environ.clear()
+    os.environ.update(clean(SAFE_PATH))
+    os.umask(0o022)
+    os.chdir("/")
+    return obey(lambda: words_of(arguments))
 
 
 if __name__ == "__main__":

@@ -116,8 +116,8 @@ def sudo_line(account: str) -> str:
 # connection.  Files get owner and mode before they get their names.  They can be run again, and report what they did.
 END: Final = "END-OF-KRAFT-MIGRATE-FILE"
 MODULES: Final = (  # what the two programs import: a Python of fewer modules is refused, and not found out in a run
-    "argparse, ast, base64, contextlib, errno, fcntl, grp, hashlib, os, pwd, re, socket, stat, subprocess, sys, "
-    "threading, time, typing"
+    "argparse, ast, base64, contextlib, errno, fcntl, grp, hashlib, os, pwd, re, selectors, signal, socket, stat, "
+    "subprocess, sys, threading, time, typing"
 )
 _BEGIN: Final = """\
 #!/bin/sh

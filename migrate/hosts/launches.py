@@ -10,13 +10,14 @@ import ipaddress
 import itertools
 import re
 from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from migrate.errors import MigrateError
 from migrate.hosts import commands
-from migrate.hosts.executors import Executor
+from migrate.hosts.executors import HOSTS_AT_ONCE, Executor
 from migrate.hosts.files import read_no_follow
 from migrate.hosts.properties import is_secret
 from migrate.hosts.runner import Runner
@@ -181,16 +182,13 @@ def _address(text: str) -> str:
 
 
 def listening(executor: Executor, nodes: Iterable[NodeId]) -> dict[NodeId, tuple[Listening, ...] | Unknown]:
-    """Return what listens on each node's host; a host is asked once."""
-    found: dict[str, tuple[Listening, ...] | Unknown] = {}
-    answers: dict[NodeId, tuple[Listening, ...] | Unknown] = {}
-    for node in nodes:
-        runner = executor.runners.get(node)
-        host = "" if runner is None else runner.host
-        if host not in found:
-            found[host] = _here() if runner is None else _there(runner)
-        answers[node] = found[host]
-    return answers
+    """Return what listens on each node's host; all hosts at once, and a host with several nodes once."""
+    asked = {node: executor.runners.get(node) for node in nodes}
+    runners = {runner.host: runner for runner in asked.values() if runner is not None}
+    with ThreadPoolExecutor(HOSTS_AT_ONCE, thread_name_prefix="host") as pool:
+        there = dict(zip(runners, pool.map(_there, runners.values()), strict=True))
+    here = _here() if None in asked.values() else ()
+    return {node: here if runner is None else there[runner.host] for node, runner in asked.items()}
 
 
 def _here() -> tuple[Listening, ...] | Unknown:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import select
 import selectors
 import signal
 import subprocess
+import threading
 import time
-from collections.abc import Mapping, Sequence
+import weakref
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -22,7 +25,8 @@ from migrate.errors import (
     HostUnreachable,
     MigrateError,
 )
-from migrate.hosts.commands import NOT_RIGHT, HostAccess
+from migrate.hosts.commands import LOOKS, NOT_RIGHT, HostAccess, Words
+from migrate.hosts.host_program import LOOKS as CHANGE_NOTHING
 from migrate.model import limits
 from migrate.model.outcome import Awaited, Unknown
 
@@ -172,7 +176,7 @@ def unseen(error: MigrateError) -> Unknown:
 
 
 END_SECONDS: Final = 10.0
-PART: Final = 4096
+MOST_SESSIONS: Final = 4  # at once for looks at one host: sshd's MaxSessions is 10
 NOT_THERE: Final = (126, 127)  # a shell that finds no program, or may not run it
 SUDO_SAYS: Final = re.compile(r"(^|\s)sudo: |may not run sudo|not allowed to execute")
 
@@ -183,7 +187,7 @@ class Holder(Runner, Protocol):
 
 
 class HeldCommand:
-    """A command that runs on a host as long as this process does, and echoes each line; or the client that reaches it.
+    """A command that runs on a host as long as this process does, and answers each line; or the client that reaches it.
 
     Its input is a pipe from us: when we end, however we end, the input ends, and with it the command.  What it holds
     there is free again then.  An answer is the proof that it lives, the connection to its host included.
@@ -191,7 +195,7 @@ class HeldCommand:
 
     def __init__(self, argv: Sequence[str], host: str, environment: Mapping[str, str] | None = None) -> None:
         self._host = host
-        self._left = b""
+        self._left = bytearray()
         self._process = subprocess.Popen(
             list(argv), bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             env=environment, start_new_session=True,  # Ctrl-C is for us: what is held is given back when we are done
@@ -203,33 +207,66 @@ class HeldCommand:
         Raises:
             HostCommandUnknown: no answer in time: whether it lives is not known.
         """
+        try:
+            self.send(line)
+            return self.line(time.monotonic() + seconds) == line
+        except TimeoutError as error:
+            raise HostCommandUnknown("what is held there does not answer", where=self._host) from error
+        except EOFError:
+            return False
+
+    def send(self, line: bytes) -> None:
+        """Write to its input.  Raises EOFError where it has ended."""
         assert self._process.stdin is not None
         try:
-            os.write(self._process.stdin.fileno(), line)
-        except OSError:
-            return False
-        return self._line(time.monotonic() + seconds) == line
+            self._process.stdin.write(line)
+        except OSError as error:
+            raise EOFError from error
 
-    def _line(self, deadline: float) -> bytes:
+    def line(self, deadline: float) -> bytes:
+        """The next line of its output.  Raises EOFError, and TimeoutError at `deadline` (of the monotonic clock)."""
+        while (end := self._left.find(b"\n")) < 0:
+            self._more(deadline)
+        return self._taken(end + 1)
+
+    def piece(self, length: int, deadline: float) -> bytes:
+        """So many bytes of its output; raises what `line` raises."""
+        while len(self._left) < length:
+            self._more(deadline)
+        return self._taken(length)
+
+    def _taken(self, length: int) -> bytes:
+        found = bytes(self._left[:length])
+        del self._left[:length]
+        return found
+
+    def _more(self, deadline: float) -> None:
         assert self._process.stdout is not None
         output = self._process.stdout.fileno()
-        while b"\n" not in self._left:
-            ready, _, _ = select.select([output], [], [], max(deadline - time.monotonic(), 0))
-            if not ready:
-                raise HostCommandUnknown("what is held there does not answer", where=self._host)
-            part = os.read(output, PART)
-            if not part:
-                return b""
-            self._left += part
-        line, _, self._left = self._left.partition(b"\n")
-        return line + b"\n"
+        ready, _, _ = select.select([output], [], [], max(deadline - time.monotonic(), 0))
+        if not ready:
+            raise TimeoutError
+        part = os.read(output, PIECE)
+        if not part:
+            raise EOFError
+        self._left += part
 
-    def end(self) -> Completed:
-        """End its input and wait for its end; if it does not end, kill it on this side, which ends its input."""
+    def kill(self) -> None:
+        """End it on this side, at once."""
+        with contextlib.suppress(PermissionError):  # sudo is root's; it ends with its input
+            self._process.kill()
+        self.end()
+
+    def end_input(self) -> None:
+        """End its input, with which it ends, and wait for nothing."""
         if self._process.stdin is not None:
             with contextlib.suppress(OSError):
                 self._process.stdin.close()
             self._process.stdin = None  # communicate must not write to it
+
+    def end(self) -> Completed:
+        """End its input and wait for its end; if it does not end, kill it on this side, which ends its input."""
+        self.end_input()
         try:
             output, errors = self._process.communicate(timeout=END_SECONDS)
         except subprocess.TimeoutExpired:
@@ -238,19 +275,134 @@ class HeldCommand:
         return Completed(self._process.returncode, output, errors.decode(errors="replace"))
 
 
+class LookSessions:
+    """Held `looks` commands of one host: each question is answered anew, without another login and process start.
+
+    One thread uses one at a time.  Where none is to be had, or one ends within an answer, `ask` has no answer: the
+    caller asks by a command of its own, which also finds out why.
+    """
+
+    def __init__(self, hold: Callable[[Words], HeldCommand]) -> None:
+        self._hold = hold
+        self._lock = threading.Lock()
+        self._free: list[HeldCommand] = []
+        self._used = 0
+        weakref.finalize(self, _end_all, self._free)
+        self._most = MOST_SESSIONS  # none where the first one has answered nothing
+
+    def ask(self, words: Sequence[str], where: str, seconds: float) -> Completed | None:
+        """The answer, as a command with these words gives it; None where there is no session for it.
+
+        Raises:
+            HostUnreachable, HostKeyNotTrusted, HostDenied, HostPrintsText, SshMissing: there is no connection.
+            HostAnswerTooLong: it is ended.
+            TimeoutError: no end in that time; it is ended.
+        """
+        question = json.dumps([list(words)]).encode() + b"\n"
+        for _ in range(2):  # one that has waited for long has perhaps ended
+            session, is_new = self._take()
+            if session is None:
+                return None
+            done = None
+            try:
+                session.send(question)
+                done = _answer(session, where, time.monotonic() + seconds)
+            except EOFError:
+                if is_new:
+                    self._most = 0
+                    return None
+            finally:
+                self._give_back(session, whole=done is not None)
+            if done is not None:
+                return done
+        return None
+
+    def _take(self) -> tuple[HeldCommand | None, bool]:
+        with self._lock:
+            if self._free:
+                self._used += 1
+                return self._free.pop(), False
+            if self._used >= self._most:
+                return None, False
+            self._used += 1
+        session = None
+        try:
+            session = self._hold(LOOKS)
+        except HostCommandRefused:  # the program is not there; a command of its own says so
+            return None, False
+        finally:
+            if session is None:
+                with self._lock:
+                    self._used -= 1
+        return session, True
+
+    def _give_back(self, session: HeldCommand, *, whole: bool) -> None:
+        with self._lock:
+            self._used -= 1
+            if whole:
+                self._free.append(session)
+        if not whole:
+            session.kill()
+
+    def close(self) -> None:
+        """End them."""
+        with self._lock:
+            _end_all(self._free)
+
+
+def _end_all(sessions: list[HeldCommand]) -> None:
+    """End them side by side."""
+    for session in sessions:
+        session.end_input()
+    while sessions:
+        sessions.pop().end()
+
+
+def _answer(session: HeldCommand, where: str, deadline: float) -> Completed:
+    """The frames of one answer of `looks`."""
+    most, output, errors = limits.most("answer"), bytearray(), bytearray()
+    while True:
+        kind, _, number = session.line(deadline).strip().partition(b" ")
+        if kind not in (b"o", b"e", b"x") or not number.isdigit():
+            raise EOFError  # a banner, or another program
+        if kind == b"x":
+            return Completed(int(number), bytes(output), errors.decode(errors="replace"))
+        if len(output) + int(number) > most:
+            raise HostAnswerTooLong(f"it answered with more than {most} bytes, and was ended", where=where)
+        piece = session.piece(int(number), deadline)
+        if kind == b"o":
+            output += piece
+        else:
+            errors += piece
+            del errors[:-ERRORS_KEPT]
+
+
 class ProgramHolder:
     """The host program of one host: each command is a verb of `migrate.hosts.commands`."""
 
     def __init__(self, holder: Holder, access: HostAccess) -> None:
         self.holder, self.access = holder, access
         self.host = holder.host
+        self._looks = LookSessions(self.hold)
 
     def run(self, words: Sequence[str], *, stdin: bytes = b"", seconds: float = COMMAND_SECONDS) -> Completed:
         """Run to its end; also raises HostProgramMissing where the program does not run there."""
+        if words[0] in CHANGE_NOTHING and not stdin:
+            where = f"{self.host}: {words[0]}"
+            try:
+                found = self._looks.ask(words, where, seconds)
+            except TimeoutError as error:
+                raise HostCommandUnknown(f"no end after {seconds:.0f} s", where=where) from error
+            if found is not None:
+                return self.proven(found)
         return self.proven(self.holder.run(self.access.words(tuple(words)), stdin=stdin, seconds=seconds))
 
     def hold(self, words: Sequence[str]) -> HeldCommand:
         return self.holder.hold(self.access.words(tuple(words)))
+
+    def close(self) -> None:
+        """End what is held for looks; the next look begins it again."""
+        self._looks.close()
 
     def proven(self, done: Completed) -> Completed:
         """Return the answer; HostProgramMissing where it is not the host program's."""

@@ -14,7 +14,7 @@ from migrate.errors import MetadataAwaited, MigrateError, ZookeeperDenied
 from migrate.hosts import disks
 from migrate.hosts.collected import Collected
 from migrate.hosts.disks import CollectorDisks, not_storing
-from migrate.hosts.executors import executor_of
+from migrate.hosts.executors import HOSTS_AT_ONCE, executor_of
 from migrate.hosts.host_needs import rights_of
 from migrate.hosts.launches import launches, listening
 from migrate.hosts.leftovers import kept_files, leftovers
@@ -65,7 +65,6 @@ if TYPE_CHECKING:
     from migrate.zookeeper.offline.files import OfflineTree, ZookeeperFiles  # numpy
 
 LOG: Final = logging.getLogger("migrate.observe")
-HOSTS_AT_ONCE: Final = 20
 Seen = TypeVar("Seen")
 Configs = Mapping[NodeId, ConfigFile | NoFile | Unknown]
 NO_ZOOKEEPER: Final = "the cluster is KRaft alone: no ZooKeeper is asked"
