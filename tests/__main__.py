@@ -57,6 +57,7 @@ def main(words: list[str]) -> int:
         print("\npytest's own help: python -m pytest --help")
         return 0
     os.chdir(ROOT)
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # every process that a test starts would compile all modules
     if words == ["lowest"]:
         return lowest.run(FAST)
     if words[:1] in (["mutants"], ["fuzz"], ["features"]):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,6 +26,7 @@ def main() -> int:
         ("down", "end them; their files stay"),
         ("run", "run a command where the hosts are reached by name"),
         ("root", "run a shell script as root on a host"),
+        ("looks", "how long each command that looks takes, with the hosts' delay as it is"),
         ("evening", "seed the cluster; migrate it there and back under drawn faults (tests/bed/evening.py)"),
         *((name, f"Bed.{name}") for name in FAULTS),
     ):
@@ -35,7 +38,7 @@ def main() -> int:
         elif name == "evening":
             command.add_argument("--minutes", type=float, default=30.0)
             command.add_argument("--seed", type=int, default=1)
-        elif name != "down":
+        elif name not in ("down", "looks"):
             command.add_argument("words", nargs=argparse.REMAINDER)
     told = parser.parse_args()
     folder = told.dir.resolve()
@@ -57,6 +60,14 @@ def main() -> int:
         operator.seed()
         operator.inventory()
         soak(operator, told.minutes, told.seed)
+    elif told.command == "looks":
+        operator = Operator(bed, folder / "operator")
+        if not (operator.folder / "inventory.yaml").exists():
+            operator.seed()
+            operator.inventory()
+        operator.rights()
+        for line in looks(operator):
+            print(line, flush=True)
     elif told.command == "run":
         words = bed.room.outside(told.words, Path.cwd())
         os.execvp(words[0], words)
@@ -70,6 +81,22 @@ def main() -> int:
     else:
         getattr(bed, told.command)(*told.words)
     return 0
+
+
+LOOKS = (
+    ("status", "playbook.yaml"),
+    ("directories", "verify", "--inventory", "inventory.yaml"),
+    ("assess", "--inventory", "inventory.yaml"),
+    ("plan", "playbook.yaml"),
+)
+
+
+def looks(operator: Operator) -> Iterator[str]:
+    """A line a command, as an operator gives it: its wall time, in which Python's start and ZooKeeper's session are."""
+    for words in LOOKS:
+        began = time.monotonic()
+        operator.tool(*words, expect=(0, 2))
+        yield f"{' '.join(words)}: {time.monotonic() - began:.1f} s"
 
 
 FAULTS = (

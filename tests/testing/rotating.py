@@ -1,6 +1,6 @@
 """Rotating parts of dear tests: every commit runs one of several equal ones, so that in time all of them run.
 
-Some rotations are so dear that they take turns besides (`TURNS`): a commit runs half of them.
+Some rotations are so dear that they take turns besides (`TURNS`): a commit runs some of them.
 The commit's hash picks, so a commit always runs the same part and two runs of it can be compared. The environment
 variable `KRAFT_MIGRATE_ROTATE` overrides: `all` for every part, a part's name for that part, or `rotation=part` where
 two rotations have parts of the same name; several stand with commas between. Without git (an unpacked archive) the
@@ -22,7 +22,7 @@ DISKS = ("zookeeper-gone", "migration-gone", "kraft-gone", "directory-playbook")
 HANDS = ("broker-start", "copy-drops", "in-hybrid", "topics")  # of two files, as above
 HOSTS = ("ssh", "manual", "other-users")  # of two files, as above
 TURNS = ("disks", "hands", "hosts", "killed", "secured", "spark-cluster", "stale-migration", "stuck")
-SEATS = 4  # of the dear rotations above run for one commit: all of them take longer than a run of the tests may
+SEATS = 3  # of the dear rotations above run for one commit: all of them take longer than a run of the tests may
 PICKED: list[str] = []  # a line a rotation, in the order asked
 
 
