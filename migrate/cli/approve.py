@@ -11,7 +11,7 @@ import click
 from migrate.cli.answers import give_answer
 from migrate.cli.completion import complete_stage
 from migrate.cli.errors import EXIT_OK
-from migrate.cli.options import FILE, OUTPUT_FILE, account, output_option
+from migrate.cli.options import FILE, OUTPUT_FILE, account, output_option, sign_option
 from migrate.cli.screen import say_text
 from migrate.errors import KeyUnusable, UsageWrong
 from migrate.model import strict_json
@@ -21,7 +21,7 @@ from migrate.model.approvals import Approval, ApprovalPolicy
 @click.command()
 @click.argument("plan_file", metavar="PLAN", type=FILE)
 @click.option("--as", "reviewer", metavar="NAME", help="The reviewer's name in the playbook.  Default: your account's.")
-@click.option("--sign", "key_file", metavar="KEYFILE", type=FILE, help="Ed25519 key.")
+@sign_option
 @click.option(
     "--stage",
     "stages",
@@ -48,7 +48,8 @@ def approve(
     a finding, a word or a figure of it changes, it must be approved again.
 
     The name is recorded.  Where the playbook has a public key for it (spec.approvals.keys) it must be proven: give the
-    private key of the pair, PEM or OpenSSH (ssh-keygen -t ed25519), with --sign.  The approval is a file in the run's
+    private key of the pair, PEM or OpenSSH (ssh-keygen -t ed25519), with --sign.  For a key that ssh-agent or a
+    security key holds, and for ECDSA, give its .pub file: ssh-keygen signs.  The approval is a file in the run's
     folder, approvals/; nothing else is changed.
     """
     import time
@@ -122,10 +123,10 @@ def signed(given: Approval, key_file: pathlib.Path, wanted: str) -> Approval:
             next_step="write it under spec.approvals.keys, then plan again; or approve without --sign",
         )
 
-    key = approvals.signing_key(key_file, passphrase)
-    if approvals.public_line(key) != wanted:
+    signer = approvals.signer(key_file, passphrase)
+    if signer.public != wanted:
         raise KeyUnusable(f"the key is another one than the playbook has for {given.reviewer}", where=str(key_file))
-    return replace(given, signature=approvals.sign(key, given.signed_bytes()))
+    return replace(given, signature=signer.sign(given.signed_bytes()))
 
 
 def passphrase() -> str:

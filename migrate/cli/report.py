@@ -15,7 +15,7 @@ import click
 from migrate.cli.answers import give_answer
 from migrate.cli.completion import complete_run
 from migrate.cli.errors import EXIT_CHANGES, EXIT_OK
-from migrate.cli.options import FILE, OUTPUT_FILE, output_option, require_file, write_text
+from migrate.cli.options import FILE, OUTPUT_FILE, output_option, require_file, sign_option, write_text
 from migrate.cli.screen import say
 from migrate.errors import EvidenceBroken, InputError, JournalDamaged, NotVisible
 from migrate.hosts.files import read_no_follow, replace_file
@@ -81,7 +81,7 @@ def write(folder: pathlib.Path, output: str) -> int:
 @report.command()
 @RUN
 @click.option("--out", type=OUTPUT_FILE, help="Default: evidence-PLAN.tar in the run's folder.")
-@click.option("--sign", "key_file", metavar="KEYFILE", type=FILE, help="Ed25519 key.")
+@sign_option
 def evidence(folder: pathlib.Path, out: pathlib.Path | None, key_file: pathlib.Path | None) -> int:
     """What proves how a run went, in one file: plan, approvals, journal, playbook, reports, versions, hashes.
 
@@ -101,8 +101,7 @@ def evidence(folder: pathlib.Path, out: pathlib.Path | None, key_file: pathlib.P
     members = files.collect(folder, pathlib.Path(plan.playbook), round(SystemClock().now(), 3))
     signature = ""
     if key_file is not None:
-        key = approvals.signing_key(key_file, passphrase)
-        signature = approvals.sign(key, files.manifest_of(members))
+        signature = approvals.signer(key_file, passphrase).sign(files.manifest_of(members))
     raw = files.pack(members, signature)
     replace_file(str(target), raw)
     say(f"{target}: {len(members)} files, SHA-256 {hashlib.sha256(raw).hexdigest()}")

@@ -182,9 +182,9 @@ class ApprovalRefused(InputError, code="E-APPR-02", exit_code=4):
 
 
 class KeyUnusable(InputError, code="E-APPR-03"):
-    """A signing key cannot be used: unreadable, not an Ed25519 key, or not the one in the playbook."""
+    """A signing key cannot be used: unreadable, of another kind, or not the one in the playbook."""
 
-    hint = "name the private key of the pair (ssh-keygen -t ed25519) whose public key is in the playbook"
+    hint = "name the private key, or the .pub file, of the pair whose public key is in the playbook"
 
 
 class LockNotDead(WorldError, code="E-LOCK-03", exit_code=7):

@@ -8,6 +8,7 @@ fingerprint, so keys cannot be exchanged behind an approved plan.
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,10 +18,23 @@ if TYPE_CHECKING:  # a playbook has a policy, and a plan knows playbooks
     from migrate.model.plan import Plan
 
 APPROVAL_FORMAT: Final = "kraft-migrate/approval/v2"  # v1 named no sum of the plan's content
+EXPECTED_KEY: Final = (
+    "a public key in one line is expected: ssh-ed25519 AAAA... (ssh-keygen -t ed25519 makes a pair), an ECDSA key, or "
+    "one of a security key"
+)
 DEFAULT_EXPIRY: Final = 86400.0
 CLOCKS_DIFFER: Final = 300.0  # seconds by which a reviewer's clock may be ahead of ours
 _P: Final = 2**255 - 19
 _ORDER_8: Final = 0x05FC536D880238B13933C6D305ACDFD5F098EFF289F4C345B027B2C28F95E826
+ED25519: Final = "ssh-ed25519"
+KEY_FIELDS: Final[Mapping[str, tuple[int, ...]]] = {  # lengths of the fields behind the type (RFC 8709, 5656; U2F)
+    ED25519: (32,),
+    "sk-ssh-ed25519@openssh.com": (32, 0),
+    "ecdsa-sha2-nistp256": (8, 65),
+    "ecdsa-sha2-nistp384": (8, 97),
+    "ecdsa-sha2-nistp521": (8, 133),
+    "sk-ecdsa-sha2-nistp256@openssh.com": (8, 65, 0),
+}  # 0: of any length
 SMALL_ORDER: Final = frozenset({0, 1, _P - 1, _P, _P + 1, _ORDER_8, _P - _ORDER_8})
 
 
@@ -40,7 +54,7 @@ class ApprovalPolicy:
     """The playbook's word on approvals: rules by stage label (and `rollback`), public keys, groups."""
 
     rules: Mapping[str, ApprovalRule] = field(default_factory=dict)
-    keys: Mapping[str, str] = field(default_factory=dict)  # reviewer -> OpenSSH public key (ssh-ed25519 ...)
+    keys: Mapping[str, str] = field(default_factory=dict)  # reviewer -> OpenSSH public key, `TYPE BLOB`
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # @name -> reviewers
     signed: bool = False  # do only signed approvals count?
 
@@ -55,7 +69,8 @@ class Approval:
     """One person's yes to one plan: the name given, the account and host it came from, when, for which stages.
 
     `plan` is the plan's fingerprint, `content` the sum of all that the reviewer read (`Plan.content`).
-    `stages` empty: every stage that asks this reviewer.  `signature` is base64, empty where it is not signed.
+    `stages` empty: every stage that asks this reviewer.  `signature` is base64 (Ed25519) or what ssh-keygen wrote,
+    empty where it is not signed.
     """
 
     plan: str
@@ -107,6 +122,38 @@ class NotApproved:
 
     missing: str
     because: tuple[str, ...]
+
+
+def public_key(line: str) -> str:
+    """`TYPE BLOB` of a public key's line, without its comment (pure).  ValueError says what is wrong with it."""
+    kind, _, rest = line.strip().partition(" ")
+    blob = rest.split(" ")[0]
+    try:
+        fields = _fields(base64.b64decode(blob, validate=True))
+    except ValueError as error:
+        raise ValueError(EXPECTED_KEY) from error
+    lengths = KEY_FIELDS.get(kind)
+    if lengths is None or not fields or fields[0] != kind.encode() or len(fields) != len(lengths) + 1:
+        raise ValueError(EXPECTED_KEY)
+    if any(length not in (0, len(field)) for length, field in zip(lengths, fields[1:], strict=True)):
+        raise ValueError(EXPECTED_KEY)
+    if "ed25519" in kind and small_order(fields[1]):
+        raise ValueError(
+            "this key is a point of small order: anybody can sign for it, and its private key does not exist"
+        )
+    return f"{kind} {blob}"
+
+
+def _fields(raw: bytes) -> list[bytes]:
+    """Of a key's blob, each behind its length in four bytes."""
+    found = []
+    while raw:
+        end = 4 + int.from_bytes(raw[:4], "big")
+        if len(raw) < max(end, 4):
+            raise ValueError("it ends inside a field")
+        found.append(raw[4:end])
+        raw = raw[end:]
+    return found
 
 
 def small_order(public: bytes) -> bool:

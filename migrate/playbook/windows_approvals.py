@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import datetime as dt
 import re
 from collections.abc import Iterator, Mapping
@@ -12,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, Field, WithJsonSchema
 
-from migrate.model.approvals import DEFAULT_EXPIRY, ApprovalPolicy, ApprovalRule, small_order
+from migrate.model.approvals import DEFAULT_EXPIRY, ApprovalPolicy, ApprovalRule, public_key
 from migrate.model.windows import DAY_NAMES, Always, Dated, LastBusinessDay, Span, Weekly, Window, ever_opens
 from migrate.playbook.fields import ALWAYS_SO, Duration, Fault, Location, Section, Text, Whole
 
@@ -115,28 +113,7 @@ class WindowSection(Section):
         )
 
 
-ALGORITHM: Final = "ssh-ed25519"
-KEY_BLOB: Final = len(ALGORITHM) + 4 + 4 + 32  # two length-prefixed fields: the algorithm's name, 32 bytes
-EXPECTED: Final = "a public key in one line is expected: ssh-ed25519 AAAA... (ssh-keygen -t ed25519 makes a pair)"
-
-WEAK: Final = "this key is a point of small order: anybody can sign for it, and its private key does not exist"
-
-
-def _key(text: str) -> str:
-    algorithm, _, rest = text.strip().partition(" ")
-    blob = rest.split(" ")[0]
-    try:
-        raw = base64.b64decode(blob, validate=True)
-    except (binascii.Error, ValueError) as error:
-        raise ValueError(EXPECTED) from error
-    if algorithm != ALGORITHM or len(raw) != KEY_BLOB or raw[4 : 4 + len(ALGORITHM)] != ALGORITHM.encode():
-        raise ValueError(EXPECTED)
-    if small_order(raw[-32:]):
-        raise ValueError(WEAK)
-    return f"{algorithm} {blob}"
-
-
-PublicKey = Annotated[Text, AfterValidator(_key)]
+PublicKey = Annotated[Text, AfterValidator(public_key)]
 
 
 class ApprovalsSection(Section):

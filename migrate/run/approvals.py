@@ -1,4 +1,4 @@
-"""Approvals as files in a run's folder: written whole, read strictly, signed and checked with Ed25519.
+"""Approvals as files in a run's folder: written whole, read strictly, signed and checked.
 
 `approvals/REVIEWER-TIME.json` in the run's folder; the signature is over `Approval.signed_bytes`.
 """
@@ -12,18 +12,24 @@ import os
 import pathlib
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from migrate.errors import ApprovalRefused, KeyUnusable
 from migrate.hosts.files import read_within
 from migrate.model import strict_json
-from migrate.model.approvals import APPROVAL_FORMAT, Approval, ApprovalPolicy, Judged, small_order
+from migrate.model.approvals import APPROVAL_FORMAT, KEY_FIELDS, Approval, ApprovalPolicy, Judged, public_key
+from migrate.run import ssh_signatures
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 FOLDER: Final = "approvals"
 OPENSSH: Final = b"-----BEGIN OPENSSH PRIVATE KEY-----"
+GIVE_PUB: Final = (
+    "give its .pub file: ssh-keygen signs with the key that the agent, a security key or the file beside it has"
+)
 UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]")
 
 
@@ -110,26 +116,50 @@ def refuse_strange(policy: ApprovalPolicy, fingerprint: str, folder: pathlib.Pat
 
 
 # -- signatures ------------------------------------------------------------------------------------------------------
-def signing_key(path: pathlib.Path, passphrase: Callable[[], str]) -> Ed25519PrivateKey:
-    """The private key of a file, PEM or OpenSSH; `passphrase` is asked where it is encrypted.  KeyUnusable."""
-    from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415 - cryptography, for who signs
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey  # noqa: PLC0415
-    from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_ssh_private_key  # noqa: PLC0415
+@dataclass(frozen=True, slots=True)
+class Signer:
+    """Who signs: the public key as a playbook has it, and the private one's work, wherever that key is."""
 
+    public: str
+    sign: Callable[[bytes], str]
+
+
+def signer(path: pathlib.Path, passphrase: Callable[[], str]) -> Signer:
+    """The signer of a file: an Ed25519 private key, or a .pub file whose private key ssh-agent or a security key holds.
+
+    Raises KeyUnusable.
+    """
     try:
         raw = path.read_bytes()
     except OSError as error:
         raise KeyUnusable(f"the key cannot be read: {error.strerror}", where=str(path)) from error
+    if raw.partition(b" ")[0].decode(errors="replace") in KEY_FIELDS:
+        try:
+            return Signer(public_key(raw.decode(errors="replace")), partial(ssh_signatures.sign, path))
+        except ValueError as error:
+            raise KeyUnusable(str(error), where=str(path)) from error
+    key = _private(raw, path, passphrase)
+    return Signer(public_line(key), partial(sign, key))
+
+
+def _private(raw: bytes, path: pathlib.Path, passphrase: Callable[[], str]) -> Ed25519PrivateKey:
+    """PEM or OpenSSH; `passphrase` is asked where it is encrypted."""
+    from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415 - cryptography, for who signs
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey  # noqa: PLC0415
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_ssh_private_key  # noqa: PLC0415
+
     loader: Any = load_ssh_private_key if raw.startswith(OPENSSH) else load_pem_private_key
     try:
         try:
             key = loader(raw, None)
         except TypeError:  # the key is encrypted
             key = loader(raw, passphrase().encode())
-    except (ValueError, TypeError, UnsupportedAlgorithm) as error:
+    except UnsupportedAlgorithm as error:
+        raise KeyUnusable("the key is of another kind", where=str(path), next_step=GIVE_PUB) from error
+    except (ValueError, TypeError) as error:
         raise KeyUnusable("this is no private key, or its passphrase is another", where=str(path)) from error
     if not isinstance(key, Ed25519PrivateKey):
-        raise KeyUnusable("the key is not Ed25519", where=str(path))
+        raise KeyUnusable("the key is not Ed25519", where=str(path), next_step=GIVE_PUB)
     return key
 
 
@@ -145,20 +175,19 @@ def sign(key: Ed25519PrivateKey, content: bytes) -> str:
 
 def verify(public: str, content: bytes, signature: str) -> bool:
     """Does the signature fit?  False for whatever is none; KeyUnusable where the public key is none."""
-    from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm  # noqa: PLC0415 - as above
+    from cryptography.exceptions import InvalidSignature  # noqa: PLC0415 - as above
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey  # noqa: PLC0415
-    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_ssh_public_key  # noqa: PLC0415
+    from cryptography.hazmat.primitives.serialization import load_ssh_public_key  # noqa: PLC0415
 
     try:
+        public = public_key(public)
+        if signature.startswith(ssh_signatures.ARMOR):
+            return ssh_signatures.verify(public, content, signature)
         key = load_ssh_public_key(public.encode())
-    except (ValueError, UnsupportedAlgorithm) as error:
-        raise KeyUnusable("a public key cannot be read", where=public[:24]) from error
+    except ValueError as error:
+        raise KeyUnusable(str(error), where=public[:24]) from error
     if not isinstance(key, Ed25519PublicKey):
-        raise KeyUnusable("a public key is not Ed25519", where=public[:24])
-    if small_order(key.public_bytes(Encoding.Raw, PublicFormat.Raw)):
-        raise KeyUnusable(
-            "a public key is a point of small order", where=public[:24], why="anybody can make signatures that fit it"
-        )
+        return False  # keys of other kinds sign by ssh-keygen
     try:
         raw = base64.b64decode(signature, validate=True)
         key.verify(raw, content)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -77,6 +79,21 @@ def test_what_a_run_left_is_whole_and_every_part_is_told(ran: Path, bundle: Path
     assert "'alice'" not in verified
     found = json.loads(kraft_migrate("report", "verify", bundle, "--key", PUBLIC, "-o", "json").out)
     assert (found["whole"], found["proven"]) == (True, True)
+
+
+@pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="no OpenSSH client on this machine")
+def test_what_ssh_keygen_signed_is_verified_with_tar_and_ssh_keygen_alone(ran: Path, tmp_path: Path) -> None:
+    """As docs/windows-approvals.md says it; and by this tool."""
+    subprocess.run(["ssh-keygen", "-q", "-t", "ecdsa", "-N", "", "-f", str(tmp_path / "key")], check=True)
+    target, public = tmp_path / "e.tar", " ".join((tmp_path / "key.pub").read_text().split()[:2])
+    assert kraft_migrate("report", "evidence", ran, "--out", target, "--sign", tmp_path / "key.pub").code == 0
+    assert kraft_migrate("report", "verify", target, "--key", public).code == 0
+    assert kraft_migrate("report", "verify", target, "--key", PUBLIC).code == 1
+    (tmp_path / "allowed").write_text(f"alice {public}\n")
+    subprocess.run(["tar", "-xf", str(target), "manifest.json", "manifest.sig"], check=True, cwd=tmp_path)
+    words = ["ssh-keygen", "-Y", "verify", "-f", "allowed", "-I", "alice", "-n", "kraft-migrate", "-s", "manifest.sig"]
+    with (tmp_path / "manifest.json").open("rb") as content:
+        assert subprocess.run(words, stdin=content, check=False, cwd=tmp_path).returncode == 0
 
 
 def test_without_a_key_nothing_is_proven(bundle: Path) -> None:

@@ -229,9 +229,9 @@ def test_keys_in_both_forms_sign_locked_or_not(
         asked.append("asked")
         return "secret words"
 
-    key = approvals.signing_key(path, passphrase)
-    assert approvals.public_line(key) == POLICY.keys["alice"]
-    assert approvals.verify(POLICY.keys["alice"], b"x", approvals.sign(key, b"x"))
+    signer = approvals.signer(path, passphrase)
+    assert signer.public == POLICY.keys["alice"]
+    assert approvals.verify(signer.public, b"x", signer.sign(b"x"))
     assert len(asked) == (0 if isinstance(lock, NoEncryption) else 1)
 
 
@@ -247,10 +247,10 @@ def test_a_wrong_passphrase_another_algorithm_and_no_key_are_refused(tmp_path: P
     ):
         path.write_bytes(raw)
         with pytest.raises(KeyUnusable) as caught:
-            approvals.signing_key(path, lambda: "wrong")
+            approvals.signer(path, lambda: "wrong")
         assert "PRIVATE" not in str(caught.value)
     with pytest.raises(KeyUnusable):
-        approvals.signing_key(tmp_path / "missing", lambda: "")
+        approvals.signer(tmp_path / "missing", lambda: "")
 
 
 @pytest.mark.parametrize("public", ["ssh-ed25519 AAAA", "nonsense", ""])
