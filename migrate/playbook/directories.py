@@ -107,7 +107,7 @@ def directory_playbook(document: Document, parsed: DirectoryPlaybook, inventory:
     The inventory is needed, because `add` is for every broker in it.
     """
     spec = parsed.spec
-    refuse(document, [*faults_of(spec), *faults_between(spec, inventory)])
+    refuse(document, [*faults_of(spec, document.path.absolute().parent), *faults_between(spec, inventory)])
     return replace(
         shared_playbook(document, parsed, (Stage.DIRECTORIES,), directory_approvals(spec)),
         inventory=inventory.path,
@@ -144,7 +144,7 @@ def shared_playbook(
         expect_cluster_id=expect.cluster_id,
         expect_brokers=tuple(NodeId(number) for number in expect.brokers) if expect.brokers else None,
         inventory=os.path.normpath(near / spec.cluster.inventory),
-        windows={name: section.window(name) for name, section in spec.windows.items()},
+        windows={name: section.window(name, near) for name, section in spec.windows.items()},
         rollback_window=spec.rollback.window or "",
         approvals=approvals,
         health=HealthPolicy(spec.policy.health.samples, spec.policy.health.interval),
@@ -170,7 +170,7 @@ def directory_approvals(spec: DirectorySpec) -> ApprovalPolicy:
 
 
 # -- rules over several keys ---------------------------------------------------------------------------------------
-def faults_of(spec: DirectorySpec) -> Iterator[Fault]:
+def faults_of(spec: DirectorySpec, near: Path) -> Iterator[Fault]:
     """Of the file alone: no directory twice, ids are ids, something is asked for."""
     section = spec.directories
     lists: list[tuple[Location, list[str]]] = [(("spec", "directories", "add"), list(section.add))]
@@ -182,7 +182,7 @@ def faults_of(spec: DirectorySpec) -> Iterator[Fault]:
                 yield Fault((*at, index), f"the directory {path} appears twice")
             seen.add(os.path.normpath(path))
     yield from id_faults(BROKERS, section.brokers)
-    yield from closed_faults(spec)
+    yield from closed_faults(spec, near)
     yield from window_faults(spec, ("spec",), spec.window)
     yield from approval_faults(spec, ("spec",), spec.approval)
     yield from window_faults(spec, ("spec", "rollback"), spec.rollback.window)

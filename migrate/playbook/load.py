@@ -302,7 +302,7 @@ def lint_directory_playbook(path: str | Path) -> None:
     if (document.path.absolute().parent / parsed.spec.cluster.inventory).exists():
         _of_directories(document, None)
     else:
-        refuse(document, faults_of(parsed.spec))
+        refuse(document, faults_of(parsed.spec, document.path.absolute().parent))
 
 
 def named_inventory(path: str | Path) -> str:
@@ -326,7 +326,7 @@ def json_schema(kind: str) -> dict[str, Any]:
 
 def _playbook(document: Document, parsed: MigrationPlaybook) -> Playbook:
     spec = parsed.spec
-    refuse(document, _faults(spec))
+    refuse(document, _faults(spec, document.path.absolute().parent))
     near = document.path.absolute().parent
     stages = {section.stage: section for section in spec.stages}
     hybrid, soak, cleanup = (stages.get(stage) for stage in (Stage.HYBRID, Stage.SOAK, Stage.CLEANUP))
@@ -357,10 +357,10 @@ def _playbook(document: Document, parsed: MigrationPlaybook) -> Playbook:
     )
 
 
-def _faults(spec: Spec) -> Iterator[Fault]:
+def _faults(spec: Spec, near: Path) -> Iterator[Fault]:
     for index, (before, section) in enumerate(zip([None, *spec.stages], spec.stages, strict=False)):
         yield from _stage_faults(index, before, section)
-    yield from acting_faults(spec)
+    yield from acting_faults(spec, near)
     yield from override_faults(spec.controllers)
     yield from id_faults(BROKERS, spec.policy.directories.brokers)
     for where, ids in (
@@ -428,9 +428,9 @@ def stage_approvals(spec: Spec) -> ApprovalPolicy:
     return approval_policy({**asked, "rollback": spec.rollback.approval}, spec.approvals)
 
 
-def acting_faults(spec: Spec) -> Iterator[Fault]:
+def acting_faults(spec: Spec, near: Path) -> Iterator[Fault]:
     """Windows that are not there or never open, approvals that nobody could give."""
-    yield from closed_faults(spec)
+    yield from closed_faults(spec, near)
     for index, stage in enumerate(spec.stages):
         at: Location = ("spec", "stages", index)
         if stage.stage is Stage.COPY and (stage.window or stage.approval):

@@ -1,6 +1,7 @@
 """A fleet of any size on a standalone Spark of two workers: `fleet diff` as a user gives it, against the bare decoder.
 
     python -m tests.bench.fleet_goal FOLDER --clusters 100 --clusters 1000
+    python -m tests.bench.fleet_goal FOLDER --clusters 300 --partitions 500 --large 200000    # one among 300 small ones
 
 A few clusters' files are made and linked as often as the fleet needs them: every file is read and decoded each time.
 Printed as JSON lines: the clock, CPU seconds of each part (command, driver, executors), and the driver's memory at its
@@ -33,6 +34,7 @@ PARTITIONS: Final = 20_000
 PAUSE: Final = 0.2
 SAMPLE: Final = 2  # clusters of which the tools make text
 MIB: Final = 1 << 20
+LARGE: Final = "large"
 
 
 class Driver:
@@ -55,13 +57,14 @@ class Driver:
         self._thread.join()
 
 
-def made(folder: Path, distinct: int, partitions: int) -> None:
-    """The clusters whose files all others share; what is there is kept."""
-    for number in range(distinct):
-        place = folder / f"cluster-{number:02}"
+def made(folder: Path, distinct: int, partitions: int, large: int) -> None:
+    """The clusters whose files all others share, and the one large one; what is there is kept."""
+    names = {**{f"cluster-{number:02}": partitions for number in range(distinct)}, **({LARGE: large} if large else {})}
+    for name, size in names.items():
+        place = folder / name
         if not place.exists():
             place.mkdir(parents=True)
-            with agreeing.both_sides(place, partitions):
+            with agreeing.both_sides(place, size):
                 pass
 
 
@@ -70,11 +73,13 @@ def linked(folder: Path, clusters: int) -> Path:
     origins = sorted(folder.glob("cluster-*"))
     fleet = folder / f"fleet-{clusters}"
     entries = []
+    large = [folder / LARGE] if (folder / LARGE).exists() else []
     for number in range(clusters):
         place = fleet / f"c{number}"
+        origin = large[0] if large and number == clusters // 2 else origins[number % len(origins)]
         if not place.exists():
-            for path in (path for path in origins[number % len(origins)].rglob("*") if path.is_file()):
-                target = place / path.relative_to(origins[number % len(origins)])
+            for path in (path for path in origin.rglob("*") if path.is_file()):
+                target = place / path.relative_to(origin)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 os.link(path, target)
         entries.append(f"{{name: c{number}, files: {{zookeeper: c{number}, metadata: c{number}}}}}")
@@ -128,9 +133,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--clusters", type=int, action="append", required=True)
-    parser.add_argument("--partitions", type=int, default=PARTITIONS)
+    parser.add_argument("--partitions", type=int, default=PARTITIONS, help="of each cluster")
+    parser.add_argument("--large", type=int, default=0, metavar="PARTITIONS", help="of one cluster in the middle")
     given = parser.parse_args()
-    made(given.folder, DISTINCT, given.partitions)
+    made(given.folder, DISTINCT, given.partitions, given.large)
     pairs = pairs_in(given.folder)
     bare = decoded(pairs)
     print(json.dumps({"bare decoder, CPU seconds a cluster": round(bare, 3), "load": os.getloadavg()[0]}), flush=True)
