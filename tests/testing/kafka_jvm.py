@@ -18,13 +18,13 @@ from py4j import java_gateway, protocol
 from py4j.java_gateway import CallbackServerParameters, GatewayParameters, JavaGateway
 
 from migrate.java.find import find_java
-from migrate.java.jars import kafka_jars
+from migrate.java.jars import KafkaJars, kafka_jars
 from migrate.java.run import child_environment, java_argv
 
 
 @contextlib.contextmanager
-def kafka_jvm(*, callbacks: bool = False) -> Iterator[JavaGateway]:
-    """The gateway to it.
+def kafka_jvm(*, callbacks: bool = False, jars: KafkaJars | None = None) -> Iterator[JavaGateway]:
+    """The gateway to it; with 3.9.2's jars unless others are given.
 
     A Spark session replaces Py4J's reading of answers for every gateway of the process, and would look for our
     exceptions in its own JVM: here it is Py4J's own again.
@@ -32,7 +32,10 @@ def kafka_jvm(*, callbacks: bool = False) -> Iterator[JavaGateway]:
     java = find_java()
     (py4j,) = (Path(pyspark.__file__).parent / "jars").glob("py4j-*.jar")
     argv = java_argv(
-        java, (*kafka_jars(java=java).classpath, str(py4j)), "py4j.GatewayServer", ("--die-on-broken-pipe", "0")
+        java,
+        (*(jars or kafka_jars(java=java)).classpath, str(py4j)),
+        "py4j.GatewayServer",
+        ("--die-on-broken-pipe", "0"),
     )
     pipe = subprocess.PIPE
     environment = child_environment(os.environ)
