@@ -242,7 +242,7 @@ class _Scanner:
                 number = self._number(topic)
                 self.topics.gone.add(number)
                 drop_topic_settings(self.state, self.topics.names[number])
-        elif table is records.TOPIC or table is records.ABORT_TRANSACTION:
+        elif table in {records.TOPIC, records.CLEAR_ELR, records.ABORT_TRANSACTION}:
             raise _OddError
         elif table is records.BEGIN_TRANSACTION or table is records.END_TRANSACTION:
             begins = table is records.BEGIN_TRANSACTION

@@ -226,7 +226,7 @@ class EncodeError(InputError, code="E-WIRE-02"):
 class UnknownSchemaError(DecodeError, code="E-WIRE-03"):
     """A record or message of an unknown type or version."""
 
-    hint = "it was written by a release other than Kafka 3.9: use a release of kraft-migrate that supports it"
+    hint = "it was written by a release other than Kafka 3.9 to 4.4: use a release of kraft-migrate that supports it"
 
 
 class BatchError(DecodeError, code="E-BATCH-01"):

@@ -21,6 +21,8 @@ from migrate.model.views import ControllerRegistration, Registration
 from migrate.protocol import records
 from migrate.protocol.loader import Struct, Values
 
+NO_ELR: Final[tuple[list[int], list[int]]] = ([], [])
+
 
 class PartitionRow(NamedTuple):
     """One partition; rows are replaced, never changed, so that views may share their lists."""
@@ -34,6 +36,7 @@ class PartitionRow(NamedTuple):
     recovery_state: int
     directories: list[str]
     partition_epoch: int
+    elr: tuple[list[int], list[int]] = NO_ELR  # eligible leader replicas, and the last known ones (KIP-966)
 
 
 class Topic(NamedTuple):
@@ -119,14 +122,14 @@ _Pattern = Enum("_Pattern", "UNKNOWN ANY MATCH LITERAL PREFIXED", start=0)
 _Operation = Enum(
     "_Operation",
     "UNKNOWN ANY ALL READ WRITE CREATE DELETE ALTER DESCRIBE CLUSTER_ACTION DESCRIBE_CONFIGS ALTER_CONFIGS"
-    " IDEMPOTENT_WRITE CREATE_TOKENS DESCRIBE_TOKENS",
+    " IDEMPOTENT_WRITE CREATE_TOKENS DESCRIBE_TOKENS TWO_PHASE_COMMIT",
     start=0,
 )
 _Permission = Enum("_Permission", "UNKNOWN ANY DENY ALLOW", start=0)
 
 
 def _named(names: type[Enum], code: int) -> str:
-    """The enum's name; a code that 3.9 lacks stays visible as its number."""
+    """The enum's name; a code that Kafka 4.4 lacks stays visible as its number."""
     try:
         return names(code).name
     except ValueError:
@@ -206,6 +209,12 @@ def _directories(listed: list[str], replicas: list[int], where: str) -> list[str
     raise ReplayError(f"a partition has {len(replicas)} replicas and {len(listed)} directories", where=where)
 
 
+def _elr(values: Values, before: tuple[list[int], list[int]]) -> tuple[list[int], list[int]]:
+    if "eligibleLeaderReplicas" not in values and "lastKnownElr" not in values:
+        return before  # the same tuple for nearly all partitions
+    return values.get("eligibleLeaderReplicas", before[0]), values.get("lastKnownElr", before[1])
+
+
 def _partition(state: State, values: Values, where: str, _: Digester) -> None:
     topic = _topic_of(state, values["topicId"], where)
     topic.partitions[values["partitionId"]] = PartitionRow(
@@ -218,6 +227,7 @@ def _partition(state: State, values: Values, where: str, _: Digester) -> None:
         recovery_state=values.get("leaderRecoveryState", 0),
         directories=_directories(values.get("directories", []), values["replicas"], where),
         partition_epoch=values["partitionEpoch"],
+        elr=_elr(values, NO_ELR),
     )
 
 
@@ -238,7 +248,20 @@ def _partition_change(state: State, values: Values, where: str, _: Digester) -> 
         recovery_state=values.get("leaderRecoveryState", before.recovery_state),
         directories=_directories(values.get("directories", before.directories), replicas, where),
         partition_epoch=before.partition_epoch + 1,
+        elr=_elr(values, before.elr),
     )
+
+
+def _clear_elr(state: State, values: Values, where: str, _: Digester) -> None:
+    """A partition that had any counts it as a change (`TopicDelta.maybeClearElr`)."""
+    name = values["topicName"]  # empty: of all topics
+    if name and name not in state.topic_ids:
+        raise ReplayError(f"the topic {name} is unknown", where=where)
+    topics = [state.topics[state.topic_ids[name]]] if name else list(state.topics.values())
+    for partitions in (topic.partitions for topic in topics):
+        for number, row in partitions.items():
+            if any(row.elr):
+                partitions[number] = row._replace(partition_epoch=row.partition_epoch + 1, elr=NO_ELR)
 
 
 # -- brokers and controllers -------------------------------------------------------------------------------------
@@ -299,6 +322,10 @@ def _register_controller(state: State, values: Values, _where: str, _: Digester)
     state.controllers[controller] = ControllerRegistration(
         controller, values["incarnationId"], values["zkMigrationReady"]
     )
+
+
+def _unregister_controller(state: State, values: Values, _where: str, _: Digester) -> None:
+    state.controllers.pop(values["controllerId"], None)  # one that is not registered is no error to Kafka
 
 
 # -- settings ----------------------------------------------------------------------------------------------------
@@ -380,12 +407,14 @@ RULES: Final[Mapping[Struct, Rule]] = {
     records.REMOVE_TOPIC: _remove_topic,
     records.PARTITION: _partition,
     records.PARTITION_CHANGE: _partition_change,
+    records.CLEAR_ELR: _clear_elr,
     records.REGISTER_BROKER: _register_broker,
     records.UNREGISTER_BROKER: _unregister_broker,
     records.FENCE_BROKER: _fence_broker,
     records.UNFENCE_BROKER: partial(_fence_broker, fenced=False),
     records.BROKER_REGISTRATION_CHANGE: _change_broker,
     records.REGISTER_CONTROLLER: _register_controller,
+    records.UNREGISTER_CONTROLLER: _unregister_controller,
     records.CONFIG: _config,
     records.CLIENT_QUOTA: _client_quota,
     records.PRODUCER_IDS: _producer_ids,
@@ -400,7 +429,7 @@ RULES: Final[Mapping[Struct, Rule]] = {
 }
 
 
-_PARTITION_TABLES: Final = frozenset({records.PARTITION, records.PARTITION_CHANGE})
+_PARTITION_TABLES: Final = frozenset({records.PARTITION, records.PARTITION_CHANGE, records.CLEAR_ELR})
 _TOPIC_TABLES: Final = frozenset({records.TOPIC, records.REMOVE_TOPIC})
 
 

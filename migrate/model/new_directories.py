@@ -17,7 +17,11 @@ from migrate.model.views import Directory, KraftView, MetaBroken, MetaMissing, M
 
 FEATURE: Final = "metadata.version"
 NEEDED_LEVEL: Final = 17  # 3.7-IV2, the first one with directories in the metadata (MetadataVersion.java)
-RELEASES: Final = {17: "3.7-IV2", 18: "3.7-IV3", 19: "3.7-IV4", 20: "3.8-IV0", 21: "3.9-IV0"}
+RELEASES: Final = {  # as `MetadataVersion.toString` names them, up to the newest one of Kafka 4.4
+    17: "3.7-IV2", 18: "3.7-IV3", 19: "3.7-IV4", 20: "3.8-IV0", 21: "3.9-IV0",
+    22: "4.0-IV0", 23: "4.0-IV1", 24: "4.0-IV2", 25: "4.0-IV3", 26: "4.1-IV0", 27: "4.1-IV1",
+    28: "4.2-IV0", 29: "4.2-IV1", 30: "4.3-IV0", 31: "4.4-IV0", 32: "4.4-IV1", 33: "4.4-IV2",
+}  # fmt: skip
 META: Final = "meta.properties"
 # what a broker or kafka-storage leaves in a directory that holds no replica, and what a new file system has in it
 HARMLESS: Final = frozenset(

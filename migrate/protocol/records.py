@@ -28,11 +28,13 @@ FENCE_BROKER: Final = load("FenceBrokerRecord")
 UNFENCE_BROKER: Final = load("UnfenceBrokerRecord")
 BROKER_REGISTRATION_CHANGE: Final = load("BrokerRegistrationChangeRecord")
 REGISTER_CONTROLLER: Final = load("RegisterControllerRecord")
+UNREGISTER_CONTROLLER: Final = load("UnregisterControllerRecord")
 
 TOPIC: Final = load("TopicRecord")
 PARTITION: Final = load("PartitionRecord")
 PARTITION_CHANGE: Final = load("PartitionChangeRecord")
 REMOVE_TOPIC: Final = load("RemoveTopicRecord")
+CLEAR_ELR: Final = load("ClearElrRecord")
 
 CONFIG: Final = load("ConfigRecord")
 FEATURE_LEVEL: Final = load("FeatureLevelRecord")
@@ -91,7 +93,7 @@ def decode_record(value: bytes | None) -> tuple[Struct, int, Values]:
     """Return schema, version and values of a metadata record.
 
     Raises:
-        UnknownSchemaError: Kafka 3.9 does not write that frame version, key or version.
+        UnknownSchemaError: Kafka 3.9 to 4.4 do not write that frame version, key or version.
         DecodeError: the bytes end inside the record, or go on after it.
     """
     if value is None:
@@ -112,7 +114,7 @@ def decode_record(value: bytes | None) -> tuple[Struct, int, Values]:
 
 @cache
 def _known_frames() -> Mapping[bytes, tuple[Struct, int, Callable[[bytes, int], tuple[Values, int]]]]:
-    """Map frame version, key and version, one byte each as in all of Kafka 3.9, to the reader of that record."""
+    """Map frame version, key and version, one byte each as in all of Kafka 3.9 to 4.4, to the reader of that record."""
     return {
         bytes((FRAME_VERSION, table.key, version)): (table, version, struct_reader(table, version, flexible=True))
         for table in RECORDS.values()

@@ -226,6 +226,12 @@ def test_a_transaction_that_does_not_end_as_it_should_is_the_references(last: Se
     assert scan(Source(None, (segment(tmp_path, raw),)), DIGESTER) is None
 
 
+def test_a_record_of_all_topics_is_the_references(tmp_path: Path) -> None:
+    """ClearElrRecord names a topic by its name, or none: the scan keeps no partition that it could change."""
+    raw = log_of(random.Random(5), [encode_record(records.CLEAR_ELR, 0, {"topicName": ""})], 50)
+    assert scan(Source(None, (segment(tmp_path, raw),)), DIGESTER) is None
+
+
 # -- reading again -------------------------------------------------------------------------------------------------
 def a_large_snapshot(folder: Path) -> Source:
     """Twelve topics of forty partitions, in batches of ten records."""

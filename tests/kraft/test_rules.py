@@ -127,6 +127,28 @@ class TestPartitions:
         assert (before.partitions.isr, before.partitions.directories) == ([[1, 2]], [[D1, D2]])
         assert image.view("c", 3, "s").partitions.directories == [[D3, D2]]
 
+    @pytest.mark.parametrize(
+        ("named", "raised"), [("a", [11, 9, 10]), ("b", [10, 9, 11]), ("", [11, 9, 11])], ids=["a", "b", "all topics"]
+    )
+    def test_clearing_eligible_leaders_counts_as_a_change_where_there_are_any(
+        self, named: str, raised: list[int]
+    ) -> None:
+        """KIP-966: of one topic or of all; partitions that have none are left as they are, and it is done once."""
+        clear = (records.CLEAR_ELR, {"topicName": named})
+        columns = view_of(
+            topic("a", T1),
+            topic("b", T2),
+            (records.PARTITION, {**partition(T1, 0, [1, 2], [D1, D2])[1], "lastKnownElr": [2]}, 2),
+            partition(T1, 1, [1, 2], [D1, D2]),
+            partition(T2, 0, [1, 2], [D1, D2]),
+            (records.PARTITION_CHANGE, {"partitionId": 0, "topicId": T1, "isr": [1]}, 2),  # keeps them
+            (records.PARTITION_CHANGE, {"partitionId": 0, "topicId": T2, "eligibleLeaderReplicas": [2]}, 2),
+            clear,
+            clear,
+        ).partitions
+        assert list(zip(columns.topic, columns.partition, strict=True)) == [("a", 0), ("a", 1), ("b", 0)]
+        assert columns.revision == raised
+
     def test_a_removed_topic_takes_its_partitions_and_configs_along(self) -> None:
         """And its name is free for another id."""
         config = (records.CONFIG, {"resourceType": 2, "resourceName": "a", "name": "retention.ms", "value": "5"})
@@ -225,6 +247,22 @@ class TestBrokers:
         )
         found = view.controllers[NodeId(3000)]
         assert (found.incarnation, found.migration_ready) == (T2, False)
+
+    def test_an_unregistered_controller_is_gone(self) -> None:
+        """KIP-1312.  One that was never registered is no error to Kafka (`ClusterDelta.replay`)."""
+        known = {"controllerId": 3000, "incarnationId": T1, "zkMigrationReady": False}
+        gone = [(records.UNREGISTER_CONTROLLER, {"controllerId": node}) for node in (3000, 3001)]
+        view = view_of((records.REGISTER_CONTROLLER, known), *gone)
+        assert dict(view.controllers) == {}
+
+    def test_cordoned_directories_change_nothing_else(self) -> None:
+        """KIP-1066: a cordoned directory is still one of the broker's, and a change may name nothing but it."""
+        plain = view_of(register(1, 5, [D1, D2], fenced=False))
+        cordoned = view_of(
+            register(1, 5, [D1, D2], fenced=False, cordonedLogDirs=[D2]),
+            (CHANGE, {"brokerId": 1, "brokerEpoch": 5, "cordonedLogDirs": []}),
+        )
+        assert cordoned.brokers == plain.brokers
 
 
 class TestSettings:
@@ -351,7 +389,7 @@ class TestSecurity:
         assert len(rows(view_of(*twice, gone[0]), "acl")) == 1
         assert len(rows(view_of(*twice, *gone), "acl")) == 0
 
-    def test_codes_that_3_9_lacks_stay_visible(self) -> None:
+    def test_codes_that_kafka_lacks_stay_visible(self) -> None:
         """Never another name by accident."""
         odd = {**ACL, "operation": 99, "resourceType": -1}
         ((key, _),) = rows(view_of((records.ACCESS_CONTROL_ENTRY, odd)), "acl")
@@ -385,6 +423,7 @@ class TestContradictions:
             ([partition(T1, 0, [1], [D1])], "topic .* is unknown"),
             ([(records.REMOVE_TOPIC, {"topicId": T1})], "topic .* is unknown"),
             ([topic("a", T1), change(T1, 0)], "partition a-0 is unknown"),
+            ([topic("a", T1), (records.CLEAR_ELR, {"topicName": "b"})], "topic b is unknown"),
             ([topic("a", T1), partition(T1, 0, [1, 2], [D1])], "2 replicas and 1 directories"),
             (
                 [topic("a", T1), partition(T1, 0, [1], [D1]), change(T1, 0, replicas=[1, 2])],

@@ -45,6 +45,7 @@ class TestAcls:
                     12: "IDEMPOTENT_WRITE",
                     13: "CREATE_TOKENS",
                     14: "DESCRIBE_TOKENS",
+                    15: "TWO_PHASE_COMMIT",
                 },
             ),
             ("permissionType", {2: "DENY", 3: "ALLOW"}),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Collection
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,7 @@ from migrate.protocol.loader import (
     UUID,
     Array,
     Field,
+    Primitive,
     Struct,
     Versions,
     load,
@@ -32,44 +34,102 @@ from migrate.protocol.loader import (
 from migrate.protocol.records import CONTROL, RECORDS
 from tests.testing.encoding import APIS
 from tests.testing.kafka_schemas import schemas_in
+from tests.testing.newer_kafka import RELEASES, newer_jars
 
 SCHEMAS = Path(loader.__file__).with_name("schemas")
 SHIPPED = {path.stem: path.read_text(encoding="utf-8") for path in SCHEMAS.glob("*.json")}
+NEWEST_RELEASE = RELEASES[-1]
+NEWER = {"BrokerRegistrationChangeRecord", "ClearElrRecord", "RegisterBrokerRecord", "UnregisterControllerRecord"}
+EVERY_RELEASE = (KAFKA_VERSION, *RELEASES)
 ROOT = Path(__file__).parents[2]
 
 
-def differences(classpath: tuple[str, ...]) -> list[str]:
-    """The shipped files that are not, to the byte, those in the jars of that class path."""
-    theirs = schemas_in(classpath)
-    return [name for name, text in SHIPPED.items() if theirs.get(name) != text]
+def differences(found: dict[str, str], names: Collection[str]) -> list[str]:
+    """The shipped files of these names that are not, to the byte, those that were found."""
+    return [name for name in names if found.get(name) != SHIPPED[name]]
+
+
+def layout(kind: Primitive | Array | Struct, version: int) -> object:
+    """All that decides the bytes of a value in that version of its message."""
+    match kind:
+        case Primitive():
+            return kind.name
+        case Array():
+            return [layout(kind.of, version)]
+        case Struct():
+            return [
+                (
+                    entry.name,
+                    layout(entry.type, version),
+                    version in entry.nullable,
+                    entry.tag if version in entry.tagged else None,
+                    entry.default_value(version),
+                    version in entry.flexible,
+                )
+                for entry in kind.fields
+                if version in entry.versions
+            ]
+
+
+@pytest.fixture(scope="module", params=EVERY_RELEASE)
+def release(request: pytest.FixtureRequest) -> str:
+    """3.9.2, and the releases that come after a migration."""
+    return str(request.param)
 
 
 @pytest.fixture(scope="module")
-def classpath() -> tuple[str, ...]:
-    """Kafka's jars in the cache; where there are none yet, the test with the marker kafka fetches them."""
-    jars = cached_jars()
+def found(release: str) -> dict[str, str]:
+    """The schemas in the release's jars, from the cache; where it has none yet, a test of the marker kafka fetches."""
+    jars = cached_jars() if release == KAFKA_VERSION else newer_jars(release, fetch=False)
     if jars is None:
         pytest.skip("Kafka's jars are not fetched yet; the same claim is made under the marker kafka")
-    return jars.classpath
+    return schemas_in(jars.classpath)
 
 
 class TestShippedFiles:
     """What the package has, and what it must have."""
 
-    def test_the_files_are_those_in_kafkas_jars(self, classpath: tuple[str, ...]) -> None:
-        """To the byte, licence header included: the notice beside them says so."""
-        assert differences(classpath) == []
-        assert f"Apache Kafka {KAFKA_VERSION}" in (SCHEMAS / "NOTICE.txt").read_text(encoding="utf-8")
+    def test_the_files_are_those_in_kafkas_jars(self, release: str, found: dict[str, str]) -> None:
+        """To the byte, licence header included: the notice beside them says which are from which release."""
+        if release == KAFKA_VERSION:
+            assert differences(found, SHIPPED.keys() - NEWER) == []
+        else:
+            assert differences(found, NEWER & found.keys()) == []
+        notice = (SCHEMAS / "NOTICE.txt").read_text(encoding="utf-8")
+        assert all(f"Apache Kafka {name}" in notice for name in (KAFKA_VERSION, NEWEST_RELEASE))
+        assert all(name in notice for name in NEWER)
 
     @pytest.mark.kafka
     def test_the_files_are_those_in_freshly_found_jars(self) -> None:
         """The same, with the jars fetched where they are missing."""
-        assert differences(kafka_jars(java=find_java()).classpath) == []
+        assert differences(schemas_in(kafka_jars(java=find_java()).classpath), SHIPPED.keys() - NEWER) == []
+        newest = newer_jars(NEWEST_RELEASE)
+        assert newest is not None
+        assert differences(schemas_in(newest.classpath), NEWER) == []
 
-    def test_no_metadata_record_is_missing(self, classpath: tuple[str, ...]) -> None:
-        """Whatever Kafka may write, the tool can read."""
-        schemas = (parse(text) for text in schemas_in(classpath).values() if '"type": "metadata"' in text)
-        assert {schema.name for schema in schemas} == {table.name for table in RECORDS.values()}
+    def test_no_metadata_record_is_missing(self, release: str, found: dict[str, str]) -> None:
+        """Whatever Kafka may write, the tool can read, in all its versions; the newest has no fewer records than we."""
+        schemas = [parse(text) for text in found.values() if '"type": "metadata"' in text]
+        known = {table.name: table for table in RECORDS.values()}
+        for schema in schemas:
+            assert schema.versions.high <= known[schema.name].versions.high, schema.name
+        if release == NEWEST_RELEASE:
+            assert {schema.name for schema in schemas} == known.keys()
+
+    def test_every_version_that_both_know_has_the_same_bytes(self, found: dict[str, str]) -> None:
+        """Records, control records, requests and responses: a version of a message never changes in a later release."""
+        for name, text in SHIPPED.items():
+            if name not in found:
+                continue
+            ours, theirs = parse(text), parse(found[name])
+            low, high = (
+                max(ours.versions.low, theirs.versions.low),
+                min(ours.versions.high, theirs.versions.high),
+            )
+            assert low <= high, f"{name}: no version in common"
+            assert (ours.key, ours.flexible.low) == (theirs.key, theirs.flexible.low), name
+            for version in range(low, high + 1):
+                assert layout(ours, version) == layout(theirs, version), f"{name} version {version}"
 
     def test_every_file_is_used(self) -> None:
         """By a record, an API or a header."""
