@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 
 from migrate.errors import BatchCrcError, BatchCutError, BatchError, DecodeError, MetadataFileError, SnapshotError
 from migrate.java.find import find_java
-from migrate.java.jars import kafka_jars
+from migrate.java.jars import KAFKA_VERSION, kafka_jars
 from migrate.java.run import run_tool
 from migrate.kraft.dump import REDACTED, dump_lines, java_double
 from migrate.kraft.files import PARTITION_DIRECTORY
 from migrate.protocol import records
 from migrate.protocol.batches import Batch, Record, split
-from migrate.protocol.loader import BOOL, FLOAT64, Field, Struct
+from migrate.protocol.loader import BOOL, FLOAT64, Field, Struct, Values, parse
 from migrate.protocol.records import RECORDS, decode_control
 from tests.kraft.logs import (
     D1,
@@ -39,6 +39,8 @@ from tests.kraft.logs import (
     topic,
 )
 from tests.testing.encoding import build
+from tests.testing.kafka_schemas import schemas_in
+from tests.testing.newer_kafka import RELEASES, newer_jars
 
 SEGMENT = "00000000000000000000.log"
 NUMBERS = (0.0, -0.0, 1.0, 150.0, 0.001, 0.00095, 9999999.5, 1e7, 1.5e7, 777500.25, 1e-7, 1e21, 1.7976931348623157e308)
@@ -78,13 +80,18 @@ class TestAgainstKafka:
         assert rewritten(raw, "captured") == raw
 
     @pytest.mark.kafka
-    def test_kafkas_own_tool_reads_what_we_write_and_says_the_same(self, tmp_path: Path) -> None:
-        """Every record type in every version, extreme numbers, and text beyond ASCII."""
-        entries = [entry for table in RECORDS.values() for entry in _samples(table)]
+    @pytest.mark.parametrize("release", [KAFKA_VERSION, *RELEASES])
+    def test_kafkas_own_tool_reads_what_we_write_and_says_the_same(self, tmp_path: Path, release: str) -> None:
+        """Every record type in every version that the release knows, extreme numbers, and text beyond ASCII."""
+        newer = newer_jars(release) if release in RELEASES else None
+        jars, package = newer or kafka_jars(java=find_java()), "org.apache.kafka.tools" if newer else "kafka.tools"
+        schemas = [parse(text) for text in schemas_in(jars.classpath).values() if '"type": "metadata"' in text]
+        known = {schema.name: schema.versions for schema in schemas}
+        samples = [entry for table in RECORDS.values() if table.name in known for entry in _samples(table)]
+        entries = [(table, values, version) for table, values, version in samples if version in known[table.name]]
         path = written(tmp_path, log(*entries))
-        jars = kafka_jars(java=find_java())
         arguments = ["--cluster-metadata-decoder", "--skip-record-metadata", "--files", str(path)]
-        answer = run_tool(find_java(), jars.classpath, "kafka.tools.DumpLogSegments", arguments, 120)
+        answer = run_tool(find_java(), jars.classpath, f"{package}.DumpLogSegments", arguments, 120)
         theirs = [line.split("payload: ", 1)[1] for line in answer.stdout.split("\n") if "payload: " in line]
         assert "isvalid: false" not in answer.stdout
         assert "invalid bytes" not in answer.stdout
@@ -104,9 +111,9 @@ class TestAgainstKafka:
         assert f"SnapshotFooter {footer}" in answer.stdout
 
 
-def _samples(table: Struct) -> list[Entry]:
+def _samples(table: Struct) -> list[tuple[Struct, Values, int]]:
     """Each version of a record: bare, and with every field set."""
-    found: list[Entry] = []
+    found: list[tuple[Struct, Values, int]] = []
     for version in range(table.versions.low, table.versions.high + 1):
         present = [entry for entry in table.fields if version in entry.versions]
         found += [(table, {}, version), (table, {entry.name: _sample(entry, version) for entry in present}, version)]
@@ -130,6 +137,9 @@ SAMPLES = {
     "endPoints": [{"name": "A", "host": "::1", "port": 65535, "securityProtocol": -1}],
     "features": [{"name": "f", "minSupportedVersion": -1, "maxSupportedVersion": 32767}],
     "logDirs": [D1, T1],
+    "cordonedLogDirs": [T1],
+    "topicName": "t",
+    "controllerId": 3002,
     "replicas": [1, 2**31 - 1, -(2**31)],
     "isr": [],
     "leader": 7,
