@@ -17,13 +17,14 @@ from migrate.java.run import run_tool
 from migrate.model.outcome import Unknown
 
 MAIN: Final = "org.apache.kafka.tools.JmxTool"
-QUEUED: Final = "org.apache.kafka.server:type=AssignmentsManager,name=QueuedReplicaToDirAssignments"
+# a query: org.apache.kafka.server in 3.9 to 4.1, kafka.server alone in 5.0, both between; they are one number
+QUEUED: Final = "*kafka.server:type=AssignmentsManager,name=QueuedReplicaToDirAssignments"
 CONNECT_SECONDS: Final = 1.0
 SECONDS: Final = 15.0  # JmxTool itself tries for 10 s
 
 
 def number(address: str, name: str, attribute: str = "Value") -> int | Unknown:
-    """An attribute of the MBean of that name, at host:port."""
+    """An attribute of the MBean of that name, or of the first that a query finds, at host:port."""
     host, _, port = address.rpartition(":")
     try:
         socket.create_connection((host, int(port)), CONNECT_SECONDS).close()

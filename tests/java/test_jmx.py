@@ -18,14 +18,17 @@ from migrate.lab.topology import free_ports
 from migrate.model.outcome import Unknown
 
 THREADS = "java.lang:type=Threading"
+NEW = "kafka.server:type=AssignmentsManager,name=QueuedReplicaToDirAssignments"
+OLD = f"org.apache.{NEW}"
 
 
 @pytest.mark.parametrize(
     ("output", "errors", "found"),
     [
-        (f"time=1\n{jmx.QUEUED}:Value=118\n", "Trying to connect", 118),
-        (f"{jmx.QUEUED}:Value=0\n", "", 0),
-        (f"{jmx.QUEUED}:Value=7.0\n", "", 7),
+        (f"time=1\n{OLD}:Value=118\n", "Trying to connect", 118),
+        (f"{OLD}:Value=0\n", "", 0),
+        (f"{NEW}:Value=7.0\n", "", 7),
+        (f"{NEW}:Value=7\n{OLD}:Value=7\n", "", 7),
     ],
 )
 def test_the_number_is_read_from_what_the_tool_says(output: str, errors: str, found: int) -> None:
