@@ -16,6 +16,7 @@ from migrate.model.stage import ZkMigrationState
 from migrate.model.views import Directory, KraftView, MetaBroken, MetaMissing, MetaProperties
 
 FEATURE: Final = "metadata.version"
+UNKNOWN_TO_3_9: Final = 24  # 4.0-IV2; levels below it can be set on 3.9, though those of 4.0 are unstable there
 NEEDED_LEVEL: Final = 17  # 3.7-IV2, the first one with directories in the metadata (MetadataVersion.java)
 RELEASES: Final = {  # as `MetadataVersion.toString` names them, up to the newest one of Kafka 4.4
     17: "3.7-IV2", 18: "3.7-IV3", 19: "3.7-IV4", 20: "3.8-IV0", 21: "3.9-IV0",
@@ -53,8 +54,12 @@ class NewDirectory:
 
 
 def alone(kraft: KraftView, zookeeper: str) -> bool:
-    """Is the metadata all there is?  Migrated and finalized, or never migrated and without a ZooKeeper to ask."""
-    if kraft.migration_state is ZkMigrationState.POST_MIGRATION:
+    """Is the metadata all there is?  Migrated and finalized, or never migrated and without a ZooKeeper to ask.
+
+    Kafka 4.x forgets that there was a migration: its snapshots have no such record.  A level that 3.9 does not know
+    says then that there can be no ZooKeeper.
+    """
+    if kraft.migration_state is ZkMigrationState.POST_MIGRATION or kraft.features.get(FEATURE, 0) >= UNKNOWN_TO_3_9:
         return True
     return kraft.migration_state is ZkMigrationState.NONE and not zookeeper
 

@@ -59,6 +59,14 @@ def test_without_zookeeper_there_is_a_ledger_after_finalize_alone() -> None:
     assert final.counts() == {"VERIFIED": 18}
 
 
+def test_a_metadata_version_of_kafka_4_says_that_zookeeper_is_gone() -> None:
+    """Kafka 4.x forgets that there was a migration; 3.9 knows 4.0-IV0 and 4.0-IV1 too, as unstable ones."""
+    gone = replace(world_at(Stage.CLEANUP), zookeeper=Unknown("no session"))
+    for level in (21, 23, 24, 33):
+        forgotten = worlds.with_kraft(gone, migration_state=ZkMigrationState.NONE, features={"metadata.version": level})
+        assert isinstance(pure_ledger(forgotten), Ledger) == (level >= 24)
+
+
 def test_metadata_that_cannot_be_read_after_the_copy_leaves_no_row_migrating() -> None:
     """MIGRATING would be a statement."""
     found = pure_ledger(replace(world_at(Stage.COPY), kraft=Unknown("no controller answers")))
