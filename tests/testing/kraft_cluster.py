@@ -20,7 +20,7 @@ import pytest
 
 from migrate.errors import MigrateError
 from migrate.java.find import find_java
-from migrate.java.jars import kafka_jars
+from migrate.java.jars import KafkaJars, kafka_jars
 from migrate.java.run import java_argv
 from migrate.kafka.connection import Connection
 from migrate.kafka.controller import ActiveController
@@ -35,6 +35,14 @@ BROKER = NodeId(7)
 CONTROLLERS = (NodeId(3000), NodeId(3001), NodeId(3002))
 PASSWORD = "canary-tool-password"
 START_SECONDS = 90.0
+LOG4J2 = """\
+rootLogger.level=INFO
+rootLogger.appenderRef.out.ref=out
+appender.out.type=Console
+appender.out.name=out
+appender.out.layout.type=PatternLayout
+appender.out.layout.pattern=[%d{ISO8601}] %p %m (%c)%n
+"""
 LOG4J = """\
 log4j.rootLogger=INFO, out
 log4j.appender.out=org.apache.log4j.ConsoleAppender
@@ -67,6 +75,7 @@ class KraftCluster:
     ports: dict[NodeId, int]
     sasl_port: int
     processes: dict[NodeId, subprocess.Popen[bytes]] = field(default_factory=dict)
+    jars: KafkaJars | None = None  # 3.9.2's unless others are given
     session_ms: int = 9000  # Kafka's own default: how long the controllers believe in a broker that is silent
 
     @property
@@ -119,6 +128,7 @@ class KraftCluster:
         voters = ",".join(f"{node}@127.0.0.1:{self.ports[node]}" for node in CONTROLLERS)
         common = f"controller.quorum.voters={voters}\ncontroller.listener.names=CTL\n"
         (self.folder / "log4j.properties").write_text(LOG4J)
+        (self.folder / "log4j2.properties").write_text(LOG4J2)
         (self.folder / "password").write_text(PASSWORD + "\n")
         (self.folder / "password").chmod(0o600)
         for node in CONTROLLERS:
@@ -153,10 +163,14 @@ class KraftCluster:
                 f"version=1\nnode.id={node}\ncluster.id={CLUSTER_ID}\ndirectory.id={self.directory_id(node, index)}\n"
             )
 
-    def start(self, node: NodeId) -> None:
+    def start(self, node: NodeId, *options: str) -> None:
         """Start a node's process."""
-        options = ("-Xmx256m", f"-Dlog4j.configuration=file:{self.folder / 'log4j.properties'}")
-        argv = java_argv(find_java(), kafka_jars().classpath, "kafka.Kafka", (str(self.config(node)),), options)
+        logging = (
+            f"-Dlog4j.configuration=file:{self.folder / 'log4j.properties'}",
+            f"-Dlog4j2.configurationFile={self.folder / 'log4j2.properties'}",  # from Kafka 4.0 on
+        )
+        jars, words = self.jars or kafka_jars(), (str(self.config(node)),)
+        argv = java_argv(find_java(), jars.classpath, "kafka.Kafka", words, ("-Xmx256m", *logging, *options))
         with (self.folder / f"{node}.log").open("ab") as log:
             self.processes[node] = subprocess.Popen(argv, stdout=log, stderr=log, cwd=self.folder)
 

@@ -1,0 +1,263 @@
+"""A KRaft cluster of 3.9.2 whose files are started on Kafka 4.x: every view answers as before."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from subprocess import CompletedProcess
+
+import pytest
+
+from migrate.java import jmx
+from migrate.java.find import find_java
+from migrate.java.run import run_tool
+from migrate.kafka.connection import Connection
+from migrate.kraft.fetch import MetadataReader
+from migrate.lab.configure import jmx_options
+from migrate.model.ids import UNASSIGNED, NodeId
+from migrate.model.inventory import Access
+from migrate.model.new_directories import FEATURE, RELEASES, release_of
+from migrate.model.outcome import Unknown
+from migrate.model.secrets import Digester
+from migrate.model.views import KraftView
+from migrate.playbook.load import dump_inventory
+from migrate.protocol.messages import INCREMENTAL_ALTER_CONFIGS
+from tests.cli.commands import Ended, process
+from tests.testing import newer_kafka
+from tests.testing.kraft_cluster import BROKER, CONTROLLERS, KraftCluster, free_port, running, wait_for
+
+pytestmark = pytest.mark.kafka
+TOPIC, NODE = 2, 4  # types of resources
+CORDONED = 1  # the number of the log directory
+ELR = "eligible.leader.replicas.version"
+PLAYBOOK = """\
+apiVersion: kraft-migrate/v1
+kind: DirectoryPlaybook
+metadata: {name: more}
+spec:
+  cluster: {inventory: inventory.yaml}
+  directories: {add: [%s]}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What each of the tool's views said at one moment."""
+
+    view: KraftView
+    image: Ended
+    status: Ended
+    verify: Ended
+    plan: Ended
+
+
+@dataclass
+class Story:
+    """One cluster: on 3.9.2, its files on a newer Kafka, its metadata.version raised, what is new there used."""
+
+    cluster: KraftCluster
+    release: str
+    looks: dict[str, Look] = field(default_factory=dict)
+    queued: dict[str, int | Unknown] = field(default_factory=dict)
+
+    @property
+    def address(self) -> str:
+        """The broker's."""
+        return self.cluster.inventory.brokers[0].address
+
+    def view(self) -> KraftView:
+        """Over the wire, from the active controller."""
+        with MetadataReader(self.cluster.inventory, Digester()) as reader:
+            return reader.view()
+
+    def look(self, name: str) -> None:
+        """Over the wire, from the controllers' files, and by the commands, each in a process of its own."""
+        wait_for("every replica in sync and its directory assigned", self.is_settled)
+        inventory, playbook = (self.cluster.folder / file for file in ("inventory.yaml", "more.yaml"))
+        logs = [self.cluster.data(node) / "__cluster_metadata-0" for node in CONTROLLERS]
+        self.looks[name] = Look(
+            self.view(),
+            process("metadata", "image", *logs),
+            process("status", "--inventory", inventory),
+            process("directories", "verify", "--inventory", inventory),
+            process("plan", playbook),
+        )
+
+    def is_settled(self) -> bool:
+        """Brokers report the directories of new replicas after they have made them."""
+        rows = self.view().partitions
+        return rows.isr == rows.replicas and not any(str(UNASSIGNED) in listed for listed in rows.directories)
+
+    def write_files(self) -> None:
+        """An inventory without ZooKeeper, and a playbook that adds a directory."""
+        folder = self.cluster.folder
+        for name in ("state", "new"):
+            (folder / name).mkdir()
+        alone = replace(self.cluster.inventory, zookeeper="", executor_options={"state": str(folder / "state")})
+        (folder / "inventory.yaml").write_text(dump_inventory(alone))
+        (folder / "more.yaml").write_text(PLAYBOOK % (folder / "new"))
+
+    def restart(self) -> None:
+        """The same files on the newer jars; the broker's numbers can be read over JMX."""
+        for node in (BROKER, *CONTROLLERS):
+            self.cluster.stop(node)
+        self.cluster.jars, port = newer_kafka.newer_jars(self.release), free_port()
+        for node in CONTROLLERS:
+            self.cluster.start(node)
+        self.cluster.start(BROKER, *jmx_options(port))
+        self.cluster.wait_until_ready()
+        for domain in ("", "org.apache."):
+            name = f"{domain}kafka.server:type=AssignmentsManager,name=QueuedReplicaToDirAssignments"
+            self.queued[name] = jmx.number(f"127.0.0.1:{port}", name)
+        self.queued["asked"] = jmx.number(f"127.0.0.1:{port}", jmx.QUEUED)
+
+    def tool(self, name: str, *words: str) -> CompletedProcess[str]:
+        """One of the newer Kafka's own tools."""
+        assert self.cluster.jars is not None
+        return run_tool(find_java(), self.cluster.jars.classpath, f"org.apache.kafka.tools.{name}", words, 60)
+
+    def raise_feature(self, feature: str, level: int) -> None:
+        """One feature alone, as the page says."""
+        done = self.tool(
+            "FeatureCommand", "--bootstrap-server", self.address, "upgrade", "--feature", f"{feature}={level}"
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    def configure(self, kind: int, name: str, key: str, value: str) -> None:
+        """Set a dynamic configuration."""
+        config = {"name": key, "configOperation": 0, "value": value}
+        resource = {"resourceType": kind, "resourceName": name, "configs": [config]}
+        with Connection(self.address, Access()) as connection:
+            answer = connection.call(INCREMENTAL_ALTER_CONFIGS, {"resources": [resource], "validateOnly": False})
+        assert [entry["errorCode"] for entry in answer["responses"]] == [0], answer
+
+    def records(self) -> Counter[str]:
+        """How many of each type are in a controller's log and snapshots, by `metadata dump`."""
+        done = process("metadata", "dump", self.cluster.data(CONTROLLERS[0]) / "__cluster_metadata-0")
+        assert done.code == 0, done.err
+        return Counter(re.findall(r'"type":"(\w+)"', done.out))
+
+
+@pytest.fixture(scope="module", params=newer_kafka.RELEASES)
+def story(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
+    """All that happens, with a look behind each part."""
+    release = str(request.param)
+    with running(tmp_path_factory.mktemp(release)) as cluster:
+        told = Story(cluster, release)
+        told.write_files()
+        for name in ("orders", "audit"):
+            cluster.create_topic(name)
+        told.configure(TOPIC, "orders", "retention.ms", "86400000")
+        told.look("before")
+        told.restart()
+        told.look("started")
+        told.raise_feature(FEATURE, newest_of(release))
+        told.look("raised")
+        told.raise_feature(ELR, 1)
+        told.configure(TOPIC, "orders", "min.insync.replicas", "2")
+        told.configure(NODE, "", "min.insync.replicas", "2")
+        told.configure(NODE, str(BROKER), "cordoned.log.dirs", str(cluster.data(BROKER, CORDONED)))
+        cluster.create_topic("later", 9)
+        told.look("used")
+        yield told
+
+
+def newest_of(release: str) -> int:
+    """The highest metadata.version of that release: 4.3-IV0 of 4.3.1."""
+    line = ".".join(release.split(".")[:2])
+    return max(level for level, name in RELEASES.items() if name.startswith(f"{line}-"))
+
+
+def facts(view: KraftView) -> object:
+    """What a new software changes nothing in: epochs and registrations rise."""
+    rows = view.partitions
+    partitions = zip(
+        rows.topic, rows.topic_id, rows.partition, rows.replicas, rows.isr, rows.directories, rows.leader, strict=True
+    )
+    known = view.entities
+    entities = zip(known.kind, known.key, known.name, known.value, strict=True)
+    brokers = {node: (entry.fenced, entry.log_dirs, entry.endpoints) for node, entry in view.brokers.items()}
+    return list(partitions), list(entities), brokers, sorted(view.controllers), view.migration_state
+
+
+def directories_of(view: KraftView, topic: str) -> set[str]:
+    """Those in which the topic's replicas are."""
+    rows = zip(view.partitions.topic, view.partitions.directories, strict=True)
+    return {entry for name, listed in rows for entry in listed if name == topic}
+
+
+def without_numbers(text: str) -> str:
+    """Offsets, epochs, free bytes and times differ from look to look; hashes of plans have letters, too."""
+    return re.sub(r"\b[0-9a-f]{8,}\b|\d+(\.\d+)?", "N", text)
+
+
+def state(status: Ended) -> str:
+    """What `status` says but for a rollback, which no such cluster has."""
+    return "\n".join(line for line in status.out.splitlines() if not line.startswith("rollback"))
+
+
+@pytest.mark.parametrize("moment", ["started", "raised"])
+def test_the_metadata_says_the_same(story: Story, moment: str) -> None:
+    """Topics, partitions, directories, configurations and registrations, over the wire."""
+    before, now = story.looks["before"].view, story.looks[moment].view
+    assert facts(now) == facts(before)
+    assert now.offset > before.offset
+
+
+@pytest.mark.parametrize("moment", ["started", "raised"])
+def test_every_command_answers_as_before(story: Story, moment: str) -> None:
+    """`metadata image` from the controllers' files, `status`, `directories verify`, and a DirectoryPlaybook's plan."""
+    before, now = story.looks["before"], story.looks[moment]
+    assert (now.verify.code, now.status.code, now.image.code, now.plan.code) == (0, 0, 0, 2)
+    assert without_numbers(now.verify.out) == without_numbers(before.verify.out)
+    assert without_numbers(state(now.status)) == without_numbers(state(before.status))
+    assert without_numbers(now.plan.out) == without_numbers(before.plan.out)
+    counted = re.compile("^brokers 1, controllers 3, topics 2, partitions 8, replicas 8, .*$", re.MULTILINE)
+    assert counted.findall(now.image.out) == counted.findall(before.image.out) != []
+
+
+def test_new_software_raises_no_feature_and_one_alone_raises_one(story: Story) -> None:
+    """Which feature levels there are is what people have asked for; the quorum stays static."""
+    levels = {name: dict(look.view.features) for name, look in story.looks.items()}
+    newest = newest_of(story.release)
+    assert levels["before"] == levels["started"] == {FEATURE: 21}
+    assert levels["raised"] == {FEATURE: newest}
+    assert levels["used"] == {FEATURE: newest, ELR: 1}
+    assert release_of(story.looks["raised"].view) == RELEASES[newest]
+
+
+def test_what_is_new_there_is_read(story: Story) -> None:
+    """Records of eligible leaders and cordoned directories: no new replica is in the one that is cordoned."""
+    used, cordoned = story.looks["used"], str(story.cluster.directory_id(BROKER, CORDONED))
+    assert story.records()["CLEAR_ELR_RECORD"] == 2
+    assert used.view.brokers[BROKER].log_dirs == story.looks["before"].view.brokers[BROKER].log_dirs
+    assert cordoned in directories_of(used.view, "orders")
+    assert cordoned not in directories_of(used.view, "later")
+    assert used.image.code == used.status.code == 0
+    assert "partitions 17," in used.image.out
+
+
+def test_the_queue_of_assignments_is_found_by_either_name(story: Story) -> None:
+    """Both releases have both, and the query finds one of them."""
+    assert story.queued == dict.fromkeys(story.queued, 0)
+    assert len(story.queued) == 3
+
+
+def test_an_unregistered_controller_is_gone_until_it_registers_again(story: Story) -> None:
+    """KIP-1312, from 4.4 on."""
+    if story.release == "4.3.1":
+        pytest.skip("4.3.1 has no command for it")
+    gone = NodeId(CONTROLLERS[-1])
+    story.cluster.stop(gone)
+    try:
+        done = story.tool(
+            "ClusterTool", "unregister-controller", "--id", str(gone), "--bootstrap-server", story.address
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        wait_for("the record", lambda: gone not in story.view().controllers)
+    finally:
+        story.cluster.start(gone)
+    wait_for("the new registration", lambda: gone in story.view().controllers)
+    assert story.records()["UNREGISTER_CONTROLLER_RECORD"] == 1
