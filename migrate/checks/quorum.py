@@ -79,7 +79,7 @@ def one_list_of_voters(configs: Configs, world: World) -> Result:
     "which renders their files and formats them. After the copy, roll back first.",
     "KIP-853; kafka-storage format; Kafka 3.9 documentation, ZooKeeper to KRaft Migration: Provisioning the KRaft "
     "controller quorum",
-).sees(node_configs, blocks_from=Stage.CONTROLLERS, when=ALWAYS)
+).sees(node_configs, blocks_from=Stage.CONTROLLERS)
 def static_quorum(configs: Configs, world: World) -> Result:
     for node, file in configs.items():
         if file.values.get("controller.quorum.bootstrap.servers", "").strip():
