@@ -1,4 +1,7 @@
-"""A KRaft cluster of 3.9.2 whose files are started on Kafka 4.x: every view answers as before."""
+"""A KRaft cluster of 3.9.2 whose files are started on Kafka 4.x: every view answers as before.
+
+A commit runs one release; `KRAFT_MIGRATE_ROTATE=newer-kafka=all` runs both.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +30,7 @@ from migrate.protocol.messages import INCREMENTAL_ALTER_CONFIGS
 from tests.cli.commands import Ended, process
 from tests.testing import newer_kafka
 from tests.testing.kraft_cluster import BROKER, CONTROLLERS, KraftCluster, free_port, running, wait_for
+from tests.testing.rotating import rotated
 
 pytestmark = pytest.mark.kafka
 TOPIC, NODE = 2, 4  # types of resources
@@ -61,6 +65,7 @@ class Story:
     release: str
     looks: dict[str, Look] = field(default_factory=dict)
     queued: dict[str, int | Unknown] = field(default_factory=dict)
+    without: KraftView | None = None  # one of the controllers
 
     @property
     def address(self) -> str:
@@ -118,12 +123,20 @@ class Story:
         assert self.cluster.jars is not None
         return run_tool(find_java(), self.cluster.jars.classpath, f"org.apache.kafka.tools.{name}", words, 60)
 
-    def raise_feature(self, feature: str, level: int) -> None:
-        """One feature alone, as the page says."""
-        done = self.tool(
-            "FeatureCommand", "--bootstrap-server", self.address, "upgrade", "--feature", f"{feature}={level}"
-        )
+    def features(self, *words: str) -> None:
+        """Raise feature levels."""
+        done = self.tool("FeatureCommand", "--bootstrap-server", self.address, "upgrade", *words)
         assert done.returncode == 0, done.stdout + done.stderr
+
+    def unregister(self, node: NodeId) -> None:
+        """Take a controller that has stopped out of the metadata, and start it again."""
+        self.cluster.stop(node)
+        done = self.tool("ClusterTool", "unregister-controller", "--id", str(node), "--bootstrap-server", self.address)
+        assert done.returncode == 0, done.stdout + done.stderr
+        wait_for("the record", lambda: node not in self.view().controllers)
+        self.without = self.view()
+        self.cluster.start(node)
+        wait_for("the new registration", lambda: node in self.view().controllers)
 
     def configure(self, kind: int, name: str, key: str, value: str) -> None:
         """Set a dynamic configuration."""
@@ -140,7 +153,7 @@ class Story:
         return Counter(re.findall(r'"type":"(\w+)"', done.out))
 
 
-@pytest.fixture(scope="module", params=newer_kafka.RELEASES)
+@pytest.fixture(scope="module", params=rotated("newer-kafka", newer_kafka.RELEASES))
 def story(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
     """All that happens, with a look behind each part."""
     release = str(request.param)
@@ -153,21 +166,29 @@ def story(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         told.look("before")
         told.restart()
         told.look("started")
-        told.raise_feature(FEATURE, newest_of(release))
+        told.features("--feature", f"{FEATURE}={newest_of(release)}")
         told.look("raised")
-        told.raise_feature(ELR, 1)
+        told.features("--feature", f"{ELR}=1")
         told.configure(TOPIC, "orders", "min.insync.replicas", "2")
         told.configure(NODE, "", "min.insync.replicas", "2")
         told.configure(NODE, str(BROKER), "cordoned.log.dirs", str(cluster.data(BROKER, CORDONED)))
         cluster.create_topic("later", 9)
         told.look("used")
+        if release != "4.3.1":
+            told.unregister(CONTROLLERS[-1])
+        told.features("--release-version", line_of(release))
+        told.look("all at once")
         yield told
+
+
+def line_of(release: str) -> str:
+    """4.3 of 4.3.1."""
+    return release.rpartition(".")[0]
 
 
 def newest_of(release: str) -> int:
     """The highest metadata.version of that release: 4.3-IV0 of 4.3.1."""
-    line = ".".join(release.split(".")[:2])
-    return max(level for level, name in RELEASES.items() if name.startswith(f"{line}-"))
+    return max(level for level, name in RELEASES.items() if name.startswith(f"{line_of(release)}-"))
 
 
 def facts(view: KraftView) -> object:
@@ -249,15 +270,26 @@ def test_an_unregistered_controller_is_gone_until_it_registers_again(story: Stor
     """KIP-1312, from 4.4 on."""
     if story.release == "4.3.1":
         pytest.skip("4.3.1 has no command for it")
-    gone = NodeId(CONTROLLERS[-1])
-    story.cluster.stop(gone)
-    try:
-        done = story.tool(
-            "ClusterTool", "unregister-controller", "--id", str(gone), "--bootstrap-server", story.address
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        wait_for("the record", lambda: gone not in story.view().controllers)
-    finally:
-        story.cluster.start(gone)
-    wait_for("the new registration", lambda: gone in story.view().controllers)
+    assert story.without is not None
+    assert sorted(story.without.controllers) == sorted(CONTROLLERS[:-1])
+    assert sorted(story.looks["all at once"].view.controllers) == sorted(CONTROLLERS)
     assert story.records()["UNREGISTER_CONTROLLER_RECORD"] == 1
+
+
+def test_a_release_version_raises_every_feature_and_makes_the_quorum_dynamic(story: Story) -> None:
+    """What docs/after-the-migration.md warns of: seven at once, KAFKA-21426 among them; all is readable still."""
+    now = story.looks["all at once"]
+    assert dict(now.view.features) == {
+        FEATURE: newest_of(story.release),
+        ELR: 1,
+        "group.version": 1,
+        "kraft.version": 1,
+        "share.version": 2 if story.release == "4.4.0" else 1,
+        "streams.version": 1,
+        "transaction.version": 2,
+    }
+    assert (now.verify.code, now.status.code, now.image.code, now.plan.code) == (0, 0, 0, 2)
+    refused = story.tool(
+        "FeatureCommand", "--bootstrap-server", story.address, "downgrade", "--feature", "kraft.version=0"
+    )
+    assert "Can't downgrade the version of this feature" in refused.stdout + refused.stderr
