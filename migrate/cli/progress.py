@@ -160,34 +160,47 @@ def line_of(name: str, data: Mapping[str, Any]) -> str:
 SCHEMA: Final = "kraft-migrate/event/v1"
 
 
-class EventLines:
-    """Listens to an engine.  What the journal got without telling (facts, an interrupt) is brought in its place.
+class WholeJournal:
+    """Listens to an engine, and tells each event once.
 
-    A session's lines begin where the journal ended before it: fed to one file, two sessions give every event once.
+    What the journal got without telling (facts, an interrupt) is brought in its place.  A session begins where the
+    journal ended before it.
     """
 
-    def __init__(self, plan: Plan, journal: pathlib.Path, out: TextIO) -> None:
-        self._plan, self._journal, self._out = plan, journal, out
-        self._next = len(_events(journal))
-        self.gone = False  # whoever read the lines went away: the run continues without them
+    def __init__(self, journal: pathlib.Path, tell: Callable[[Event], None]) -> None:
+        self._journal, self._tell = journal, tell
+        self.before = _events(journal)  # of earlier sessions: they are not told
+        self._next = len(self.before)
 
     def __call__(self, event: Event) -> None:
-        """Write this event, and before it those that were not written yet."""
+        """Tell this event, and before it those that were not told yet."""
         if event.number > self._next:
             self._catch_up(event.number)
         if event.number >= self._next:
-            self._write(event)
+            self._on(event)
 
     def close(self) -> None:
-        """Write the events of the journal after the last one that was written."""
+        """Tell the events of the journal after the last one that was told."""
         self._catch_up(None)
 
     def _catch_up(self, end: int | None) -> None:
         for event in _events(self._journal)[self._next : end]:
-            self._write(event)
+            self._on(event)
+
+    def _on(self, event: Event) -> None:
+        self._next = event.number + 1
+        self._tell(event)
+
+
+class EventLines(WholeJournal):
+    """Each event as a line of JSON: sessions fed to one file give every event once."""
+
+    def __init__(self, plan: Plan, journal: pathlib.Path, out: TextIO) -> None:
+        super().__init__(journal, self._write)
+        self._plan, self._out = plan, out
+        self.gone = False  # whoever read the lines went away: the run continues without them
 
     def _write(self, event: Event) -> None:
-        self._next = event.number + 1
         if self.gone:
             return
         try:

@@ -10,9 +10,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
+from migrate.model.history import Event
 from migrate.model.plan import PlannedStep
 from migrate.steps.registry import KINDS
 
@@ -72,6 +73,12 @@ def block(steps: Sequence[PlannedStep], index: int) -> Sequence[PlannedStep]:
     while end < len(steps) and not may_park_before(steps, end):
         end += 1
     return steps[index:end]
+
+
+def half_rolled_since(steps: Sequence[PlannedStep], events: Iterable[Event]) -> float | None:
+    """When the first step of the first roll began, by this plan's own journal; None where it did not."""
+    rolls = {step.id for step in steps if step.kind == HYBRID_BEGINS}
+    return next((event.time for event in events if event.name == "intend" and event.data["step"] in rolls), None)
 
 
 def in_between(steps: Sequence[PlannedStep], index: int) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -63,7 +63,9 @@ class Board:
 def board(plan: Plan, events: Sequence[Event], playbook: Playbook | None = None) -> Board:
     """The board of the journal so far; with the playbook, the time that is left and the change window."""
     done = {e.data["step"] for e in events if e.name == "conclude" and e.data["outcome"] in WELL}
-    found = _present(events)
+    found = Present()
+    for event in events:
+        found.hear(event)
     current, phase = found.step, found.phase
     stopped = found.over is not None
     left = [step for step in plan.steps if step.id not in done and step.id != current]
@@ -121,53 +123,56 @@ def _doing(events: Sequence[Event]) -> str:
 
 
 @dataclass(slots=True)
-class _Present:
-    """State, the step in progress, what of it since when, what it waits for, and when the session began and ended."""
+class Present:
+    """State, the step in progress, what of it since when, what it waits for, and when the session began and ended.
+
+    Of the last session: nothing is counted from one that ended or was killed before.  `waits_since` is when the step
+    began to wait, whatever for; `since` begins anew where something else is waited for.
+    """
 
     state: str = "not begun"
     step: str = ""
     phase: str = ""
     since: float | None = None
     waiting: tuple[str, str, str] | None = None
+    waits_since: float | None = None
     began: float | None = None
     over: float | None = None
 
-
-def _present(events: Iterable[Event]) -> _Present:
-    """The last session's: nothing is counted from one that ended or was killed before."""
-    found = _Present()
-    for event in events:
+    def hear(self, event: Event) -> None:
+        """One event more."""
         data, name = event.data, event.name
         if name in ("session", "intend", "paused", "resumed", "conclude", "effect", "effected"):
-            found.since, found.waiting = event.time, None
+            self.since, self.waiting, self.waits_since = event.time, None, None
         match name:
             case "session":
-                found.state, found.phase, found.began, found.over = "running", "", event.time, None
-                found.phase = "looking how far it got" if found.step else ""
+                self.state, self.phase, self.began, self.over = "running", "", event.time, None
+                self.phase = "looking how far it got" if self.step else ""
             case "intend":
-                found.step, found.phase = str(data["step"]), ""
+                self.step, self.phase = str(data["step"]), ""
             case "waiting":
                 what = str(data["what"])
-                if found.waiting is None or found.waiting[0] != what or found.step != data["step"]:
-                    found.since = event.time
-                found.step, found.waiting = str(data["step"]), (what, str(data["owner"]), str(data["next"]))
+                if self.waiting is None or self.step != data["step"]:
+                    self.since = self.waits_since = event.time
+                elif self.waiting[0] != what:
+                    self.since = event.time
+                self.step, self.waiting = str(data["step"]), (what, str(data["owner"]), str(data["next"]))
             case "paused":
-                found.state, found.step, found.phase = f"paused {data['by']}", str(data["step"]), ""
+                self.state, self.step, self.phase = f"paused {data['by']}", str(data["step"]), ""
             case "resumed":
-                found.state = "running"
+                self.state = "running"
             case "conclude":
-                found.step = found.phase = ""
+                self.step = self.phase = ""
             case "effect":
-                found.phase = f"{data['effect']} {data['node']}"
+                self.phase = f"{data['effect']} {data['node']}"
             case "effected":
-                found.phase = "verifying"
+                self.phase = "verifying"
             case "stop":
-                found.state, found.over = f"stopped: {data['reason']}", event.time
+                self.state, self.over = f"stopped: {data['reason']}", event.time
             case "end":
-                found.state, found.over = "ended: the plan is carried out", event.time
+                self.state, self.over = "ended: the plan is carried out", event.time
             case _:
                 pass
-    return found
 
 
 def _node(step: PlannedStep) -> str:

@@ -32,7 +32,15 @@ from migrate.model.plan import Plan, PlannedStep
 from migrate.model.ports import Clock, Observer
 from migrate.model.windows import local
 from migrate.model.world import Need
-from migrate.plan.parking import GOES_ON, HYBRID_BEGINS, block, in_between, may_leave_while_waiting, may_park_before
+from migrate.plan.parking import (
+    GOES_ON,
+    HYBRID_BEGINS,
+    block,
+    half_rolled_since,
+    in_between,
+    may_leave_while_waiting,
+    may_park_before,
+)
 from migrate.plan.schedule import (
     CANARIES,
     Durations,
@@ -257,9 +265,7 @@ class RunGate:
             return
         limit = self.playbook.pace.hybrid_max_age
         steps = self.plan.steps
-        rolls = {step.id for step in steps if step.kind == HYBRID_BEGINS}
-        events = self.journal.events
-        began = next((e.time for e in events if e.name == "intend" and e.data["step"] in rolls), None)
+        began = half_rolled_since(steps, self.journal.events)
         if began is None and planned.kind == HYBRID_BEGINS:
             rest = steps[index:]
             windows = windows_of(self.playbook, [step.stage for step in rest])
