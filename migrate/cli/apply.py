@@ -6,6 +6,7 @@ import pathlib
 import shlex
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -19,7 +20,6 @@ from migrate.model.plan import Plan, PlanKind
 from migrate.report.lines import Tone
 
 if TYPE_CHECKING:
-    from migrate.cli.progress import EventLines, ProgressLines
     from migrate.run.carry_out import RunFolder
 
 
@@ -78,24 +78,31 @@ def after_rollback(plan: Plan) -> str:
 
 def carry_out_saved(plan: Plan, confirm: str, confirm_cluster: str = "", *, json_lines: bool = False) -> int:
     """Carry it out with lines of progress, and write its report however it ends."""
+    from migrate.cli.following import Following, Notifier
     from migrate.cli.progress import EventLines, ProgressLines
     from migrate.observe.sources import Sources
     from migrate.playbook.load import load_inventory, load_playbook
     from migrate.run.carry_out import Options, carry_out, folder_of
+    from migrate.run.clock import SystemClock
 
     inventory = load_inventory(plan.inventory)
     playbook = load_playbook(plan.playbook, inventory)
     folder = folder_of(inventory, plan)
     sources = Sources(inventory, playbook, folder.path / "spark")
     lines = ProgressLines()
+    warn = partial(lines.say, tone=Tone.WARN)
     events = EventLines(plan, folder.journal, sys.stdout) if json_lines else None
+    followers = []
+    if playbook.notifications:
+        notifier = partial(Notifier, plan, playbook.notifications, clock=SystemClock(), say=warn)
+        followers.append(Following(folder.journal, notifier))
     ours = True  # a run that was refused because another one acts leaves that one's report as it is
     options = Options(
         confirm=confirm,
         owner=account(),
-        listen=lines if events is None else both(lines, events),
+        listen=all_of(*([] if events is None else [events]), lines, *followers),
         confirm_cluster=confirm_cluster,
-        say=lambda text: lines.say(text, Tone.WARN),
+        say=warn,
     )
     try:
         with lines.following(plan, folder.journal, playbook, lambda: sources.work):
@@ -111,6 +118,8 @@ def carry_out_saved(plan: Plan, confirm: str, confirm_cluster: str = "", *, json
             events.close()
         if ours and folder.journal.exists():
             _tell_report(plan, folder)
+        for follower in followers:
+            follower.close()
     return EXIT_OK
 
 
@@ -125,11 +134,11 @@ def _tell_report(plan: Plan, folder: RunFolder) -> None:
     say(said, err=True)
 
 
-def both(lines: ProgressLines, events: EventLines) -> Callable[[Event], None]:
-    """Tell each event to both."""
+def all_of(*listeners: Callable[[Event], None]) -> Callable[[Event], None]:
+    """Tell each event to all, in this order."""
 
     def tell(event: Event) -> None:
-        events(event)
-        lines(event)
+        for listener in listeners:
+            listener(event)
 
     return tell

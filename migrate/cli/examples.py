@@ -223,6 +223,10 @@ MANUALS: Final[Mapping[str, Manual]] = {
     "report verify": Manual((("report verify runs/1a2b3c4d/evidence-1a2b3c4d.tar", "is it whole, and of whom?"),)),
     "playbook lint": Manual((("playbook lint playbook.yaml inventory.yaml", "every problem, with line and column"),)),
     "playbook schema": Manual((("playbook schema > playbook.schema.json", "JSON Schema, for an editor"),)),
+    "playbook notify-test": Manual(
+        (("playbook notify-test notifications.yaml", "before the night: does the pager ring?"),),
+        (("FILE", "read, with the secrets that it names; nothing is written"),),
+    ),
     "playbook show": Manual((("playbook show playbook.yaml", "every default, each window's next opening"),)),
     "explain": Manual((("explain B-ZKN-01 E-JAVA-01", "these codes"), ("explain --all", "every code in a line"))),
     "unlock": Manual(

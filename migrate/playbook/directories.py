@@ -19,7 +19,9 @@ from migrate.model.inventory import HealthPolicy, Inventory, Pace, Playbook
 from migrate.model.stage import DirectoryPolicy, Stage
 from migrate.playbook.document import Document
 from migrate.playbook.fields import Duration, Fault, FilePath, Location, Metadata, Name, Section, Text, refuse
+from migrate.playbook.notifications import load_notifications
 from migrate.playbook.schema import (
+    HOOKS,
     Availability,
     Cluster,
     Health,
@@ -80,6 +82,7 @@ class DirectorySpec(Section):
     later: ClassVar[Mapping[str, str]] = {
         "controllers": "they keep their one metadata directory",
         "stages": "there is one: all brokers, one at a time",
+        "hooks": HOOKS,
         "remove": "`kraft-migrate rollback plan` with this playbook takes the directories away again",
     }
     cluster: Cluster
@@ -90,6 +93,7 @@ class DirectorySpec(Section):
     approvals: ApprovalsSection = ApprovalsSection()
     approval: ApprovalSection | None = None
     rollback: Rollback = Rollback()
+    notifications: FilePath | None = None
 
 
 class DirectoryPlaybook(Section):
@@ -152,6 +156,7 @@ def shared_playbook(
         pace=Pace(rollout.node_estimate),
         restore_leaders=rollout.restore_preferred_leaders,
         elections_per_request=rollout.elections_per_request,
+        notifications=load_notifications(near / spec.notifications) if spec.notifications else (),
     )
 
 

@@ -312,6 +312,7 @@ OURS: Final = {
     "DirectoryPlaybook": PLAYBOOK,
     "Inventory": FileKind("an inventory", "kraft-migrate status --inventory FILE"),
     "Fleet": FileKind("a fleet", "kraft-migrate fleet assess FILE"),
+    "Notifications": FileKind("a list of notifications", "kraft-migrate playbook notify-test FILE"),
     "AcceptedDifferences": FileKind(
         "a list of accepted differences", "name it in a playbook: diff.accept of the stage hybrid"
     ),

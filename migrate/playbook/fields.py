@@ -349,8 +349,8 @@ def _told(location: Location, error: Any) -> str:
 
 
 def _may_be_secret(location: Location) -> bool:
-    """Did somebody write a password where only the place of one may stand?"""
-    return any(word in str(step) for step in location for word in ("password", "secret"))
+    """Did somebody write a password where only the place of one may stand?  A URL may hold a token."""
+    return any(word in str(step) for step in location for word in ("password", "secret", "url"))
 
 
 def _near(error: Any, expected: str) -> str:

@@ -48,6 +48,7 @@ from migrate.playbook.fields import (
     validate,
 )
 from migrate.playbook.inventory import InventoryDocument, dump_inventory, inventory_of
+from migrate.playbook.notifications import NotificationsDocument, load_notifications
 from migrate.playbook.schema import (
     STAGE_KEYS,
     AcceptedDifferences,
@@ -193,6 +194,7 @@ __all__ = [
     "load_approvals",
     "load_fleet",
     "load_inventory",
+    "load_notifications",
     "load_playbook",
     "load_playbook_with_inventory",
     "read_secret",
@@ -204,6 +206,7 @@ KINDS: Final[dict[str, type[Section]]] = {
     "Inventory": InventoryDocument,
     "AcceptedDifferences": AcceptedDifferences,
     "Fleet": FleetDocument,
+    "Notifications": NotificationsDocument,
 }
 DIRECTORIES: Final = "DirectoryPlaybook"
 BROKERS: Final = ("spec", "policy", "directories", "brokers")
@@ -302,7 +305,10 @@ def lint_directory_playbook(path: str | Path) -> None:
     if (document.path.absolute().parent / parsed.spec.cluster.inventory).exists():
         _of_directories(document, None)
     else:
-        refuse(document, faults_of(parsed.spec, document.path.absolute().parent))
+        near = document.path.absolute().parent
+        refuse(document, faults_of(parsed.spec, near))
+        if parsed.spec.notifications:
+            load_notifications(near / parsed.spec.notifications)
 
 
 def named_inventory(path: str | Path) -> str:

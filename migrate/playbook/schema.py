@@ -265,13 +265,15 @@ class Rollback(Section):
     approval: ApprovalSection | None = None
 
 
+HOOKS: Final = "name a file of kind Notifications under `notifications`: hooks stand there"
+
+
 class Spec(Section):
     """The whole intent."""
 
     later: ClassVar[Mapping[str, str]] = {
         "reports": "reports are in the run's folder, which the inventory names as `runs`",
-        "notifications": "wrap the command: its exit code says how it ended",
-        "hooks": "wrap the command: its exit code says how it ended",
+        "hooks": HOOKS,
     }
     cluster: Cluster
     controllers: Controllers | None = None
@@ -279,6 +281,7 @@ class Spec(Section):
     windows: dict[Name, WindowSection] = Field(default_factory=dict)
     approvals: ApprovalsSection = ApprovalsSection()
     rollback: Rollback = Rollback()
+    notifications: FilePath | None = None
     stages: Annotated[list[StageSection], Field(min_length=1)] = Field(
         default_factory=lambda: [StageSection(name="assess")]
     )

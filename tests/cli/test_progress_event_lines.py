@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from migrate.cli.apply import both
+from migrate.cli.apply import all_of
 from migrate.cli.progress import SCHEMA, EventLines, ProgressLines
 from migrate.cli.report import read_report
 from migrate.model.history import Event
@@ -113,7 +113,7 @@ def test_both_listeners_hear_each_event(tmp_path: Path, capsys: pytest.CaptureFi
     """A program reads stdout, a person stderr."""
     run = Gated(tmp_path, worlds.playbook())
     out = io.StringIO()
-    tell = both(ProgressLines(), EventLines(run.planned(), tmp_path / "journal.jsonl", out))
+    tell = all_of(ProgressLines(), EventLines(run.planned(), tmp_path / "journal.jsonl", out))
     tell(Event(0, 1.0, "stage", {"stage": "copy"}))
     assert "stage copy" in capsys.readouterr().err
     assert json.loads(out.getvalue())["event"] == "stage"

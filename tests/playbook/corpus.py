@@ -205,7 +205,7 @@ NO_PLAYBOOK = (
     ),
     *ACTING,
     Bad("hooks", SPEC + "  hooks: []\n", NotSupportedYet, "6:3", "spec.hooks"),
-    Bad("notifications", SPEC + "  notifications: []\n", NotSupportedYet, "6:3", "not supported yet"),
+    Bad("notifications", SPEC + "  notifications: []\n", DocumentInvalid, "6:3", "text is expected"),
     Bad("no probe at all", policy("probes: {error_budget: 1%/5m}"), DocumentInvalid, "7:5", "name a topic"),
     Bad("odd topic", policy('probes: {topic: "a b", error_budget: 1%/5m}'), DocumentInvalid, "7:14", "probes.topic"),
     Bad("rehearsal", SPEC + "  rollback: {rehearsed_within: 14d}\n", NotSupportedYet, "6:14", "rehearse"),

@@ -1,0 +1,115 @@
+"""Who follows a run beside the screen: each in a thread of its own, so that no run waits for it or ends by it."""
+
+from __future__ import annotations
+
+import logging
+import pathlib
+import queue
+import socket
+import threading
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Final, Protocol
+
+from migrate.cli.progress import WholeJournal
+from migrate.model.history import Event
+from migrate.model.inventory import Recipient
+from migrate.model.notifications import Notice
+from migrate.model.plan import Plan
+from migrate.model.ports import Clock
+from migrate.report.notices import Notices
+from migrate.run.deliver import Delivery, delivered_within
+
+LOG: Final = logging.getLogger("migrate.cli")
+TICK: Final = 1.0  # seconds between two looks at what lasts
+FLUSH: Final = 30.0  # seconds at the end of a run for what is still under way
+
+
+class Follower(Protocol):
+    """Called in its thread alone."""
+
+    def hear(self, event: Event) -> None: ...
+
+    def tick(self) -> None:
+        """Behind each event, and each second without one."""
+
+    def close(self) -> None:
+        """The run is over, and all was heard."""
+
+
+class Following:
+    """Listens to an engine, and hands each event to a follower, in the journal's order."""
+
+    def __init__(self, journal: pathlib.Path, follower: Callable[[Iterable[Event]], Follower]) -> None:
+        self._whole = WholeJournal(journal, self._hear)
+        self._follower = follower(self._whole.before)
+        self._heard = False
+        self._events: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._work, name="following", daemon=True)
+        self._thread.start()
+
+    def __call__(self, event: Event) -> None:
+        """Never waits."""
+        self._events.put(event)
+
+    def close(self, seconds: float = 2 * FLUSH) -> None:
+        """The session is over: give the follower so much time for what is left."""
+        self._events.put(None)
+        self._thread.join(seconds)
+
+    def _hear(self, event: Event) -> None:
+        self._safely(partial(self._follower.hear, event))
+
+    def _work(self) -> None:
+        going = True
+        while going:
+            try:
+                event = self._events.get(timeout=TICK)
+                going = event is not None
+                if event is not None:
+                    self._heard = True
+                    self._whole(event)
+                elif self._heard:  # else no session of ours began: what the journal got is another run's
+                    self._whole.close()
+            except queue.Empty:
+                pass
+            except Exception:
+                LOG.debug("a follower of the run", exc_info=True)
+            self._safely(self._follower.tick if going else self._follower.close)
+
+    @staticmethod
+    def _safely(act: Callable[[], None]) -> None:
+        try:
+            act()
+        except Exception:  # no run ends by what is told of it
+            LOG.debug("a follower of the run", exc_info=True)
+
+
+class Notifier:
+    """Tells the recipients of a playbook what happens in a run."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        recipients: tuple[Recipient, ...],
+        before: Iterable[Event],
+        clock: Clock,
+        say: Callable[[str], None],
+        flush: float = FLUSH,
+    ) -> None:
+        self._notices = Notices.of(plan, recipients, socket.gethostname(), before)
+        self._clock, self._flush = clock, flush
+        self._deliveries = {one.name: Delivery(one, clock, say) for one in recipients}
+
+    def hear(self, event: Event) -> None:
+        self._put(self._notices.hear(event))
+
+    def tick(self) -> None:
+        self._put(self._notices.late(self._clock.now()))
+
+    def close(self) -> None:
+        delivered_within([*self._deliveries.values()], self._flush, self._clock)
+
+    def _put(self, found: Iterable[tuple[Recipient, Notice]]) -> None:
+        for recipient, notice in found:
+            self._deliveries[recipient.name].put(notice)
