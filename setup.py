@@ -44,6 +44,7 @@ DEVELOPMENT = [
     "pytest-xdist>=3.6",  # the fast tier on two cores
     "pre-commit>=4",
     "hypothesis>=6.100",
+    "prometheus-client>=0.20",  # a reader for what `apply --metrics` writes
     "ruff>=0.12",
     "jsonschema>=4.20",  # answers of commands against their schemas
     "moto[server]>=5",  # an object store that speaks S3

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from migrate.cli.errors import EXIT_OK
-from migrate.cli.options import FILE, account
+from migrate.cli.options import FILE, OUTPUT_FILE, account
 from migrate.cli.screen import say
 from migrate.errors import FileNotReplaced, LockHeld, RunLocked, UsageWrong
 from migrate.model.history import Event
@@ -28,6 +28,20 @@ JSON_LINES = click.option(
     is_flag=True,
     help="Each event as a line of JSON on stdout, with the journal's numbers; a person's lines stay on stderr.",
 )
+METRICS = click.option(
+    "--metrics",
+    metavar="FILE",
+    type=OUTPUT_FILE,
+    callback=lambda _, __, path: collected(path),
+    help="Keep the run's state in FILE, *.prom, for the textfile collector of Prometheus' node_exporter.",
+)
+
+
+def collected(path: pathlib.Path | None) -> pathlib.Path | None:
+    """The path; UsageWrong for a name that the collector leaves out without a word."""
+    if path is not None and path.suffix != ".prom":
+        raise UsageWrong("the collector reads files whose name ends in .prom", where=str(path))
+    return path
 
 
 @click.command()
@@ -37,7 +51,10 @@ JSON_LINES = click.option(
     "--confirm-cluster", default="", metavar="NAME", help="The cluster's name, on top; asked for on a terminal."
 )
 @JSON_LINES
-def apply(plan_file: pathlib.Path, confirm: str, confirm_cluster: str, json_lines: bool) -> int:
+@METRICS
+def apply(
+    plan_file: pathlib.Path, confirm: str, confirm_cluster: str, json_lines: bool, metrics: pathlib.Path | None
+) -> int:
     """Carry out a saved plan, with a proof after every step.
 
     On a terminal a live board is shown below the lines: nodes by stages, what is waited for, since when, who owns it,
@@ -57,7 +74,7 @@ def apply(plan_file: pathlib.Path, confirm: str, confirm_cluster: str, json_line
         raise UsageWrong("this plan is a rollback: `kraft-migrate rollback apply` applies it", where=str(plan_file))
     if plan.irreversible and confirm == plan.fingerprint and not confirm_cluster:
         confirm_cluster = typed_name(plan)
-    return carry_out_saved(plan, confirm, confirm_cluster, json_lines=json_lines)
+    return carry_out_saved(plan, confirm, confirm_cluster, json_lines=json_lines, metrics=metrics)
 
 
 def typed_name(plan: Plan) -> str:
@@ -76,9 +93,16 @@ def after_rollback(plan: Plan) -> str:
     return f"kraft-migrate plan {shlex.quote(plan.playbook)}{again}{said}"
 
 
-def carry_out_saved(plan: Plan, confirm: str, confirm_cluster: str = "", *, json_lines: bool = False) -> int:
+def carry_out_saved(
+    plan: Plan,
+    confirm: str,
+    confirm_cluster: str = "",
+    *,
+    json_lines: bool = False,
+    metrics: pathlib.Path | None = None,
+) -> int:
     """Carry it out with lines of progress, and write its report however it ends."""
-    from migrate.cli.following import Following, Notifier
+    from migrate.cli.following import Following, MetricsFile, Notifier
     from migrate.cli.progress import EventLines, ProgressLines
     from migrate.observe.sources import Sources
     from migrate.playbook.load import load_inventory, load_playbook
@@ -96,6 +120,8 @@ def carry_out_saved(plan: Plan, confirm: str, confirm_cluster: str = "", *, json
     if playbook.notifications:
         notifier = partial(Notifier, plan, playbook.notifications, clock=SystemClock(), say=warn)
         followers.append(Following(folder.journal, notifier))
+    if metrics is not None:
+        followers.append(Following(folder.journal, partial(MetricsFile, plan, metrics, clock=SystemClock(), say=warn)))
     ours = True  # a run that was refused because another one acts leaves that one's report as it is
     options = Options(
         confirm=confirm,

@@ -84,6 +84,7 @@ MANUALS: Final[Mapping[str, Manual]] = {
         (
             ("apply runs/1a2b3c4d/plan.json", "exactly that plan; the same command resumes after any stop"),
             ("apply runs/1a2b3c4d/plan.json --json-lines", "each event for a program, on stdout"),
+            ("apply runs/1a2b3c4d/plan.json --metrics kraft.prom", "its state for Prometheus' node_exporter"),
         ),
         RUN_FILES,
     ),

@@ -12,16 +12,21 @@ from functools import partial
 from typing import Final, Protocol
 
 from migrate.cli.progress import WholeJournal
+from migrate.errors import FileNotReplaced
+from migrate.hosts.files import replace_file
 from migrate.model.history import Event
 from migrate.model.inventory import Recipient
 from migrate.model.notifications import Notice
 from migrate.model.plan import Plan
 from migrate.model.ports import Clock
+from migrate.report.metrics import Metrics
 from migrate.report.notices import Notices
 from migrate.run.deliver import Delivery, delivered_within
 
 LOG: Final = logging.getLogger("migrate.cli")
 TICK: Final = 1.0  # seconds between two looks at what lasts
+AGAIN: Final = 10.0  # seconds between two files of metrics where no event comes
+READABLE: Final = 0o644  # for the collector, which is another user
 FLUSH: Final = 30.0  # seconds at the end of a run for what is still under way
 
 
@@ -31,7 +36,7 @@ class Follower(Protocol):
     def hear(self, event: Event) -> None: ...
 
     def tick(self) -> None:
-        """Behind each event, and each second without one."""
+        """Behind each event, and each second without one, once a session of ours has begun."""
 
     def close(self) -> None:
         """The run is over, and all was heard."""
@@ -75,7 +80,10 @@ class Following:
                 pass
             except Exception:
                 LOG.debug("a follower of the run", exc_info=True)
-            self._safely(self._follower.tick if going else self._follower.close)
+            if not going:
+                self._safely(self._follower.close)
+            elif self._heard:
+                self._safely(self._follower.tick)
 
     @staticmethod
     def _safely(act: Callable[[], None]) -> None:
@@ -113,3 +121,41 @@ class Notifier:
     def _put(self, found: Iterable[tuple[Recipient, Notice]]) -> None:
         for recipient, notice in found:
             self._deliveries[recipient.name].put(notice)
+
+
+class MetricsFile:
+    """Writes a run's metrics for a collector that reads files: behind each event, and every ten seconds."""
+
+    def __init__(
+        self, plan: Plan, path: pathlib.Path, before: Iterable[Event], clock: Clock, say: Callable[[str], None]
+    ) -> None:
+        self._metrics, self._path, self._clock, self._say = Metrics.of(plan, before), path, clock, say
+        self._written: float | None = None
+        self._fresh = self._failed = False
+
+    def hear(self, event: Event) -> None:
+        self._metrics.hear(event)
+        self._fresh = True
+
+    def tick(self) -> None:
+        """At most once a second: events come by the hundred."""
+        passed = AGAIN if self._written is None else self._clock.monotonic() - self._written
+        if passed >= AGAIN or (self._fresh and passed >= TICK):
+            self._write()
+
+    def close(self) -> None:
+        """Nothing was heard: the file is another run's, or of an earlier session."""
+        if self._fresh or self._written is not None:
+            self._write()
+
+    def _write(self) -> None:
+        """A failure is said once, until it can be written again."""
+        self._written, self._fresh = self._clock.monotonic(), False
+        try:
+            replace_file(str(self._path), self._metrics.text(self._clock.now()).encode(), mode=READABLE)
+        except FileNotReplaced as error:
+            if not self._failed:
+                self._say(f"the metrics were not written, the run goes on: {error}")
+            self._failed = True
+        else:
+            self._failed = False

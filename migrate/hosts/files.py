@@ -78,10 +78,13 @@ def _nothing(_label: str) -> None:
     """Between a write and its fsync, where nobody asks for a crash."""
 
 
-def replace_file(path: str, content: bytes, between: Callable[[str], None] = _nothing) -> None:
+def replace_file(
+    path: str, content: bytes, between: Callable[[str], None] = _nothing, *, mode: int = NEW_FILE_MODE
+) -> None:
     """Replace one file atomically: its content is all old or all new, whatever happens.
 
-    Keeps owner, group and mode; a new file gets 0600.  `between` is called between the write and the fsync.
+    Keeps owner, group and mode; a new file gets `mode`, whatever the umask.  `between` is called between the write and
+    the fsync.
 
     Raises:
         FileNotReplaced: it is a link or no regular file, or the folder, owner or disk does not allow it.
@@ -89,7 +92,7 @@ def replace_file(path: str, content: bytes, between: Callable[[str], None] = _no
     where, name = os.path.split(path)
     try:
         with open_folder(where) as folder:
-            _replace_in(folder, name, content, between)
+            _replace_in(folder, name, content, between, mode)
     except OSError as error:
         raise FileNotReplaced(
             f"the file was not replaced: {error.strerror or error}",
@@ -98,7 +101,7 @@ def replace_file(path: str, content: bytes, between: Callable[[str], None] = _no
         ) from error
 
 
-def _replace_in(folder: int, name: str, content: bytes, between: Callable[[str], None]) -> None:
+def _replace_in(folder: int, name: str, content: bytes, between: Callable[[str], None], mode: int) -> None:
     try:
         old = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
@@ -119,7 +122,7 @@ def _replace_in(folder: int, name: str, content: bytes, between: Callable[[str],
                 mine = os.fstat(descriptor)
                 if (mine.st_uid, mine.st_gid) != (old.st_uid, old.st_gid):  # refused: better no change than
                     os.fchown(descriptor, old.st_uid, old.st_gid)  # a file that Kafka cannot read
-                os.fchmod(descriptor, stat.S_IMODE(old.st_mode))
+            os.fchmod(descriptor, mode if old is None else stat.S_IMODE(old.st_mode))
             between(f"unsynced:{name}")
             os.fsync(descriptor)
         finally:

@@ -24,6 +24,9 @@ BY_CODE: Final = {  # how a session stopped, by the code of its `stop`; any othe
 }
 
 
+RUNNING: Final = "running"
+
+
 @dataclass(slots=True)
 class RunState:
     """Where a run is, by its plan and the events so far: what notifications and metrics tell."""
@@ -61,6 +64,11 @@ class RunState:
                 yield self.outcome
             case _:
                 pass
+
+    @property
+    def state(self) -> str:
+        """One word: running, or how the last session ended."""
+        return RUNNING if self.outcome is None else str(self.outcome)
 
     @property
     def waits_since(self) -> float | None:
@@ -108,7 +116,7 @@ class Notices:
 
     def late(self, now: float) -> Iterator[tuple[Recipient, Notice]]:
         """What has lasted for longer than somebody wants to hear of; to be asked again and again."""
-        if self.run.outcome is not None or self.run.present.began is None:
+        if self.run.state != RUNNING:
             return
         since = {Happening.WAITS: self.run.waits_since, Happening.HALF_ROLLED: self.run.half_rolled}
         for one in self.recipients:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import stat
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -11,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from migrate.cli.following import Following, Notifier
+from migrate.cli.following import Follower, Following, MetricsFile, Notifier
 from migrate.errors import NotApproved, PlanStopped
 from migrate.model.history import Event
 from migrate.model.inventory import Recipient
@@ -25,11 +27,13 @@ from tests.cli.commands import kraft_migrate, playbook_in
 from tests.cli.test_apply import make
 from tests.cli.test_progress_event_lines import Tells
 from tests.playbook.test_notifications import written
+from tests.report.test_metrics import one, read
 from tests.run.gated import HOUR, Gated, gated, refused
 from tests.run.test_deliver import pager, program
 from tests.run.test_gatekeeper import POLICY, approve
 from tests.testing import worlds
 from tests.testing.receiver import receiving
+from tests.testing.simulated import FakeClock
 
 ALL = frozenset(Happening) - {*LASTING, Happening.TEST}
 
@@ -72,7 +76,7 @@ class SetClock(SystemClock):
         """No test waits."""
 
 
-def follow(run: Gated, follower: Callable[[Iterable[Event]], Hears | Notifier]) -> Following:
+def follow(run: Gated, follower: Callable[[Iterable[Event]], Follower]) -> Following:
     """The run's listener from now on."""
     following = Following(run.folder / "journal.jsonl", follower)
     run.said = Tells(following)  # type: ignore[assignment] # a run only appends
@@ -201,6 +205,65 @@ def test_apply_tells_whom_its_playbook_names(tmp_path: Path, monkeypatch: pytest
         assert f"notification {event} was not delivered: hook bell ({tmp_path}/hook): it ended with 3" in unfolded(
             ended.err
         )
+
+
+# -- metrics -----------------------------------------------------------------------------------------------------
+def test_a_run_keeps_its_metrics_in_a_file_that_others_can_read(tmp_path: Path) -> None:
+    """Whatever the umask; the last state stays."""
+    run, path, said = Gated(tmp_path, worlds.playbook()), tmp_path / "k.prom", list[str]()
+    following = follow(run, partial(MetricsFile, run.planned(), path, clock=run.clock, say=said.append))
+    before = os.umask(0o077)
+    try:
+        run.session()
+        following.close()
+    finally:
+        os.umask(before)
+    assert one(read(path.read_text()), "state") == "ended"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o644
+    assert said == []
+    assert [entry.name for entry in tmp_path.glob("*k.prom*")] == ["k.prom"]
+
+
+def test_a_wait_grows_in_the_file_where_no_event_comes(tmp_path: Path) -> None:
+    """By ten seconds of the clock; between them it is left alone."""
+    run, path, clock = gated(tmp_path), tmp_path / "k.prom", FakeClock(1000.0)
+    file = MetricsFile(run.planned(), path, (), clock, print)
+    file.close()
+    assert not path.exists()  # nothing was heard: what may be there is of another session
+    wait = {"step": run.planned().steps[0].id, "what": "broker 1", "owner": "o", "next": "n", "progress": ""}
+    file.hear(Event(0, 1000.0, "session", {"resumed": False}))
+    file.tick()
+    file.hear(Event(1, 1000.0, "waiting", wait))
+    for passed, shown in ((0.5, 0.0), (1.5, 1.5), (9.0, 1.5), (11.5, 11.5)):
+        clock.time = 1000.0 + passed
+        file.tick()
+        assert read(path.read_text())["wait_seconds", ""] == shown
+
+
+def test_metrics_that_cannot_be_written_are_said_once_and_end_nothing(tmp_path: Path) -> None:
+    """Until they can be written again."""
+    run, folder, said = gated(tmp_path), tmp_path / "collector", list[str]()
+    file = MetricsFile(run.planned(), folder / "k.prom", (), FakeClock(), said.append)
+    for _ in range(2):
+        file.hear(Event(0, 1.0, "session", {"resumed": False}))
+        file.close()
+    assert len(said) == 1
+    assert "the metrics were not written, the run goes on" in said[0]
+    folder.mkdir()
+    file.close()
+    assert (folder / "k.prom").exists()
+
+
+def test_a_refused_apply_leaves_the_metrics_as_they_are(tmp_path: Path) -> None:
+    """It has nothing to say of the run; a name that the collector skips is refused at once, of both commands."""
+    _, plan = make(tmp_path)
+    (tmp_path / "k.prom").write_text("kept")
+    assert kraft_migrate("apply", plan, "--metrics", tmp_path / "k.prom").code == 1  # nobody answers there
+    assert (tmp_path / "k.prom").read_text() == "kept"
+    for command in (("apply",), ("rollback", "apply")):
+        ended = kraft_migrate(*command, plan, "--metrics", tmp_path / "k.txt")
+        assert ended.code == 64
+        assert "end in .prom" in ended.err or "ends in .prom" in ended.err
 
 
 def unfolded(text: str) -> str:
