@@ -27,7 +27,7 @@ LOG: Final = logging.getLogger("migrate.cli")
 TICK: Final = 1.0  # seconds between two looks at what lasts
 AGAIN: Final = 10.0  # seconds between two files of metrics where no event comes
 READABLE: Final = 0o644  # for the collector, which is another user
-FLUSH: Final = 30.0  # seconds at the end of a run for what is still under way
+FLUSH: Final = 40.0  # seconds at the end of a run for what is still under way: more than a hook may take
 
 
 class Follower(Protocol):

@@ -39,7 +39,7 @@ class _Kept:
 
 
 _KEPT: Final[dict[tuple[str, ...], _Kept]] = {}
-_ONE_AT_A_TIME: Final = threading.Lock()
+_ONE_AT_A_TIME: Final[dict[tuple[str, ...], threading.Lock]] = {}  # each by itself: one that hangs delays no other
 
 
 def ask(argv: Sequence[str], timeout: float) -> bytes:
@@ -50,7 +50,7 @@ def ask(argv: Sequence[str], timeout: float) -> bytes:
             seconds (it is killed then, with all that it started).  Messages name the program, never its words.
     """
     key = tuple(argv)
-    with _ONE_AT_A_TIME:
+    with _ONE_AT_A_TIME.setdefault(key, threading.Lock()):
         kept = _KEPT.get(key)
         if kept is None or time.monotonic() > kept.until:
             _check(key[0])

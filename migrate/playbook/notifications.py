@@ -32,7 +32,7 @@ from migrate.playbook.fields import (
     validate,
 )
 
-HOOK_SECONDS: Final = 30.0
+HOOK_SECONDS: Final = 10.0
 
 
 def _url(text: str) -> str:
@@ -89,7 +89,7 @@ class HookSection(RecipientSection):
     """A command that gets each notification on its standard input."""
 
     command: Annotated[list[CommandWord], Field(min_length=1)]  # no shell: a list of words
-    timeout: Annotated[Duration, Field(ge=1, le=300)] = HOOK_SECONDS
+    timeout: Annotated[Duration, Field(ge=1, le=30)] = HOOK_SECONDS
 
     @model_validator(mode="after")
     def _is_absolute(self) -> HookSection:

@@ -10,6 +10,7 @@ import hashlib
 import hmac
 import http.client
 import logging
+import math
 import queue
 import ssl
 import threading
@@ -38,6 +39,7 @@ SIGNATURE: Final = "X-Kraft-Migrate-Signature"
 ANSWERS_WITHIN: Final = 10.0  # seconds of silence that end a request
 ATTEMPTS: Final = 5
 MOST_WAITING: Final = 100  # notices for one recipient
+SPARE: Final = 2.0  # seconds before the end of the process, in which a hook is ended
 LATER: Final = frozenset({408, 425, 429})  # and all of 500 to 599: HTTP's own "try again"
 
 
@@ -47,8 +49,8 @@ def signature(secret: str, timestamp: str, body: bytes) -> str:
     return "sha256=" + hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()
 
 
-def deliver(recipient: Recipient, notice: Notice, clock: Clock) -> None:
-    """Deliver one notice; a webhook is tried five times.
+def deliver(recipient: Recipient, notice: Notice, clock: Clock, within: float = math.inf) -> None:
+    """Deliver one notice; a webhook is tried five times, a hook is ended after `within` seconds at the latest.
 
     Raises:
         NotDelivered, NotTaken, SecretUnreadable: it did not arrive.
@@ -64,7 +66,7 @@ def deliver(recipient: Recipient, notice: Notice, clock: Clock) -> None:
             )
             retry(_post, webhook, recipient.place, notice.body, clock)
         case Hook() as hook:
-            _run(hook, recipient.place, notice.body)
+            _run(hook, recipient.place, notice.body, min(hook.timeout, within))
 
 
 def _post(webhook: Webhook, place: str, body: bytes, clock: Clock) -> None:
@@ -98,7 +100,7 @@ def _post(webhook: Webhook, place: str, body: bytes, clock: Clock) -> None:
         raise NotTaken(f"no answer: {getattr(cause, 'strerror', None) or silent}", where=place) from None
 
 
-def _run(hook: Hook, place: str, body: bytes) -> None:
+def _run(hook: Hook, place: str, body: bytes, seconds: float) -> None:
     """The program and its folder must be out of others' reach, as with a secret's command."""
     program = Path(hook.argv[0])
     try:
@@ -108,7 +110,7 @@ def _run(hook: Hook, place: str, body: bytes) -> None:
     if problem:
         raise NotDelivered(f"it cannot be trusted: {problem}", where=place, next_step="chown it, or chmod go-w")
     try:
-        done = LocalRunner().run(hook.argv, stdin=body, seconds=hook.timeout)
+        done = LocalRunner().run(hook.argv, stdin=body, seconds=seconds)
     except MigrateError as error:
         raise NotDelivered(error.what, where=place) from None
     if done.code:
@@ -122,6 +124,7 @@ class Delivery:
     def __init__(self, recipient: Recipient, clock: Clock, say: Callable[[str], None]) -> None:
         self._recipient, self._clock, self._say = recipient, clock, say
         self._notices: queue.SimpleQueue[Notice | None] = queue.SimpleQueue()
+        self._until = math.inf
         self._thread = threading.Thread(target=self._work, name=f"notify {recipient.name}", daemon=True)
         self._thread.start()
 
@@ -132,8 +135,9 @@ class Delivery:
         else:
             self._notices.put(notice)
 
-    def close(self) -> None:
-        """No more will come."""
+    def close(self, until: float) -> None:
+        """No more will come; no hook outlives that moment of the clock, for nobody would end it."""
+        self._until = until
         self._notices.put(None)
 
     def wait(self, seconds: float) -> None:
@@ -146,7 +150,7 @@ class Delivery:
     def _work(self) -> None:
         while (notice := self._notices.get()) is not None:
             try:
-                deliver(self._recipient, notice, self._clock)
+                deliver(self._recipient, notice, self._clock, max(0.0, self._until - self._clock.monotonic() - SPARE))
             except MigrateError as error:
                 self._lost(notice, str(error))
             except Exception as error:
@@ -159,8 +163,8 @@ class Delivery:
 
 def delivered_within(deliveries: Sequence[Delivery], seconds: float, clock: Clock) -> None:
     """Close all, and wait for all of them together, for so long at most."""
-    for delivery in deliveries:
-        delivery.close()
     deadline = clock.monotonic() + seconds
+    for delivery in deliveries:
+        delivery.close(deadline)
     for delivery in deliveries:
         delivery.wait(deadline - clock.monotonic())

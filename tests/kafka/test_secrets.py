@@ -215,6 +215,22 @@ def test_an_answer_is_asked_for_once_by_all_who_need_it(tmp_path: Path) -> None:
     assert count.read_text() == "x\n" * 3
 
 
+def test_a_command_that_hangs_delays_no_other(tmp_path: Path) -> None:
+    """A pager's secret that no vault answers for holds up no connection of a run."""
+    for name in ("begun", "go-on"):
+        os.mkfifo(tmp_path / name)
+    hangs = SecretCommand((program(tmp_path, f"echo > {tmp_path}/begun; read line < {tmp_path}/go-on; echo late"),), 60)
+    told: list[str] = []
+    thread = threading.Thread(target=lambda: told.append(read_secret(hangs)))
+    thread.start()
+    (tmp_path / "begun").read_text()
+    assert read_secret(SecretCommand(("/bin/echo", "soon"))) == "soon"
+    assert told == []
+    (tmp_path / "go-on").write_text("\n")
+    thread.join()
+    assert told == ["late"]
+
+
 def test_every_kind_of_reference_is_written_as_it_is_read(tmp_path: Path) -> None:
     """Through an inventory and back."""
     path = tmp_path / "inventory.yaml"

@@ -61,7 +61,7 @@ def test_a_file_becomes_recipients_with_paths_beside_it(tmp_path: Path) -> None:
             frozenset(),
             {Happening.HALF_ROLLED: 43200.0},
         ),
-        Recipient("bell", Hook(("/bin/ring", "a b"), 30.0), frozenset({Happening.ENDED}), {}),
+        Recipient("bell", Hook(("/bin/ring", "a b"), 10.0), frozenset({Happening.ENDED}), {}),
     )
 
 
@@ -122,7 +122,7 @@ def test_wrong_webhooks_are_refused(text: str, says: str, tmp_path: Path) -> Non
         ("{name: b, command: [ring], events: [ended]}", "absolute path"),
         ("{name: b, command: [], events: [ended]}", "at least 1"),
         ("{name: b, command: /bin/ring, events: [ended]}", "a list is expected"),
-        ("{name: b, command: [/bin/ring], timeout: 1h, events: [ended]}", "less than or equal to 300"),
+        ("{name: b, command: [/bin/ring], timeout: 1h, events: [ended]}", "less than or equal to 30"),
     ],
 )
 def test_wrong_hooks_are_refused(text: str, says: str, tmp_path: Path) -> None:

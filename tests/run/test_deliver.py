@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import queue
+import threading
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -221,6 +223,26 @@ def test_one_that_hangs_holds_up_neither_the_run_nor_the_others(tmp_path: Path) 
         receiver.wait_for(2)
         delivered_within([stuck, works], 0.0, Counting())
         assert said[0] == "2 notifications not delivered before the end: webhook pager at 127.0.0.1 still tries"
+
+
+def test_no_hook_outlives_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What begins behind the session's end gets the time that is left, whatever its own would be."""
+    with pytest.raises(NotDelivered, match="no end after"):
+        deliver(program(tmp_path, "sleep 600 & sleep 600"), NOTICE, Counting(), 0.2)
+    closed, within = threading.Event(), list[float]()
+
+    def first_waits(*given: Any) -> None:
+        within.append(given[3])
+        closed.wait()
+
+    monkeypatch.setattr(module, "deliver", first_waits)
+    delivery = Delivery(program(tmp_path, "true"), Counting(), print)
+    delivery.put(notice(1))
+    delivery.put(notice(2))
+    delivery.close(Counting().monotonic() + 40)
+    closed.set()
+    delivery.wait(60)
+    assert within[1] == 40 - module.SPARE
 
 
 def test_what_cannot_be_delivered_is_said_and_the_next_is_tried(tmp_path: Path) -> None:
