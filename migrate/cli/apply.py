@@ -106,8 +106,10 @@ def carry_out_saved(
     from migrate.cli.progress import EventLines, ProgressLines
     from migrate.observe.sources import Sources
     from migrate.playbook.load import load_inventory, load_playbook
+    from migrate.report.notices import RunState
     from migrate.run.carry_out import Options, carry_out, folder_of
     from migrate.run.clock import SystemClock
+    from migrate.run.past_runs import half_rolled_before
 
     inventory = load_inventory(plan.inventory)
     playbook = load_playbook(plan.playbook, inventory)
@@ -116,12 +118,14 @@ def carry_out_saved(
     lines = ProgressLines()
     warn = partial(lines.say, tone=Tone.WARN)
     events = EventLines(plan, folder.journal, sys.stdout) if json_lines else None
-    followers = []
+    followers, clock = [], SystemClock()
+    rolled = half_rolled_before(inventory) if playbook.notifications or metrics is not None else None
     if playbook.notifications:
-        notifier = partial(Notifier, plan, playbook.notifications, clock=SystemClock(), say=warn)
+        notifier = partial(Notifier, RunState(plan, rolled), playbook.notifications, clock=clock, say=warn)
         followers.append(Following(folder.journal, notifier))
     if metrics is not None:
-        followers.append(Following(folder.journal, partial(MetricsFile, plan, metrics, clock=SystemClock(), say=warn)))
+        file = partial(MetricsFile, RunState(plan, rolled), metrics, clock=clock, say=warn)
+        followers.append(Following(folder.journal, file))
     ours = True  # a run that was refused because another one acts leaves that one's report as it is
     options = Options(
         confirm=confirm,

@@ -17,10 +17,9 @@ from migrate.hosts.files import replace_file
 from migrate.model.history import Event
 from migrate.model.inventory import Recipient
 from migrate.model.notifications import Notice
-from migrate.model.plan import Plan
 from migrate.model.ports import Clock
 from migrate.report.metrics import Metrics
-from migrate.report.notices import Notices
+from migrate.report.notices import Notices, RunState
 from migrate.run.deliver import Delivery, delivered_within
 
 LOG: Final = logging.getLogger("migrate.cli")
@@ -98,14 +97,14 @@ class Notifier:
 
     def __init__(
         self,
-        plan: Plan,
+        run: RunState,
         recipients: tuple[Recipient, ...],
         before: Iterable[Event],
         clock: Clock,
         say: Callable[[str], None],
         flush: float = FLUSH,
     ) -> None:
-        self._notices = Notices.of(plan, recipients, socket.gethostname(), before)
+        self._notices = Notices.of(run, recipients, socket.gethostname(), before)
         self._clock, self._flush = clock, flush
         self._deliveries = {one.name: Delivery(one, clock, say) for one in recipients}
 
@@ -127,9 +126,9 @@ class MetricsFile:
     """Writes a run's metrics for a collector that reads files: behind each event, and every ten seconds."""
 
     def __init__(
-        self, plan: Plan, path: pathlib.Path, before: Iterable[Event], clock: Clock, say: Callable[[str], None]
+        self, run: RunState, path: pathlib.Path, before: Iterable[Event], clock: Clock, say: Callable[[str], None]
     ) -> None:
-        self._metrics, self._path, self._clock, self._say = Metrics.of(plan, before), path, clock, say
+        self._metrics, self._path, self._clock, self._say = Metrics.of(run, before), path, clock, say
         self._written: float | None = None
         self._fresh = self._failed = False
 

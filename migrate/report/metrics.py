@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from migrate.model.history import Event
 from migrate.model.ledger import ReplicaState
 from migrate.model.notifications import Happening
-from migrate.model.plan import Plan
 from migrate.model.rollback_readiness import RollbackWord
 from migrate.model.stage import Stage
 from migrate.report.notices import RUNNING, RunState
@@ -25,7 +24,7 @@ HELP: Final[Mapping[str, str]] = {
     "steps": "Steps of the plan.",
     "steps_done": "Steps of the plan that are concluded.",
     "wait_seconds": "Seconds that the step in progress has waited, whatever it waits for; 0 where nothing waits.",
-    "half_rolled_seconds": "Seconds that the cluster has been half rolled or hybrid by this plan; 0 where it is not.",
+    "half_rolled_seconds": "Seconds that the cluster has been half rolled or hybrid; 0 where it is not.",
     "half_rolled_start_time_seconds": "When the first roll began, seconds since the epoch; absent where it is over.",
     "replicas": "Replicas by state in the newest ledger; absent before the first one.",
     "rollback_readiness": "1 for the readiness for a rollback where the last session ended; absent before that.",
@@ -39,16 +38,14 @@ Sample = tuple[dict[str, str], float]
 class Metrics:
     """What the events so far come to."""
 
-    plan: Plan
     run: RunState
     _replicas: Counter[str] | None = None
     _readiness: str = ""
-    _labels: dict[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, plan: Plan, before: Iterable[Event]) -> Metrics:
+    def of(cls, run: RunState, before: Iterable[Event]) -> Metrics:
         """Of a run with these events."""
-        found = cls(plan, RunState(plan), _labels={"cluster": plan.cluster, "run": plan.short})
+        found = cls(run)
         for event in before:
             found.hear(event)
         return found
@@ -64,21 +61,22 @@ class Metrics:
 
     def text(self, now: float) -> str:
         """The file."""
+        shared = {"cluster": self.run.plan.cluster, "run": self.run.plan.short}
         lines = []
         for name, samples in self._samples(now):
             if samples:
                 lines += [f"# HELP {PREFIX}{name} {HELP[name]}", f"# TYPE {PREFIX}{name} gauge"]
-                lines += [f"{PREFIX}{name}{{{_labels({**self._labels, **own})}}} {value!r}" for own, value in samples]
+                lines += [f"{PREFIX}{name}{{{_labels({**shared, **own})}}} {value!r}" for own, value in samples]
         return "".join(f"{line}\n" for line in lines)
 
     def _samples(self, now: float) -> Iterator[tuple[str, list[Sample]]]:
-        run, here = self.run, self.run.state
+        run, plan, here = self.run, self.run.plan, self.run.state
         since, waits = run.half_rolled, run.waits_since
         step = "" if run.outcome is Happening.ENDED else run.present.step
         yield "state", [({"state": one}, float(one == here)) for one in STATES]
-        yield "stage", [({}, float(Stage.from_label(run.stage) if run.stage else self.plan.target))]
-        yield "step_info", [({"stage": run.stage or self.plan.target.label, "step": step}, 1.0)]
-        yield "steps", [({}, float(len(self.plan.steps)))]
+        yield "stage", [({}, float(Stage.from_label(run.stage) if run.stage else plan.target))]
+        yield "step_info", [({"stage": run.stage or plan.target.label, "step": step}, 1.0)]
+        yield "steps", [({}, float(len(plan.steps)))]
         yield "steps_done", [({}, float(len(run.done)))]
         yield "wait_seconds", [({}, 0.0 if waits is None else max(0.0, now - waits))]
         yield "half_rolled_seconds", [({}, 0.0 if since is None else max(0.0, now - since))]

@@ -10,7 +10,7 @@ from migrate.errors import NotApproved, RunInterrupted, RunParked, WindowClosed
 from migrate.model.history import Event
 from migrate.model.inventory import Recipient
 from migrate.model.notifications import Happening, Notice
-from migrate.model.plan import Plan
+from migrate.model.plan import Plan, PlanKind
 from migrate.model.stage import Stage
 from migrate.plan.parking import HYBRID_ENDS, half_rolled_since
 from migrate.report.run_board import WELL, Present
@@ -29,15 +29,18 @@ RUNNING: Final = "running"
 
 @dataclass(slots=True)
 class RunState:
-    """Where a run is, by its plan and the events so far: what notifications and metrics tell."""
+    """Where a run is, by its plan and the events so far: what notifications and metrics tell.
+
+    `rolled` is since when earlier runs have left the cluster half rolled or hybrid.
+    """
 
     plan: Plan
+    rolled: float | None = None
     present: Present = field(default_factory=Present)
     done: set[str] = field(default_factory=set)
     last: Event | None = None
     outcome: Happening | None = None  # how the last session ended; None: it has not
     _finalizes: bool = False
-    _rolled: float | None = None
 
     def hear(self, event: Event) -> Iterator[Happening]:
         """Fold one event more, and answer what of it can be told."""
@@ -48,8 +51,8 @@ class RunState:
                 self.outcome = None
                 yield Happening.BEGINS
             case "intend":
-                if self._rolled is None:
-                    self._rolled = half_rolled_since(self.plan.steps, [event])
+                if self.rolled is None:
+                    self.rolled = half_rolled_since(self.plan.steps, [event])
                 if event.data["stage"] == Stage.FINALIZE.label and not self._finalizes:
                     self._finalizes = True
                     yield Happening.POINT_OF_NO_RETURN
@@ -77,11 +80,12 @@ class RunState:
 
     @property
     def half_rolled(self) -> float | None:
-        """Since when the cluster is half rolled or hybrid by this plan; None where it is not."""
-        if self._rolled is None or self.plan.kind.rolls_back:
-            return None
+        """Since when the cluster is half rolled or hybrid; None where it is not."""
+        if self.plan.kind.rolls_back:
+            over = self.outcome is Happening.ENDED and self.plan.kind is PlanKind.ROLLBACK
+            return None if over else self.rolled
         ends = {step.id for step in self.plan.steps if step.kind == HYBRID_ENDS}
-        return None if ends and ends <= self.done else self._rolled
+        return None if ends and ends <= self.done else self.rolled
 
     @property
     def stage(self) -> str:
@@ -95,19 +99,17 @@ class RunState:
 class Notices:
     """What each recipient is told of a run, each thing once a session."""
 
-    plan: Plan
     recipients: tuple[Recipient, ...]
     host: str
     run: RunState
     _told: set[tuple[str, Happening, float]] = field(default_factory=set)
 
     @classmethod
-    def of(cls, plan: Plan, recipients: tuple[Recipient, ...], host: str, before: Iterable[Event]) -> Notices:
+    def of(cls, run: RunState, recipients: tuple[Recipient, ...], host: str, before: Iterable[Event]) -> Notices:
         """Of a run with these events, which are not told again."""
-        run = RunState(plan)
         for event in before:
             list(run.hear(event))
-        return cls(plan, recipients, host, run)
+        return cls(recipients, host, run)
 
     def hear(self, event: Event) -> Iterator[tuple[Recipient, Notice]]:
         for happening in self.run.hear(event):
@@ -132,14 +134,14 @@ class Notices:
         ended = happening is Happening.ENDED
         return Notice(
             event=happening,
-            run=self.plan.short,
+            run=self.run.plan.short,
             n=-1 if last is None else last.number,
             time=time,
-            cluster=self.plan.cluster,
-            cluster_id=self.plan.cluster_id,
-            change=self.plan.change,
+            cluster=self.run.plan.cluster,
+            cluster_id=self.run.plan.cluster_id,
+            change=self.run.plan.change,
             host=self.host,
-            stage=self.plan.target.label if ended else self.run.stage,
+            stage=self.run.plan.target.label if ended else self.run.stage,
             step="" if ended else self.run.present.step,
             text=printable(self._text(happening, seconds)),
             code=str(last.data.get("code", "")) if last is not None and last.name == "stop" else "",
@@ -147,19 +149,19 @@ class Notices:
         )
 
     def _text(self, happening: Happening, seconds: float | None) -> str:
-        last, present, cluster = self.run.last, self.run.present, self.plan.cluster
+        last, present, cluster = self.run.last, self.run.present, self.run.plan.cluster
         data = {} if last is None else last.data
         lasting = duration(seconds or 0.0)
         match happening:
             case Happening.BEGINS:
-                done = f"; {len(self.run.done)} of {plural(len(self.plan.steps), 'step')} are done"
+                done = f"; {len(self.run.done)} of {plural(len(self.run.plan.steps), 'step')} are done"
                 return f"{cluster}: {'the run resumes' if data['resumed'] else 'the run begins'}{done}"
             case Happening.NEEDS_APPROVAL | Happening.PARKED | Happening.STOPPED:
                 return f"{cluster}: {happening}: {data['reason'] or data['code']}"
             case Happening.POINT_OF_NO_RETURN:
                 return f"{cluster}: stage finalize begins: no rollback is possible from here on"
             case Happening.ENDED:
-                return f"{cluster}: the plan is carried out, to {self.plan.words.target}"
+                return f"{cluster}: the plan is carried out, to {self.run.plan.words.target}"
             case Happening.WAITS:
                 what, owner, next_step = present.waiting or ("", "", "")
                 return f"{cluster}: waits for {lasting}, now for {what} (owner: {owner}; if it lasts: {next_step})"

@@ -215,3 +215,28 @@ def enabled_by_runs(inventory: Inventory) -> Mapping[str, str]:
                 last[node] = event.time, event.data["effect"] == "enable-unit"
     found = ",".join(str(node) for node, (_, enabled) in sorted(last.items()) if enabled)
     return {ENABLED_BY_RUNS: found} if found else {}
+
+
+FIRST_ROLL: Final = re.compile(rf"{Stage.MIGRATION_MODE.label}/\d+")
+BEHIND: Final = frozenset({stage.label for stage in (Stage.SOAK, Stage.FINALIZE, Stage.CLEANUP)})
+
+
+def half_rolled_before(inventory: Inventory) -> float | None:
+    """Since when the cluster is half rolled or hybrid, by all of its runs so far; None where it is not.
+
+    Each stage may have a plan of its own, and a rollback has one.
+    """
+    began: float | None = None
+    runs = runs_of(pathlib.Path(inventory.runs), inventory.name)
+    for event in sorted((event for _, found in runs for event in found), key=lambda event: event.time):
+        data = event.data
+        match event.name:
+            case "intend" if began is None and FIRST_ROLL.fullmatch(str(data.get("step"))):
+                began = event.time
+            case "intend" | "conclude" if data.get("stage") in BEHIND:
+                began = None
+            case "end" if data.get("target") == (Stage.ASSESS if data.get("back") else Stage.KRAFT_MODE).label:
+                began = None
+            case _:
+                pass
+    return began

@@ -19,6 +19,7 @@ from migrate.model.history import Event
 from migrate.model.inventory import Recipient
 from migrate.model.notifications import LASTING, Happening
 from migrate.observe.sources import Sources
+from migrate.report.notices import RunState
 from migrate.run import carry_out
 from migrate.run.carry_out import Options, folder_of
 from migrate.run.clock import SystemClock
@@ -137,7 +138,7 @@ def test_a_pager_and_a_hook_are_told_of_a_run_and_of_its_next_session(tmp_path: 
         webhook = chosen(pager(tmp_path, receiver.url))
 
         def notifier(before: Iterable[Event]) -> Notifier:
-            return Notifier(run.planned(), (webhook, hook), before, SetClock(), said.append)
+            return Notifier(RunState(run.planned()), (webhook, hook), before, SetClock(), said.append)
 
         following = follow(run, notifier)
         refused(run, NotApproved)
@@ -162,7 +163,7 @@ def test_a_wait_that_lasts_is_told_while_it_lasts(tmp_path: Path) -> None:
     step = run.planned().steps[0].id
     with receiving() as receiver:
         webhook = chosen(pager(tmp_path, receiver.url), waits_longer_than=HOUR)
-        following = Following(journal, partial(Notifier, run.planned(), (webhook,), clock=clock, say=print))
+        following = Following(journal, partial(Notifier, RunState(run.planned()), (webhook,), clock=clock, say=print))
         following(begun.append(1000.0, "session", {"pid": 1, "host": "h", "resumed": False}))
         wait = {"step": step, "what": "broker 1", "owner": "o", "next": "n", "progress": ""}
         following(begun.append(1001.0, "waiting", wait))
@@ -211,7 +212,7 @@ def test_apply_tells_whom_its_playbook_names(tmp_path: Path, monkeypatch: pytest
 def test_a_run_keeps_its_metrics_in_a_file_that_others_can_read(tmp_path: Path) -> None:
     """Whatever the umask; the last state stays."""
     run, path, said = Gated(tmp_path, worlds.playbook()), tmp_path / "k.prom", list[str]()
-    following = follow(run, partial(MetricsFile, run.planned(), path, clock=run.clock, say=said.append))
+    following = follow(run, partial(MetricsFile, RunState(run.planned()), path, clock=run.clock, say=said.append))
     before = os.umask(0o077)
     try:
         run.session()
@@ -227,7 +228,7 @@ def test_a_run_keeps_its_metrics_in_a_file_that_others_can_read(tmp_path: Path) 
 def test_a_wait_grows_in_the_file_where_no_event_comes(tmp_path: Path) -> None:
     """By ten seconds of the clock; between them it is left alone."""
     run, path, clock = gated(tmp_path), tmp_path / "k.prom", FakeClock(1000.0)
-    file = MetricsFile(run.planned(), path, (), clock, print)
+    file = MetricsFile(RunState(run.planned()), path, (), clock, print)
     file.close()
     assert not path.exists()  # nothing was heard: what may be there is of another session
     wait = {"step": run.planned().steps[0].id, "what": "broker 1", "owner": "o", "next": "n", "progress": ""}
@@ -243,7 +244,7 @@ def test_a_wait_grows_in_the_file_where_no_event_comes(tmp_path: Path) -> None:
 def test_metrics_that_cannot_be_written_are_said_once_and_end_nothing(tmp_path: Path) -> None:
     """Until they can be written again."""
     run, folder, said = gated(tmp_path), tmp_path / "collector", list[str]()
-    file = MetricsFile(run.planned(), folder / "k.prom", (), FakeClock(), said.append)
+    file = MetricsFile(RunState(run.planned()), folder / "k.prom", (), FakeClock(), said.append)
     for _ in range(2):
         file.hear(Event(0, 1.0, "session", {"resumed": False}))
         file.close()

@@ -14,6 +14,7 @@ from migrate.model.ledger import ReplicaState
 from migrate.model.stage import Stage
 from migrate.plan.parking import HYBRID_BEGINS, HYBRID_ENDS
 from migrate.report.metrics import HELP, PREFIX, Metrics
+from migrate.report.notices import RunState
 from migrate.run.past_runs import READINESS
 from tests.report import story
 from tests.run.gated import HOUR, Gated, gated, parked_behind_broker_0, refused
@@ -48,7 +49,7 @@ def read(text: str) -> Read:
 
 def at(run: Gated, events: Iterable[Event], now: float) -> Read:
     """The metrics behind those events."""
-    return read(Metrics.of(run.planned(), events).text(now))
+    return read(Metrics.of(RunState(run.planned()), events).text(now))
 
 
 def one(found: Read, name: str) -> str:
@@ -133,7 +134,7 @@ def test_readiness_is_the_last_note_of_a_session(word: str, tmp_path: Path) -> N
 def test_names_of_clusters_are_escaped() -> None:
     """A quote, a backslash and a new line end no label."""
     plan = story.plan(cluster='a"b\\c\nd')
-    text = Metrics.of(plan, ()).text(1.0)
+    text = Metrics.of(RunState(plan), ()).text(1.0)
     assert 'cluster="a\\"b\\\\c\\nd"' in text
     assert read(text)["steps", ""] == len(plan.steps)
 
@@ -142,7 +143,7 @@ def test_the_reader_of_prometheus_own_library_takes_it(tmp_path: Path) -> None:
     """Where it is installed: an oracle for the few lines that write the format."""
     parser = pytest.importorskip("prometheus_client.parser")
     run = parked_behind_broker_0(tmp_path / "run")
-    text = Metrics.of(run.planned(), run.events).text(run.clock.now())
+    text = Metrics.of(RunState(run.planned()), run.events).text(run.clock.now())
     families = list(parser.text_string_to_metric_families(text))
     assert {(one.name, one.documentation, one.type) for one in families} <= {
         (PREFIX + name, help_line, "gauge") for name, help_line in HELP.items()

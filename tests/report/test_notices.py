@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -10,10 +11,10 @@ from migrate.errors import NoProgress, NotApproved, RunInterrupted, WindowClosed
 from migrate.model.history import Event
 from migrate.model.inventory import Hook, Recipient
 from migrate.model.notifications import LASTING, Happening, Notice
-from migrate.model.plan import Plan
+from migrate.model.plan import Direction, Plan
 from migrate.model.stage import Stage
 from migrate.plan.parking import HYBRID_BEGINS, HYBRID_ENDS
-from migrate.report.notices import Notices
+from migrate.report.notices import Notices, RunState
 from tests.run.gated import EVENING, HOUR, Gated, bound, gated, parked_behind_broker_0, refused
 from tests.run.test_gatekeeper import NIGHTS, POLICY
 from tests.run.test_waits_in_runs import never_well
@@ -30,7 +31,7 @@ def everything(**longer_than: float) -> Recipient:
 
 def told(plan: Plan, events: Iterable[Event], before: Iterable[Event] = ()) -> list[Notice]:
     """All that these events tell."""
-    notices = Notices.of(plan, (everything(),), "host-1", before)
+    notices = Notices.of(RunState(plan), (everything(),), "host-1", before)
     return [notice for event in events for _, notice in notices.hear(event)]
 
 
@@ -118,7 +119,7 @@ def test_a_wait_is_told_once_when_it_lasts_and_anew_with_the_next_one(tmp_path: 
     """It counts from when the step began to wait, whatever it waits for by now."""
     plan = gated(tmp_path).planned()
     step = plan.steps[1].id
-    notices = Notices.of(plan, (everything(waits_longer_than=60.0),), "h", ())
+    notices = Notices.of(RunState(plan), (everything(waits_longer_than=60.0),), "h", ())
     for event in (
         Event(0, 0.0, "session", {"resumed": False}),
         waiting(1, 10.0, "broker 1", step),
@@ -146,7 +147,7 @@ def test_the_time_half_rolled_counts_over_sessions_until_the_last_broker_is_in_k
     rolled = {kind: [step.id for step in plan.steps if step.kind == kind] for kind in (HYBRID_BEGINS, HYBRID_ENDS)}
     first = next(e for e in events if e.name == "intend" and e.data["step"] == rolled[HYBRID_BEGINS][0])
     last = next(e for e in events if e.name == "conclude" and e.data["step"] == rolled[HYBRID_ENDS][-1])
-    notices = Notices.of(plan, (everything(half_rolled_longer_than=HOUR),), "h", ())
+    notices = Notices.of(RunState(plan), (everything(half_rolled_longer_than=HOUR),), "h", ())
     found = []
     for event in events:
         list(notices.hear(event))
@@ -157,13 +158,40 @@ def test_the_time_half_rolled_counts_over_sessions_until_the_last_broker_is_in_k
     assert late.seconds is not None
     assert late.seconds > HOUR
     parked = [event for event in events if event.number < last.number]
-    later = Notices.of(plan, (everything(half_rolled_longer_than=HOUR),), "h", parked)
+    later = Notices.of(RunState(plan), (everything(half_rolled_longer_than=HOUR),), "h", parked)
     assert later.run.half_rolled == first.time
 
 
 def test_nobody_is_told_of_what_lasts_where_no_session_acts(tmp_path: Path) -> None:
     """Before the first, and behind the end."""
     run = parked_behind_broker_0(tmp_path / "run")
-    notices = Notices.of(run.planned(), (everything(half_rolled_longer_than=1.0),), "h", run.events)
+    notices = Notices.of(RunState(run.planned()), (everything(half_rolled_longer_than=1.0),), "h", run.events)
     assert notices.run.half_rolled is not None
     assert list(notices.late(run.clock.now() + 99999)) == []
+
+
+def test_a_plan_of_a_later_stage_counts_from_the_runs_before_it(tmp_path: Path) -> None:
+    """Each stage in a window of its own: the cluster was hybrid all the time; a rollback counts on, to its end."""
+    run = Gated(tmp_path, worlds.playbook(), target=Stage.CLEANUP)
+    whole, session = run.planned(), Event(0, 100.0, "session", {"resumed": False})
+    steps = tuple(step for step in whole.steps if step.stage is Stage.KRAFT_MODE)
+    done = [
+        Event(number, 110.0, "conclude", {"step": step.id, "stage": "kraft-mode", "outcome": "Verified"})
+        for number, step in enumerate(steps, start=1)
+    ]
+    ended = Event(99, 120.0, "end", {"target": "x"})
+    later = replace(whole, steps=steps, target=Stage.KRAFT_MODE)
+    back = replace(whole, steps=steps, target=Stage.ASSESS, direction=Direction.BACK)
+    again = replace(back, target=Stage.COPY)
+    for plan, events, expected in (
+        (later, [session], 7.0),
+        (later, [session, *done], None),
+        (back, [session, *done], 7.0),
+        (back, [session, *done, ended], None),
+        (again, [session, *done, ended], 7.0),
+    ):
+        assert Notices.of(RunState(plan, 7.0), (), "h", events).run.half_rolled == expected
+    notices = Notices.of(RunState(later, 7.0), (everything(half_rolled_longer_than=HOUR),), "h", ())
+    list(notices.hear(session))
+    ((_, late),) = notices.late(8.0 + HOUR)
+    assert late.seconds == HOUR + 1
