@@ -225,7 +225,7 @@ MANUALS: Final[Mapping[str, Manual]] = {
     "playbook lint": Manual((("playbook lint playbook.yaml inventory.yaml", "every problem, with line and column"),)),
     "playbook schema": Manual((("playbook schema > playbook.schema.json", "JSON Schema, for an editor"),)),
     "playbook notify-test": Manual(
-        (("playbook notify-test notifications.yaml", "before the night: does the pager ring?"),),
+        (("playbook notify-test notifications.yaml", "before the change window: does the pager ring?"),),
         (("FILE", "read, with the secrets that it names; nothing is written"),),
     ),
     "playbook show": Manual((("playbook show playbook.yaml", "every default, each window's next opening"),)),

@@ -26,7 +26,7 @@ LOG: Final = logging.getLogger("migrate.cli")
 TICK: Final = 1.0  # seconds between two looks at what lasts
 AGAIN: Final = 10.0  # seconds between two files of metrics where no event comes
 READABLE: Final = 0o644  # for the collector, which is another user
-FLUSH: Final = 40.0  # seconds at the end of a run for what is still under way: more than a hook may take
+FLUSH: Final = 40.0  # seconds at the end of a run for what is still in progress: more than a hook may take
 
 
 class Follower(Protocol):
@@ -154,7 +154,7 @@ class MetricsFile:
             replace_file(str(self._path), self._metrics.text(self._clock.now()).encode(), mode=READABLE)
         except FileNotReplaced as error:
             if not self._failed:
-                self._say(f"the metrics were not written, the run goes on: {error}")
+                self._say(f"the metrics were not written, the run continues: {error}")
             self._failed = True
         else:
             self._failed = False

@@ -9,7 +9,6 @@ from typing import Final
 
 from migrate.model.history import Event
 from migrate.model.ledger import ReplicaState
-from migrate.model.notifications import Happening
 from migrate.model.rollback_readiness import RollbackWord
 from migrate.model.stage import Stage
 from migrate.report.notices import RUNNING, RunState
@@ -20,7 +19,7 @@ STATES: Final = (RUNNING, "needs-approval", "parked", "stopped", "ended")
 HELP: Final[Mapping[str, str]] = {
     "state": "1 for how the run is: running, or how its last session ended; 0 for the other states.",
     "stage": "Number of the stage of the step in progress, or of the next one; 0 to 11, as in plans.",
-    "step_info": "Always 1; its labels name the stage and the step in progress, empty where there is none.",
+    "step_info": "Always 1; its labels name the stage, and the step in progress or that stopped the session.",
     "steps": "Steps of the plan.",
     "steps_done": "Steps of the plan that are concluded.",
     "wait_seconds": "Seconds that the step in progress has waited, whatever it waits for; 0 where nothing waits.",
@@ -72,10 +71,9 @@ class Metrics:
     def _samples(self, now: float) -> Iterator[tuple[str, list[Sample]]]:
         run, plan, here = self.run, self.run.plan, self.run.state
         since, waits = run.half_rolled, run.waits_since
-        step = "" if run.outcome is Happening.ENDED else run.present.step
         yield "state", [({"state": one}, float(one == here)) for one in STATES]
         yield "stage", [({}, float(Stage.from_label(run.stage) if run.stage else plan.target))]
-        yield "step_info", [({"stage": run.stage or plan.target.label, "step": step}, 1.0)]
+        yield "step_info", [({"stage": run.stage or plan.target.label, "step": run.step}, 1.0)]
         yield "steps", [({}, float(len(plan.steps)))]
         yield "steps_done", [({}, float(len(run.done)))]
         yield "wait_seconds", [({}, 0.0 if waits is None else max(0.0, now - waits))]

@@ -41,6 +41,7 @@ class RunState:
     last: Event | None = None
     outcome: Happening | None = None  # how the last session ended; None: it has not
     _finalizes: bool = False
+    _failed: str = ""  # the step that was concluded otherwise than well, as the session's last one
 
     def hear(self, event: Event) -> Iterator[Happening]:
         """Fold one event more, and answer what of it can be told."""
@@ -48,7 +49,7 @@ class RunState:
         self.last = event
         match event.name:
             case "session":
-                self.outcome = None
+                self.outcome, self._failed = None, ""
                 yield Happening.BEGINS
             case "intend":
                 if self.rolled is None:
@@ -57,8 +58,11 @@ class RunState:
                     self._finalizes = True
                     yield Happening.POINT_OF_NO_RETURN
             case "conclude":
+                step = str(event.data["step"])
                 if event.data["outcome"] in WELL:
-                    self.done.add(str(event.data["step"]))
+                    self.done.add(step)
+                else:
+                    self._failed = step
             case "stop":
                 self.outcome = BY_CODE.get(str(event.data["code"]), Happening.STOPPED)
                 yield self.outcome
@@ -88,10 +92,15 @@ class RunState:
         return None if ends and ends <= self.done else self.rolled
 
     @property
+    def step(self) -> str:
+        """The step in progress, or the one that stopped the session; "" where there is none."""
+        return "" if self.outcome is Happening.ENDED else self.present.step or self._failed
+
+    @property
     def stage(self) -> str:
-        """The stage of the step in progress, or of the next one; "" where every step is done."""
+        """The stage of that step, else of the next one; "" where every step is done."""
         steps = [step for step in self.plan.steps if step.id not in self.done]
-        found = next((step for step in steps if step.id == self.present.step), steps[0] if steps else None)
+        found = next((step for step in steps if step.id == self.step), steps[0] if steps else None)
         return "" if found is None else found.stage.label
 
 
@@ -142,7 +151,7 @@ class Notices:
             change=self.run.plan.change,
             host=self.host,
             stage=self.run.plan.target.label if ended else self.run.stage,
-            step="" if ended else self.run.present.step,
+            step=self.run.step,
             text=printable(self._text(happening, seconds)),
             code=str(last.data.get("code", "")) if last is not None and last.name == "stop" else "",
             seconds=seconds,

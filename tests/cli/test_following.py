@@ -249,7 +249,7 @@ def test_metrics_that_cannot_be_written_are_said_once_and_end_nothing(tmp_path: 
         file.hear(Event(0, 1.0, "session", {"resumed": False}))
         file.close()
     assert len(said) == 1
-    assert "the metrics were not written, the run goes on" in said[0]
+    assert "the metrics were not written, the run continues" in said[0]
     folder.mkdir()
     file.close()
     assert (folder / "k.prom").exists()

@@ -195,3 +195,19 @@ def test_a_plan_of_a_later_stage_counts_from_the_runs_before_it(tmp_path: Path) 
     list(notices.hear(session))
     ((_, late),) = notices.late(8.0 + HOUR)
     assert late.seconds == HOUR + 1
+
+
+def test_a_step_that_is_refused_or_fails_is_named(tmp_path: Path) -> None:
+    """The journal concludes it before the stop; a later session begins without it."""
+    plan = gated(tmp_path).planned()
+    step = plan.steps[7]
+    failed = {"step": step.id, "stage": step.stage.label, "outcome": "Refused", "reason": "r"}
+    events = [
+        Event(0, 1.0, "session", {"resumed": False}),
+        Event(1, 2.0, "conclude", failed),
+        Event(2, 3.0, "stop", {"reason": "r", "code": "B-QRM-03"}),
+        Event(3, 4.0, "session", {"resumed": True}),
+    ]
+    _, stopped, resumed = told(plan, events)
+    assert (stopped.step, stopped.stage, stopped.code) == (step.id, step.stage.label, "B-QRM-03")
+    assert resumed.step == ""
