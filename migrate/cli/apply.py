@@ -14,7 +14,7 @@ import click
 from migrate.cli.errors import EXIT_OK
 from migrate.cli.options import FILE, OUTPUT_FILE, account
 from migrate.cli.screen import say
-from migrate.errors import FileNotReplaced, LockHeld, RunLocked, UsageWrong
+from migrate.errors import FileNotReplaced, LockHeld, MigrateError, NotConfirmed, RunLocked, UsageWrong
 from migrate.model.history import Event
 from migrate.model.plan import Plan, PlanKind
 from migrate.report.lines import Tone
@@ -118,11 +118,12 @@ def carry_out_saved(
     lines = ProgressLines()
     warn = partial(lines.say, tone=Tone.WARN)
     events = EventLines(plan, folder.journal, sys.stdout) if json_lines else None
-    followers, clock = [], SystemClock()
+    followers, notifying, clock = [], None, SystemClock()
     rolled = half_rolled_before(inventory) if playbook.notifications or metrics is not None else None
     if playbook.notifications:
         notifier = partial(Notifier, RunState(plan, rolled), playbook.notifications, clock=clock, say=warn)
-        followers.append(Following(folder.journal, notifier))
+        notifying = Following(folder.journal, notifier)
+        followers.append(notifying)
     if metrics is not None:
         file = partial(MetricsFile, RunState(plan, rolled), metrics, clock=clock, say=warn)
         followers.append(Following(folder.journal, file))
@@ -141,6 +142,10 @@ def carry_out_saved(
             lines.say(f"next: {after_rollback(plan)}", Tone.TITLE)
     except (LockHeld, RunLocked):
         ours = False
+        raise
+    except MigrateError as error:
+        if notifying is not None and not isinstance(error, NotConfirmed):  # who confirms is there to see it
+            notifying.refused(error, clock.now())
         raise
     finally:
         sources.close()

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Final, Protocol
 
 from migrate.cli.progress import WholeJournal
-from migrate.errors import FileNotReplaced
+from migrate.errors import FileNotReplaced, MigrateError
 from migrate.hosts.files import replace_file
 from migrate.model.history import Event
 from migrate.model.inventory import Recipient
@@ -23,6 +23,7 @@ from migrate.report.notices import Notices, RunState
 from migrate.run.deliver import Delivery, delivered_within
 
 LOG: Final = logging.getLogger("migrate.cli")
+NOWHERE: Final = -1  # the number of an event that no journal has
 TICK: Final = 1.0  # seconds between two looks at what lasts
 AGAIN: Final = 10.0  # seconds between two files of metrics where no event comes
 READABLE: Final = 0o644  # for the collector, which is another user
@@ -56,6 +57,11 @@ class Following:
         """Never waits."""
         self._events.put(event)
 
+    def refused(self, error: MigrateError, now: float) -> None:
+        """The command ended so.  Where no session had begun, no journal says it: it is told as a stop all the same."""
+        reason = f"it was refused, nothing was begun: {error}"
+        self._events.put(Event(NOWHERE, now, "stop", {"reason": reason, "code": error.id}))
+
     def close(self, seconds: float = 2 * FLUSH) -> None:
         """The session is over: give the follower so much time for what is left."""
         self._events.put(None)
@@ -70,7 +76,10 @@ class Following:
             try:
                 event = self._events.get(timeout=TICK)
                 going = event is not None
-                if event is not None:
+                if event is not None and event.number == NOWHERE:
+                    if not self._heard:
+                        self._hear(event)
+                elif event is not None:
                     self._heard = True
                     self._whole(event)
                 elif self._heard:  # else no session of ours began: what the journal got is another run's

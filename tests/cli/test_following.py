@@ -24,6 +24,7 @@ from migrate.run import carry_out
 from migrate.run.carry_out import Options, folder_of
 from migrate.run.clock import SystemClock
 from migrate.run.journal import Journal
+from migrate.run.locks import LockFile
 from tests.cli.commands import kraft_migrate, playbook_in
 from tests.cli.test_apply import make
 from tests.cli.test_progress_event_lines import Tells
@@ -265,6 +266,25 @@ def test_a_refused_apply_leaves_the_metrics_as_they_are(tmp_path: Path) -> None:
         ended = kraft_migrate(*command, plan, "--metrics", tmp_path / "k.txt")
         assert ended.code == 64
         assert "end in .prom" in ended.err or "ends in .prom" in ended.err
+
+
+def test_an_apply_that_is_refused_calls_somebody(tmp_path: Path) -> None:
+    """At 21:00, by a timer: nobody answers at the cluster.  One that another run locks out tells nobody."""
+    playbook = playbook_in(tmp_path)
+    playbook.write_text(playbook.read_text() + "  notifications: notifications.yaml\n")
+    program(tmp_path, f"cat >> {tmp_path}/told")
+    written(tmp_path, f"  hooks:\n    - {{name: bell, command: ['{tmp_path}/hook'], events: [begins, stopped]}}\n")
+    plan, path = make(tmp_path)
+    (tmp_path / "runs").mkdir()
+    lock = LockFile(tmp_path / "runs" / "lock")
+    assert kraft_migrate("apply", path).code == 7
+    lock.release()
+    assert not (tmp_path / "told").exists()
+    ended = kraft_migrate("apply", path)
+    told = json.loads((tmp_path / "told").read_text())
+    assert (told["event"], told["n"], told["run"], told["step"]) == ("stopped", -1, plan.short, "")
+    assert ended.err.startswith(f"{told['code']}: ") or f"\n{told['code']}: " in ended.err
+    assert "it was refused, nothing was begun" in told["text"]
 
 
 def unfolded(text: str) -> str:
