@@ -73,7 +73,7 @@ def finalized_too_early(view: KraftView, world: World) -> Result:
     "a broker is not in KRaft mode yet",
     "Finalizing leaves ZooKeeper-mode brokers behind without a controller; Kafka does not check this.",
     "The second roll is not complete, or a broker that is down still counts as migrating.",
-    "Finish the second roll; unregister brokers that will never come back.",
+    "Finish the second roll; unregister brokers that will never come back (`kafka-cluster.sh unregister --id N`).",
     "KAFKA-20960; MigratingZkBrokerCount",
 ).sees(kraft, blocks_from=Stage.FINALIZE, when=DUAL_WRITE)
 def brokers_left(view: KraftView, world: World) -> Result:

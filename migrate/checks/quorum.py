@@ -153,20 +153,34 @@ def small_quorum(seen: Inventory, world: World) -> Result:
         yield Hit(f"{count} controllers", "the loss of one of them leaves the cluster without a controller")
 
 
+GHOST_BROKER: Final = (
+    "unregister the broker (`kafka-cluster.sh unregister --bootstrap-server HOST:PORT --id N`) once it is certain that "
+    "it will not come back"
+)
+GHOST_CONTROLLER: Final = (
+    "add the controller to the inventory if it still exists. Otherwise leave the registration: no command of Kafka 3.9 "
+    "to 4.3 removes that of a controller (`kafka-cluster.sh unregister` is for brokers). From Kafka 4.4 on, with "
+    "metadata.version 4.4-IV2 or later, `kafka-cluster.sh unregister-controller` does"
+)
+
+
 @check(
     "W-QRM-07",
     "the metadata keeps a registration of a node that is not in the inventory",
-    "Stale registrations block later upgrades of metadata.version, and the copy waits for every registered id.",
+    "Stale registrations block later upgrades of metadata.version, and the copy waits for every registered broker.",
     "A node was renumbered or taken away.",
-    "Unregister it (kafka-cluster unregister --id N) once you are sure that it will not come back.",
-    "KAFKA-20295, KAFKA-20395; strimzi-kafka-operator #11039",
+    f"For a broker: {GHOST_BROKER}. For a controller: {GHOST_CONTROLLER}.",
+    "KAFKA-20295, KAFKA-20395, KIP-1312; the help of kafka-cluster in 4.3.1 and 4.4.0; strimzi-kafka-operator #11039",
 ).sees(kraft, when=ALWAYS)
 def stale_registrations(view: KraftView, world: World) -> Result:
     known = {int(node.id) for node in world.inventory.nodes}
-    for kind, found in (("broker", view.brokers), ("controller", view.controllers)):
+    for kind, found, fix in (
+        ("broker", view.brokers, GHOST_BROKER),
+        ("controller", view.controllers, GHOST_CONTROLLER),
+    ):
         for node in found:
             if int(node) not in known:
-                yield Hit(f"{kind} {node}", "it is registered in the metadata and not in the inventory")
+                yield Hit(f"{kind} {node}", "it is registered in the metadata and not in the inventory", fix=fix)
 
 
 @check(

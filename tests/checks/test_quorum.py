@@ -13,10 +13,12 @@ from migrate.model.findings import Finding, Severity
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
-from migrate.model.views import Running
+from migrate.model.views import ControllerRegistration, Running
 from migrate.model.world import World
 from tests.checks.bends import bound, placed, then, values
-from tests.testing.worlds import world_at
+from tests.testing import worlds
+from tests.testing.clusters import uuid
+from tests.testing.worlds import with_kraft, world_at
 
 PLAIN = world_at(Stage.PREPARE)
 
@@ -126,3 +128,17 @@ def test_hosts_that_were_not_asked_are_told_and_bar_nothing() -> None:
     unseen = of(replace(PLAIN, ports=Unknown("not asked")), "B-NET-04")
     hidden = of(bend(replace(PLAIN, services={**PLAIN.services, NodeId(3000): Unknown("dark")})), "B-NET-04")
     assert [(found.severity, found.blocks_from) for found in (*unseen, *hidden)] == [(Severity.BLIND_SPOT, NEVER)] * 2
+
+
+def test_a_broker_can_be_unregistered_and_a_controller_of_3_9_cannot() -> None:
+    """`kafka-cluster unregister` is for brokers alone (W-QRM-07)."""
+    world = world_at(Stage.HYBRID)
+    view = worlds.kraft(world)
+    ghost = ControllerRegistration(NodeId(3009), uuid(2), migration_ready=True)
+    brokers = {**view.brokers, NodeId(9): replace(view.brokers[NodeId(1)], id=NodeId(9))}
+    bent = with_kraft(world, brokers=brokers, controllers={**view.controllers, NodeId(3009): ghost})
+    broker, controller = of(bent, "W-QRM-07")
+    assert (broker.about, controller.about) == ("broker 9", "controller 3009")
+    assert "kafka-cluster.sh unregister --bootstrap-server" in broker.fix
+    assert "no command of Kafka 3.9 to 4.3" in controller.fix
+    assert "4.4-IV2" in controller.fix
