@@ -117,7 +117,7 @@ def _service(state: ServiceState, file: Any, digest: Digest) -> ServiceState:
 
 
 FORMAT: Final = "kraft-migrate-bundle"
-VERSION: Final = 3  # 2: command lines and ports of hosts; 3: sizes of metadata logs
+VERSION: Final = 4  # 2: command lines and ports of hosts; 3: sizes of metadata logs; 4: Java and log4j of nodes
 MANIFEST: Final = "manifest.json"
 PARTS: Final = (
     "inventory",
