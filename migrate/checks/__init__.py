@@ -12,6 +12,7 @@ from migrate.checks import (  # noqa: F401 - importing an area registers its che
     directories,
     logins,
     migration,
+    next_release,
     parity,
     quorum,
     releases,

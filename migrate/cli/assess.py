@@ -26,6 +26,11 @@ from migrate.errors import UsageWrong
 @cluster_options
 @click.option("--zookeeper", metavar="CONNECT", help="A connect string, with the chroot; nothing else is needed.")
 @evidence_options
+@click.option(
+    "--target",
+    type=click.Choice(["4.0", "4.1", "4.2", "4.3", "4.4"]),
+    help="Also say what an upgrade to that release of Kafka meets here, after the migration.",
+)
 @click.option("--html", metavar="FILE", type=OUTPUT_FILE, help="Write one HTML file too.")
 @click.option("--markdown", metavar="FILE", type=OUTPUT_FILE, help="Write Markdown too.")
 @output_option
@@ -34,6 +39,7 @@ def assess(
     inventory: pathlib.Path | None,
     zookeeper: str | None,
     evidence: Evidence,
+    target: str | None,
     html: pathlib.Path | None,
     markdown: pathlib.Path | None,
     output: str,
@@ -48,9 +54,9 @@ def assess(
 
     alone = _alone(zookeeper, evidence, named=playbook is not None or inventory is not None)
     if alone is not None:
-        subject = Subject(paced(nothing_but(alone)), NO_PLAYBOOK, evidence, alone)
+        subject = Subject(paced(nothing_but(alone)), NO_PLAYBOOK, evidence, alone, next_release=target)
     else:
-        subject = Subject(*load_target(playbook, inventory, evidence), evidence)
+        subject = Subject(*load_target(playbook, inventory, evidence), evidence, next_release=target)
     looked = judged(subject)
     found = assessment(looked)
     write_reports(found, html, markdown)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from migrate import checks
+from migrate.checks.next_release import NEXT_RELEASE
 from migrate.cli.options import Evidence, observing, write_text
 from migrate.errors import NotVisible
 from migrate.model.findings import Finding
@@ -46,12 +47,16 @@ SECONDS_BETWEEN: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What is assessed.  `alone` names a cluster of which nothing but its ZooKeeper is known."""
+    """What is assessed.  `alone` names a cluster of which nothing but its ZooKeeper is known.
+
+    `next_release` is the line of Kafka to which an upgrade shall lead after the migration.
+    """
 
     inventory: Inventory
     playbook: Playbook | Unknown
     evidence: Evidence
     alone: str | None = None
+    next_release: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +87,8 @@ def judged(subject: Subject) -> Judged:
     with observing(subject.inventory, subject.playbook, evidence=subject.evidence) as observer:
         if alone is not None and subject.evidence.live:
             observer.sources.zookeeper_client()  # nothing else is looked at: what it raises is the answer
-        world = observer.observe(frozenset(needs), {})
+        facts = {} if subject.next_release is None else {NEXT_RELEASE: subject.next_release}
+        world = observer.observe(frozenset(needs), facts)
         findings = checks.told(world, target=Stage.PREPARE)
         if alone is None and subject.evidence.live:
             findings = lasting_findings(observer, findings, SystemClock())

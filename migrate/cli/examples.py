@@ -69,6 +69,7 @@ MANUALS: Final[Mapping[str, Manual]] = {
             ("assess --zookeeper zk1:2181,zk2:2181/kafka", "a first look, from a connect string alone"),
             ("assess playbook.yaml --html assess.html", "everything that the inventory reaches, as a page too"),
             ("assess --from-bundle cluster.tar.gz", "far from the cluster, from what was kept of it"),
+            ("assess playbook.yaml --target 4.3", "what a later upgrade to Kafka 4.3 meets here, too"),
         ),
         (("--html, --markdown FILE", "written; nothing else is"), *PLAYBOOK_READ),
     ),

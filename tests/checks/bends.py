@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import astuple, replace
 
+from migrate.checks.next_release import NEXT_RELEASE
 from migrate.model.columns import EntityColumns, ReplicaColumns
 from migrate.model.difference import Difference, DifferenceClass, DiffReport, IdleAcceptance, IdleReason
 from migrate.model.ids import DirectoryId, NodeId
@@ -102,6 +103,15 @@ def refused_on_host(node: int, *reasons: str) -> Bend:
         refused = tuple(Refused(reason, "install the host program", "the host program" in reason) for reason in reasons)
         nodes[NodeId(node)] = replace(nodes[NodeId(node)], refused=refused)
         return replace(world, inventory=replace(world.inventory, executor="ssh"), host_rights=nodes)
+
+    return bend
+
+
+def towards(release: str, *bends: Bend) -> Bend:
+    """The next upgrade shall lead to that release, in a world that is bent like this."""
+
+    def bend(world: World) -> World:
+        return then(*bends)(replace(world, facts={**world.facts, NEXT_RELEASE: release}))
 
     return bend
 

@@ -66,6 +66,7 @@ from tests.checks.bends import (
     registration,
     same,
     then,
+    towards,
     unit_of,
     users_of_a_host,
     values,
@@ -578,8 +579,47 @@ ROLLBACK = (
         lambda w: with_kraft(w, brokers={n: b for n, b in worlds.kraft(w).brokers.items() if n != 2}),
     ),
 )
+SMALL_SEGMENTS = entity("topic-config", "t0", "segment.bytes", "16384")
+NEXT_RELEASE = (
+    Case("W-VER-20", ZK, "broker 1", towards("4.0", values(1, log__message__format__version="3.0"))),
+    Case("W-VER-20", KRAFT, "broker 2", towards("4.3", values(2, zookeeper__connect="z:1")), "left behind"),
+    Case("W-VER-20", FINAL, "controller 3001", towards("4.4", values(3001, zookeeper__connect="z:1")), "controller"),
+    Case("W-VER-20", ZK, "topic t0", towards("4.3", entity("topic-config", "t0", "message.format.version", "3.0"))),
+    Case(
+        "W-VER-20",
+        ZK,
+        "all brokers",
+        towards("4.3", entity("broker-config", "<default>", "log.message.timestamp.difference.max.ms", "9")),
+        "dynamic",
+    ),
+    Case("W-VER-20", ZK, "broker 1", towards("4.3", launched(1, overrides={"metrics.jmx.blacklist": "x"})), "words"),
+    Case("W-VER-21", ZK, "broker 1", towards("4.3", values(1, log__dirs="/data/b1/d0,/data/b1/d1,")), "comma"),
+    Case("W-VER-21", ZK, "broker 1", towards("4.0", values(1, log__segment__bytes="1048575"))),
+    Case(
+        "W-VER-21",
+        ZK,
+        "broker 1",
+        towards("4.0", values(1, remote__log__manager__copier__thread__pool__size="-1")),
+        "pool",
+    ),
+    Case("W-VER-21", ZK, "topic t0", towards("4.1", SMALL_SEGMENTS), "topic"),
+    Case("W-VER-21", ZK, "broker 2", towards("4.3", entity("broker-config", "2", "num.replica.fetchers", "0"))),
+    Case("W-VER-22", ZK, "broker 1", towards("4.0", values(1, metric__reporters="com.example.Reporter"))),
+    Case(
+        "W-VER-22", ZK, "broker 1", towards("4.0", entity("broker-config", "1", "metric.reporters", "a.B")), "dynamic"
+    ),
+    Case("I-VER-23", ZK, "log.message.timestamp.after.max.ms", towards("4.0")),
+    Case("W-VER-24", ZK, "broker 1", towards("4.0", launched(1, java="/usr/lib/jvm/java-11-openjdk/bin/java"))),
+    Case("W-VER-25", ZK, "broker 1", towards("4.0", launched(1, log4j="file:/opt/kafka/config/log4j.properties"))),
+    Case("W-VER-26", ZK, "broker 1", towards("4.1", entity("broker-config", "1", "min.insync.replicas", "1"))),
+    Case("W-VER-26", HYBRID, "controller 3001", towards("4.3", values(3001, min__insync__replicas=None)), "files"),
+    Case("I-VER-27", ZK, "the static quorum", towards("4.1")),
+    Case("I-VER-27", FINAL, "the static quorum", towards("4.3"), "after the migration"),
+    Case("I-VER-28", HYBRID, "broker 1", towards("4.0")),
+)
 CASES = (
     *VERSIONS,
+    *NEXT_RELEASE,
     *CONFIG,
     *OPERATIONS,
     *ZOOKEEPER,

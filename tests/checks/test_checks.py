@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from migrate import checks
+from migrate.checks.next_release import NEXT_RELEASE
 from migrate.checks.phase import Phase
 from migrate.checks.registry import CHECKS, MESSAGE_LIMIT, SHOWN
 from migrate.checks.sight import inventory as sees_inventory
@@ -24,7 +25,7 @@ from tests.testing import worlds
 from tests.testing.blocking import blocking
 from tests.testing.worlds import with_values, with_zk, world_at
 
-BLINDLY = {"W-ZKN-15"}  # has nothing but blind spots to tell
+BLINDLY = {"W-ZKN-15", "W-VER-29"}  # have nothing but blind spots to tell
 
 
 def of(world: World, code: str) -> list[Finding]:
@@ -84,7 +85,8 @@ def test_what_a_later_look_no_longer_sees_of_topics_in_deletion_is_no_finding() 
 
 def test_a_world_of_which_nothing_is_known_passes_nothing() -> None:
     """Every check that looks at more than the inventory is a blind spot, and blocks what a hit would block."""
-    nothing = World(inventory=replace(worlds.inventory(), executor="ssh"))  # by which hosts are asked what is allowed
+    # an executor by which hosts are asked what is allowed, and a target for the checks of the next upgrade
+    nothing = World(inventory=replace(worlds.inventory(), executor="ssh"), facts={NEXT_RELEASE: "4.3"})
     every = checks.run(nothing, target=Stage.CLEANUP)
     found = {entry.code: entry for entry in every if entry.severity is Severity.BLIND_SPOT}
     for code, entry in CHECKS.items():

@@ -68,6 +68,26 @@ def test_a_blocker_is_3_with_its_code_evidence_and_fix(assess: Assess, tmp_path:
     assert "B-ZKN-03" in as_json.out
 
 
+def test_a_target_adds_what_the_next_upgrade_meets_and_no_exit_code(assess: Assess, tmp_path: Path) -> None:
+    """Without one the answer is what it was; a bundle answers the same."""
+    path, world = (
+        inventory_in(tmp_path),
+        worlds.with_values(whole(Stage.ASSESS), 1, log__message__format__version="3.0"),
+    )
+    before = assess(world, "--inventory", path)
+    answer = assess(world, "--inventory", path, "--target", "4.3")
+    assert (before.code, answer.code, answer.err) == (0, 0, "")
+    assert "log.message.format.version" not in before.out
+    assert "Kafka 4.3 ignores log.message.format.version" in answer.out
+    assert "W-VER-29" in answer.out, "clients' versions are a blind spot"
+    bundle = str(tmp_path / "lab.tar.gz")
+    write_bundle(bundle, world, 1_700_000_000)
+    assert "Kafka 4.3 ignores" in assess(world, "--from-bundle", bundle, "--target", "4.3").out
+    assert assess(world, "--inventory", path, "--target", "3.9").code == 64
+    alone = assess(world, "--zookeeper", "zk1:2181/kafka", "--target", "4.0")
+    assert "W-VER-20" in alone.out
+
+
 def test_a_connect_string_alone_gives_a_useful_answer(assess: Assess) -> None:
     """What ZooKeeper knows is checked; what was not asked for makes it INCOMPLETE, with the way to complete it."""
     healthy = assess(whole(Stage.ASSESS), "--zookeeper", "zk1:2181/kafka")
