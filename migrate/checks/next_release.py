@@ -397,7 +397,7 @@ def static_quorum(world: World) -> Sight[bool]:
     "Ask `kafka-features version-mapping --release-version RELEASE` for the levels, and raise the ones that are wanted "
     "by name: `kafka-features upgrade --feature metadata.version=N --feature group.version=1 --feature "
     "transaction.version=2`, without kraft.version.",
-    "KAFKA-21426; KAFKA-16538; --release-version 4.3 seen on 4.3.1",
+    "KAFKA-21426; KAFKA-16538; both commands were run on 4.3.1",
 ).sees(when_asked(static_quorum), when=ALWAYS)
 def quorum_turns_dynamic(static: bool, world: World) -> Result:
     if not static:

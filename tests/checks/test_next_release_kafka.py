@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import subprocess
 import time
 import zipfile
@@ -13,14 +14,22 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    ConfigSource,
+    NewTopic,
+    ResourceType,
+)
 from py4j.java_gateway import get_field
 from py4j.protocol import Py4JJavaError
 
-from migrate.checks.next_release import JAVA, JMX_REPORTER, OWN_FEATURES, NextRelease, next_release
+from migrate.checks.next_release import JAVA, JMX_REPORTER, MIN_ISR, OWN_FEATURES, NextRelease, next_release
 from migrate.java.find import find_java
 from migrate.java.jars import KafkaJars, kafka_jars
-from migrate.java.run import java_argv
+from migrate.java.run import java_argv, run_tool
 from tests.testing.kafka_jvm import first_cause, kafka_jvm
 from tests.testing.kraft_cluster import CLUSTER_ID, LOG4J, free_port, wait_for
 from tests.testing.newer_kafka import newer_jars
@@ -316,6 +325,20 @@ class Pair:
         (made,) = admin.create_topics([NewTopic(name, 1, 1, config=config)]).values()
         made.result(30)
 
+    def features(self, jars: KafkaJars, *words: str) -> dict[str, str]:
+        """Levels of features, after `kafka-features` with these words; none where they show none."""
+        line = ("--bootstrap-server", self.address()["bootstrap.servers"], *words)
+        done = run_tool(find_java(), jars.classpath, "org.apache.kafka.tools.FeatureCommand", line, 60)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return dict(re.findall(r"Feature: (\S+).*FinalizedVersionLevel: (\S+)", done.stdout))
+
+    def min_isr(self) -> tuple[str, ConfigSource]:
+        """The broker's min.insync.replicas, and what it comes from."""
+        admin = AdminClient(self.address())
+        (found,) = admin.describe_configs([ConfigResource(ResourceType.BROKER, str(BROKER))]).values()
+        entry = found.result(30)[MIN_ISR]
+        return entry.value, ConfigSource(entry.source)
+
     def produced(self, topic: str, ahead: float) -> str:
         """What became of a record with a timestamp so many seconds ahead."""
         said: list[str] = []
@@ -370,6 +393,45 @@ def test_what_is_called_fatal_is_fatal_and_what_is_called_ignored_is_ignored(tmp
         assert pair.start(BROKER, new).wait(60) != 0
         assert "Error starting LogManager" in pair.log(BROKER)
         assert "Invalid value 16384 for configuration segment.bytes" in pair.log(BROKER)
+    finally:
+        for process in pair.processes.values():
+            process.kill()
+            process.wait()
+
+
+@pytest.mark.slow
+def test_all_features_at_once_do_what_is_told_and_single_ones_do_not(tmp_path: Path) -> None:
+    """I-VER-27 and W-VER-26, on 4.3.1 with what 3.9.2 wrote: first the way that is advised, then the other one."""
+    old, new = kafka_jars(), newer_jars("4.3.1")
+    assert new is not None
+    pair = Pair(tmp_path)
+    try:
+        pair.write(CONTROLLER, "process.roles=controller\nmin.insync.replicas=3\n")
+        pair.write(BROKER, "process.roles=broker\nmin.insync.replicas=2\n")
+        for jars in (old, new):
+            pair.start(CONTROLLER, jars)
+            pair.start(BROKER, jars)
+            pair.wait()
+            if jars is old:
+                pair.stop()
+        entry = ConfigEntry(MIN_ISR, "1", incremental_operation=AlterConfigOpType.SET)
+        admin = AdminClient(pair.address())
+        of_one = ConfigResource(ResourceType.BROKER, str(BROKER), incremental_configs=[entry])
+        (changed,) = admin.incremental_alter_configs([of_one]).values()
+        changed.result(30)
+
+        single = ("metadata.version=30", "group.version=1", "transaction.version=2")
+        pair.features(new, "upgrade", *(word for level in single for word in ("--feature", level)))
+        levels = pair.features(new, "describe")
+        assert (levels["metadata.version"], levels["kraft.version"]) == ("4.3-IV0", "0")
+        assert levels["eligible.leader.replicas.version"] == "0"
+        assert pair.min_isr() == ("1", ConfigSource.DYNAMIC_BROKER_CONFIG)
+
+        pair.features(new, "upgrade", "--release-version", "4.3")
+        levels = pair.features(new, "describe")
+        assert (levels["kraft.version"], levels["eligible.leader.replicas.version"]) == ("1", "1")
+        wanted = ("3", ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG)  # the controller's file, in place of the broker's
+        wait_for("the dynamic default", lambda: pair.min_isr() == wanted, 20)
     finally:
         for process in pair.processes.values():
             process.kill()
