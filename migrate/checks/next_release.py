@@ -326,8 +326,8 @@ def old_java(seen: dict[NodeId, Launch], world: World) -> Result:
         about = processes.called(world.inventory, node)
         named = JAVA_IN_PATH.findall(launch.java)
         if not named:
-            said = f"its command line has `{launch.java}`" if launch.java else "its command line shows no Java"
-            yield Blind(f"the Java of {about}", f"{said}, which names no version")
+            said = f"the path {launch.java} names no version" if launch.java else "its command line shows no Java"
+            yield Blind(f"the Java of {about}", said)
         elif int(named[-1]) < JAVA:
             yield Hit(about, f"it runs with Java {named[-1]}, by the path {launch.java}", launch.java)
 
