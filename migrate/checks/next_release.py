@@ -391,8 +391,8 @@ def static_quorum(world: World) -> Sight[bool]:
 @check(
     "I-VER-27",
     "raising all features of the next release makes the quorum dynamic for good",
-    "`kafka-features upgrade --release-version` raises kraft.version to 1 with the other features, and Kafka has no "
-    "way back. The files still have controller.quorum.voters then, and no longer decide who votes.",
+    "`kafka-features upgrade --release-version` raises kraft.version to 1 with the other features, and Kafka refuses "
+    "the downgrade. The files still have controller.quorum.voters then, and no longer decide who votes.",
     "The quorum is static (kraft.version 0).",
     "Ask `kafka-features version-mapping --release-version RELEASE` for the levels, and raise the ones that are wanted "
     "by name: `kafka-features upgrade --feature metadata.version=N --feature group.version=1 --feature "
