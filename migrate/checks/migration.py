@@ -14,6 +14,7 @@ from migrate.model.causes import kraft_only
 from migrate.model.difference import DiffReport
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory
+from migrate.model.new_directories import alone, in_use
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.views import ControllerZnode, KraftView, MetaProperties, MigrationZnode, NodeAnswer, ZookeeperView
@@ -49,8 +50,24 @@ def stuck_after_copy(seen: tuple[ZookeeperView, KraftView], world: World) -> Res
     "'Should not have ZK migrations enabled on a cluster that was created in KRaft mode.'",
 ).sees(kraft, blocks_from=Stage.MIGRATION_MODE, when=BEFORE_COPY)
 def never_in_migration(view: KraftView, world: World) -> Result:
-    if view.migration_state is ZkMigrationState.NONE and view.offset >= 0:
+    if view.migration_state is ZkMigrationState.NONE and view.offset >= 0 and not in_use(view):
         yield Hit("the KRaft metadata", "ZkMigrationState is NONE", view.source)
+
+
+@check(
+    "B-MIG-17",
+    "the inventory names a ZooKeeper, and the metadata holds a cluster in KRaft mode",
+    "What is planned for a ZooKeeper-mode cluster would stop and format controllers that hold all there is.",
+    "The migration was finished, and the software is Kafka 4, whose snapshots do not say that there was one; or the "
+    "controllers of another cluster are named.",
+    "Stop and format nothing. If the migration was finished, remove `zookeeper` from the inventory; else name this "
+    "cluster's own controllers.",
+    "QuorumController of Kafka 4: there is no ZkMigrationStateRecord; seen on 4.4.0",
+).sees(kraft, blocks_from=Stage.ASSESS, when=ALWAYS)
+def kraft_cluster_with_zookeeper(view: KraftView, world: World) -> Result:
+    if in_use(view) and not alone(view, world.inventory.zookeeper):
+        count = f"{len(view.partitions)} partitions and {len(view.brokers)} brokers"
+        yield Hit("the KRaft metadata", f"ZkMigrationState is NONE, with {count}", view.source)
 
 
 @check(

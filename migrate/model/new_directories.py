@@ -53,6 +53,17 @@ class NewDirectory:
         return self.directory.path
 
 
+def in_use(kraft: KraftView) -> bool:
+    """Does this metadata say of no migration, and hold a cluster?  Then nobody may ever format its controllers.
+
+    Controllers that were started without the flag have no partition, and no broker but those that migrate: it is
+    Kafka 4 that writes snapshots of a migrated cluster in which the migration is not noted any more.
+    """
+    if kraft.migration_state is not ZkMigrationState.NONE:
+        return False
+    return len(kraft.partitions) > 0 or any(not entry.migrating for entry in kraft.brokers.values())
+
+
 def alone(kraft: KraftView, zookeeper: str) -> bool:
     """Is the metadata all there is?  Migrated and finalized, or never migrated and without a ZooKeeper to ask.
 

@@ -522,6 +522,7 @@ QUORUM = (
 MIGRATION = (
     Case("B-MIG-01", HYBRID, "/migration", lambda w: with_zk(w, migration=MigrationZnode(-1, -1, -1, -1, 1))),
     Case("B-MIG-02", PRE, "the KRaft metadata", lambda w: with_kraft(w, migration_state=ZkMigrationState.NONE)),
+    Case("B-MIG-17", KRAFT, "the KRaft metadata", lambda w: with_kraft(w, migration_state=ZkMigrationState.NONE)),
     Case("W-MIG-03", FINAL, "broker 1", registration(1, migrating=True)),
     Case("B-MIG-04", KRAFT, "broker 1", registration(1, migrating=True)),
     Case("B-MIG-05", KRAFT, "broker 1", registration(1, fenced=True)),

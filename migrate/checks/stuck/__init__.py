@@ -20,6 +20,7 @@ from migrate.checks.stuck.codes import CODES, DOCS
 from migrate.checks.stuck.seen import explanation, leader_log, quorum_of, readable, telling
 from migrate.model.findings import NO_CLUES, Clues, Explanation, Wanted
 from migrate.model.ids import NodeId
+from migrate.model.new_directories import in_use
 from migrate.model.outcome import Unknown
 from migrate.model.stage import ZkMigrationState
 from migrate.model.views import ConfigFile, KraftView, NoZnode, Quorum, Running, ZookeeperView
@@ -108,7 +109,7 @@ def _found(world: World, clues: Clues) -> Iterator[Explanation]:
                 yield from znodes.claim(world, clues, view)
                 yield from znodes.sync_not_done(world, clues, world.kraft, view)
             yield from reports.not_reported(world, clues, world.kraft)
-        case ZkMigrationState.NONE if world.kraft.offset >= 0:
+        case ZkMigrationState.NONE if world.kraft.offset >= 0 and not in_use(world.kraft):
             nodes = [node.id for node in world.inventory.controllers]
             cause = f"ZkMigrationState is NONE at offset {world.kraft.offset}"
             yield explanation("S-STUCK-15", "a migration that cannot begin", cause, nodes=nodes)

@@ -6,7 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from migrate import checks
 from migrate.checks.stuck import explain
+from migrate.model.columns import PartitionColumns
 from migrate.model.findings import Clues
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
@@ -182,9 +184,18 @@ def test_a_leader_whose_followers_do_not_fetch_has_nothing_committed() -> None:
 # -- started without the flag --------------------------------------------------------------------------------------
 def test_a_log_at_none_can_never_migrate() -> None:
     """It must be created again; an empty log says nothing yet."""
-    world = worlds.with_kraft(due(), migration_state=ZkMigrationState.NONE)
+    world = worlds.with_kraft(due(), migration_state=ZkMigrationState.NONE, brokers={}, partitions=PartitionColumns())
     assert codes(world) == ["S-STUCK-15"]
     assert codes(worlds.with_kraft(world, offset=-1)) == []
+
+
+def test_metadata_that_holds_a_cluster_is_never_told_to_be_set_aside() -> None:
+    """Kafka 4 writes no word of the migration into its snapshots; formatting such controllers would end the cluster."""
+    world = worlds.with_kraft(worlds.world_at(Stage.KRAFT_MODE), migration_state=ZkMigrationState.NONE)
+    assert "S-STUCK-15" not in codes(world)
+    found = {entry.code for entry in checks.run(world, target=Stage.CLEANUP)}
+    assert "B-MIG-17" in found
+    assert "B-MIG-02" not in found
 
 
 def test_log_lines_of_controllers_are_evidence() -> None:
