@@ -17,10 +17,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from migrate.errors import ApprovalRefused, KeyUnusable
+from migrate.hosts import ssh_signatures
 from migrate.hosts.files import read_within
 from migrate.model import strict_json
 from migrate.model.approvals import APPROVAL_FORMAT, KEY_FIELDS, Approval, ApprovalPolicy, Judged, public_key
-from migrate.run import ssh_signatures
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey

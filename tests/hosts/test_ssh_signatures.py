@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from migrate.errors import KeyUnusable
+from migrate.hosts import ssh_signatures
 from migrate.model.approvals import public_key
-from migrate.run import approvals, ssh_signatures
+from migrate.run import approvals
 
 pytestmark = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="no OpenSSH client on this machine")
 CONTENT = b'{"plan": "1a2b3c4d"}'
