@@ -35,6 +35,13 @@ PAUSE: Final = 0.2
 SAMPLE: Final = 2  # clusters of which the tools make text
 MIB: Final = 1 << 20
 LARGE: Final = "large"
+PARTS: Final = {  # a word of the command line of each
+    "executors": "CoarseGrainedExecutorBackend",
+    "their Python": "pyspark.daemon",
+    "command": "migrate fleet diff",
+    "driver": "org.apache.spark.deploy.SparkSubmit",
+    "master and workers": "org.apache.spark.deploy",
+}
 
 
 class Driver:
@@ -103,10 +110,12 @@ def ours(fleet: Path, scratch: Path) -> dict[str, Any]:
         assert process.returncode == 2, errors.read_text()[-3000:]
         rows = json.loads(output)["clusters"]
         assert all("not_read" not in row for row in rows)
+        parts = {name: round(seconds, 1) for name, seconds in spent.end(PARTS).items()}
         return {
             "clusters": len(rows),
             "seconds": round(seconds, 1),
-            "cpu": round(spent.end(), 1),
+            "cpu": round(sum(parts.values()), 1),
+            "of it": parts,
             "command MiB": driver.command // MIB,
             "driver JVM MiB": driver.java // MIB,
         }

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,7 +72,8 @@ class Spent:
 
     def __init__(self) -> None:
         self._found: dict[tuple[int, str], float] = {}
-        self._before = sum(self._look().values())
+        self.words: dict[tuple[int, str], str] = {}  # each process's command line
+        self._before = dict(self._look())
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
@@ -80,18 +81,26 @@ class Spent:
     def _look(self) -> dict[tuple[int, str], float]:
         for pid in family(os.getpid()):
             if fields := _stat(pid):
-                self._found[pid, fields[19]] = sum(map(int, fields[11:13])) / TICKS
+                one = pid, fields[19]
+                self._found[one] = sum(map(int, fields[11:13])) / TICKS
+                with suppress(OSError):
+                    self.words[one] = Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ") or self.words[one]
         return self._found
 
     def _run(self) -> None:
         while not self._over.wait(PAUSE):
             self._look()
 
-    def end(self) -> float:
-        """The seconds since it was made."""
+    def end(self, parts: Mapping[str, str]) -> dict[str, float]:
+        """The seconds since it was made, by part: name -> words of its processes' command lines; else `rest`."""
         self._over.set()
         self._thread.join()
-        return sum(self._look().values()) - self._before
+        found = dict.fromkeys((*parts, "rest"), 0.0)
+        for one, seconds in self._look().items():
+            words = self.words.get(one, "")
+            part = next((name for name, word in parts.items() if word in words), "rest")
+            found[part] += seconds - self._before.get(one, 0.0)
+        return found
 
 
 @contextmanager
