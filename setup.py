@@ -4,6 +4,7 @@ import pathlib
 import re
 
 from setuptools import find_packages, setup
+from setuptools.command.sdist import sdist
 
 HERE = pathlib.Path(__file__).parent
 PACKAGE = (HERE / "migrate" / "__init__.py").read_text(encoding="utf-8")
@@ -58,13 +59,29 @@ DEVELOPMENT = [
 
 BENCH = ["duckdb==2.0.0", *FLEET, "polars==2.1.0"]  # what comparisons are measured against
 
+RELEASE = ["build>=1.2", "cyclonedx-bom>=7,<8", "pex>=2.90", "uv>=0.5"]  # python -m tests release
+BESIDE_THE_PACKAGE = ("docs", "tests", "playbooks", ".ci", ".github")  # folders of the sources
+
+
+class Sources(sdist):
+    """The archive of the sources: with documentation, tests and the tools' settings, as they are in the repository."""
+
+    def make_release_tree(self, base_dir: str, files: list[str]) -> None:
+        """Add what setuptools does not look for."""
+        beside = [path for path in HERE.iterdir() if path.is_file() and path.name != ".git"]
+        for folder in BESIDE_THE_PACKAGE:
+            beside += [path for path in (HERE / folder).rglob("*") if path.is_file() and path.suffix != ".pyc"]
+        names = {str(path.relative_to(HERE)) for path in beside}
+        super().make_release_tree(base_dir, sorted({*files, *names} - {"setup.cfg"}))
+
+
 setup(
     name="kafka-kraft-migrate",
     version=VERSION,
     description="Migrate a ZooKeeper-mode Apache Kafka 3.9 cluster with multiple log directories to KRaft",
     long_description=(HERE / "README.md").read_text(encoding="utf-8"),
     long_description_content_type="text/markdown",
-    license="Apache-2.0",
+    license_expression="Apache-2.0",
     license_files=["LICENSE"],
     python_requires=">=3.11",
     # the playbooks of the top level are read by people there, and by the tool as migrate/playbooks in the wheel
@@ -86,14 +103,23 @@ setup(
         "all": ALL,
         "docs": DOCUMENTATION,
         "bench": BENCH,
+        "release": RELEASE,
         "dev": [*ALL, *DEVELOPMENT, *BENCH],
     },
     entry_points={"console_scripts": ["kraft-migrate=migrate.cli.main:main"]},
+    cmdclass={"sdist": Sources},
+    keywords=["kafka", "kraft", "zookeeper", "migration", "jbod"],
+    platforms=["Linux"],
     classifiers=[
+        "Development Status :: 4 - Beta",
         "Environment :: Console",
         "Intended Audience :: System Administrators",
         "Operating System :: POSIX :: Linux",
         "Programming Language :: Python :: 3",
+        "Programming Language :: Python :: 3 :: Only",
+        "Programming Language :: Python :: 3.11",
+        "Programming Language :: Python :: 3.12",
+        "Programming Language :: Python :: 3.13",
         "Topic :: System :: Clustering",
         "Typing :: Typed",
     ],

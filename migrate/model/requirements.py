@@ -73,7 +73,7 @@ def package_missing(module: str) -> PackageMissing | None:
     extras = " and ".join(f"`{one.extra}`" for one in found)
     return PackageMissing(
         f"the package {found[0].text} is not installed",
-        why=f"it comes with the extra {extras}" if found[0].extra else "every installation has it",
+        why=f"it comes with the extra {extras}" if found[0].extra else "a plain installation has it",
         next_step=install_line(found[:1]),
     )
 
