@@ -1,4 +1,4 @@
-.PHONY: install fast test lint pages
+.PHONY: install fast test lint pages release
 PYTHON ?= .venv/bin/python
 install:
 	python3 -m venv .venv && .venv/bin/pip install -e '.[dev]'
@@ -10,3 +10,5 @@ lint:
 	$(PYTHON) -m tests lint
 pages:
 	$(PYTHON) docs/generate.py
+release:
+	$(PYTHON) -m tests release dist

@@ -11,8 +11,9 @@ code; of the tests every part runs, and the first part that fails gives the exit
 (`python -m tests mutants --help`).  `python -m tests fuzz` damages files that people hand over and names each reader
 that does not end typed (`python -m tests fuzz --help`).  `python -m tests features` compares what the tool offers with
 the kept list.  `python -m tests lowest` runs fast tests with the oldest versions that setup.py allows (see
-`tests/lowest.py`).  The whole takes half an hour on two cores; its tiers are markers: `slow`, `bench`, `zookeeper`,
-`spark`, `kafka`, `explorer`, `hosts` (part of it) and `long` (not part of it).
+`tests/lowest.py`).  `python -m tests release OUT` makes all files of a release (docs/releasing.md).  The whole takes
+half an hour on two cores; its tiers are markers: `slow`, `bench`, `zookeeper`, `spark`, `kafka`, `explorer`, `hosts`
+(part of it) and `long` (not part of it).
 """
 
 import importlib.util
@@ -24,7 +25,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO
 
-from tests import lowest
+from tests import lowest, release
 
 ROOT = Path(__file__).parent.parent
 BIN = Path(sys.executable).parent
@@ -60,6 +61,8 @@ def main(words: list[str]) -> int:
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # every process that a test starts would compile all modules
     if words == ["lowest"]:
         return lowest.run(FAST)
+    if words[:1] == ["release"]:
+        return release.run(words[1:])
     if words[:1] in (["mutants"], ["fuzz"], ["features"]):
         return subprocess.run([sys.executable, "-m", f"tests.{words[0]}", *words[1:]], check=False).returncode
     if not words or words in (["fast"], ["lint"]):
