@@ -72,7 +72,7 @@ class Sources(sdist):
         for folder in BESIDE_THE_PACKAGE:
             beside += [path for path in (HERE / folder).rglob("*") if path.is_file() and path.suffix != ".pyc"]
         names = {str(path.relative_to(HERE)) for path in beside}
-        super().make_release_tree(base_dir, sorted({*files, *names} - {"setup.cfg"}))
+        super().make_release_tree(base_dir, sorted({*files, *names}))
 
 
 setup(

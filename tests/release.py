@@ -51,7 +51,7 @@ def make(out: Path, work: Path) -> None:
     """Each file, in the order in which they need each other."""
     sources = work / "sources"
     seconds = exported(sources)
-    module("build", "--outdir", out, sources, SOURCE_DATE_EPOCH=str(seconds))
+    module("build", sources, "--outdir", out, SOURCE_DATE_EPOCH=str(seconds))
     wheel = newest(out, "*.whl")
     version = wheel.name.split("-")[1]
     for lock, left_out in LOCKS.items():
@@ -65,10 +65,15 @@ def make(out: Path, work: Path) -> None:
 
 
 def module(name: str, *words: str | Path, **environment: str) -> None:
-    """Run a tool of the extra `release`, or pip, with the Python that runs this."""
+    """Run a tool of the extra `release`, or pip, and show what it printed if it fails."""
+    print(f"== {name} {words[0]}", flush=True)
     command = [sys.executable, "-m", name, *map(str, words)]
-    print("==", name, *words, flush=True)
-    subprocess.run(command, check=True, env=os.environ | environment)
+    ended = subprocess.run(
+        command, check=False, env=os.environ | environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    if ended.returncode:
+        print(ended.stdout.decode(errors="replace"), file=sys.stderr)
+        ended.check_returncode()
 
 
 def exported(folder: Path) -> int:
@@ -105,7 +110,7 @@ def write_lock(lock: Path, wheel: Path, left_out: Sequence[str]) -> None:
         given.write("\n".join(wanted))
         given.flush()
         words = ("--universal", "--python-version", OLDEST, "--generate-hashes", "--no-header", "--no-annotate")
-        module("uv", "pip", "compile", "--quiet", *words, "-o", lock, given.name)
+        module("uv", "pip", "compile", *words, "-o", lock, given.name)
     name, version, *_ = wheel.name.split("-")
     with lock.open("a", encoding="utf-8") as file:
         file.write(f"{name.replace('_', '-')}=={version} \\\n    --hash=sha256:{sha256(wheel)}\n")
@@ -120,9 +125,9 @@ def single_file_name(version: str) -> str:
 def single_file(target: Path, out: Path, wheels: Path) -> None:
     """A PEX of the small lock.  Packages of the Python that runs it are seen last: Spark can be installed there."""
     lock = out / "requirements-small.txt"
-    module("pip", "wheel", "--quiet", "--no-deps", "--require-hashes", "--find-links", out, "-r", lock, "-w", wheels)
+    module("pip", "wheel", "--no-deps", "--require-hashes", "--find-links", out, "-r", lock, "-w", wheels)
     words = ("--no-pypi", "--intransitive", "--inherit-path=fallback", "--python-shebang", "/usr/bin/env python3")
-    module("pex", *sorted(wheels.glob("*.whl")), *words, "-c", "kraft-migrate", "-o", target)
+    module("pex", "-o", target, "-c", "kraft-migrate", *words, *sorted(wheels.glob("*.whl")))
 
 
 def write_man_pages(target: Path, sources: Path, seconds: int) -> None:
