@@ -32,7 +32,13 @@ def run(*words: str | Path, cwd: Path, code: int = 0, alone: bool = True) -> str
     """What the command printed, which ends with that exit code; alone: without a network."""
     command = [*(without_network() if alone else ()), *map(str, words)]
     ended = subprocess.run(
-        command, cwd=cwd, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+        command,
+        cwd=cwd,
+        env=environment() if alone else None,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
     )
     assert ended.returncode == code, ended.stdout
     return ended.stdout
