@@ -84,7 +84,9 @@ class Spent:
                 one = pid, fields[19]
                 self._found[one] = sum(map(int, fields[11:13])) / TICKS
                 with suppress(OSError):
-                    self.words[one] = Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ") or self.words[one]
+                    self.words[one] = Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ") or self.words.get(
+                        one, ""
+                    )
         return self._found
 
     def _run(self) -> None:
