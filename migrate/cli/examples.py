@@ -61,7 +61,10 @@ MANUALS: Final[Mapping[str, Manual]] = {
     "lab mend link": Manual((("lab mend link 1 --dir lab", "reconnect broker 1"),), LAB_FILES),
     "help": Manual((("help plan", "as `plan --help`"), ("help lab demo", "as `lab demo --help`"))),
     "inventory init": Manual(
-        (("inventory init --zookeeper zk1:2181/kafka --out inventory.yaml", "then fill in what is marked"),),
+        (
+            ("inventory init --zookeeper zk1:2181/kafka --out inventory.yaml", "then fill in what is marked"),
+            ("inventory init --zookeeper zk1:2181/kafka --from-ansible hosts.json", "hosts from Ansible"),
+        ),
         (("inventory.yaml", "written where there is no such file; it is never overwritten"),),
     ),
     "assess": Manual(
