@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from migrate.checks.registry import ALWAYS, Blind, Hit, Result, check
@@ -16,6 +17,7 @@ from migrate.model.launch import ACCESS, FAULT, RELOAD, STOP_ADVICE, STOP_SECOND
 from migrate.model.outcome import Unknown
 from migrate.model.rights import HostRights
 from migrate.model.stage import Stage
+from migrate.model.views import ConfigFile
 from migrate.model.world import World
 
 Units = dict[NodeId, Unit]
@@ -26,6 +28,16 @@ HAND: Final[dict[str, str]] = {  # states that `systemctl enable` does not repai
     "masked-runtime": "`systemctl unmask --runtime` it, then enable it",
     "transient": "write a unit file: a transient unit is gone after a boot",
     "static": "give the unit file an [Install] section with WantedBy=multi-user.target, daemon-reload, then enable it",
+}
+
+MANAGED: Final = (  # in a comment
+    r"^[ \t]*[#!].*(\b{0}[- ]managed\b|\b(managed|generated|maintained|deployed|rendered)\b.{{,20}}\bby\b.{{,10}}\b{0})"
+)
+HOLD: Final[Mapping[str, str]] = {
+    "Ansible": "take its plays for Kafka out of every schedule, with their handlers",
+    "Puppet": "on each host: `puppet agent --disable`",
+    "Chef": "on each host: stop chef-client, with its timer or its entry in cron",
+    "Salt": "on each host: `salt-call schedule.disable`; apply no highstate",
 }
 
 
@@ -177,6 +189,37 @@ def nobody_sees_the_boot(seen: Inventory, world: World) -> Result:
     if seen.executor == "manual":
         units = ", ".join(f"{node.unit or 'its unit'} of node {int(node.id)} on {node.host}" for node in seen.nodes)
         yield Hit("the nodes' hosts", f"whether a boot starts them is not seen: {units}")
+
+
+@check(
+    "I-OPS-13",
+    "what to hold until the migration is over: configuration management",
+    "A run changes the nodes' files and restarts the nodes. What else writes these files or restarts these units must "
+    "not do so in the meantime: the run then stops with exit code 6, or a node starts with a file of another stage.",
+    "Ansible, Puppet, Chef or Salt writes the files from a template that does not know the migration.",
+    "Before the first change stop what does: "
+    + "; ".join(f"{tool}: {fix}" for tool, fix in HOLD.items())
+    + ". Start it again once its templates have what the run wrote.",
+    "docs/support.md",
+).sees(inventory, when=ALWAYS)
+def held_management(seen: Inventory, world: World) -> Result:
+    """By the comments that tools put at the head of a file; without one, nobody knows which tool there is."""
+    if seen.executor == "supervisor":
+        return
+    files = {} if isinstance(world.configs, Unknown) else world.configs
+    named: dict[str, list[str]] = {tool: [] for tool in HOLD}
+    for node in seen.nodes:
+        file = files.get(node.id)
+        text = file.raw.decode("latin-1") if isinstance(file, ConfigFile) else ""
+        for tool in HOLD:
+            if re.search(MANAGED.format(tool), text, re.IGNORECASE | re.MULTILINE):
+                named[tool].append(f"node {int(node.id)} on {node.host}")
+    for tool, nodes in named.items():
+        if nodes:
+            yield Hit(tool, f"a comment says that it manages the file of {', '.join(nodes)}", fix=HOLD[tool])
+    if not any(named.values()):
+        hosts = ", ".join(dict.fromkeys(node.host for node in seen.nodes))
+        yield Hit("the nodes' hosts", f"no comment in a file that was read names a tool; ask who manages {hosts}")
 
 
 @check(

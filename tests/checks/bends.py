@@ -141,6 +141,28 @@ def users_of_a_host(world: World) -> World:
     return replace(bent, units={**bent.units, NodeId(0): replace(broker, host="host-1", user="kafka")})
 
 
+def by_ssh(world: World) -> World:
+    """The nodes are units of hosts, and nothing is known of them."""
+    return replace(world, inventory=replace(world.inventory, executor="ssh"))
+
+
+def commented(node: int, comment: str) -> Bend:
+    """The nodes are on hosts, and the file of one begins with that line."""
+
+    def bend(world: World) -> World:
+        assert not isinstance(world.configs, Unknown)
+        file = world.configs[NodeId(node)]
+        assert isinstance(file, ConfigFile)
+        return by_ssh(
+            replace(
+                world,
+                configs={**world.configs, NodeId(node): replace(file, raw=f"{comment}\n".encode() + file.raw)},
+            )
+        )
+
+    return bend
+
+
 def by_people(world: World) -> World:
     """Nobody but people works the hosts."""
     return replace(world, inventory=replace(world.inventory, executor="manual"))
