@@ -221,6 +221,10 @@ MANUALS: Final[Mapping[str, Manual]] = {
         (("report write runs/1a2b3c4d", "that run's report again, from its journal"),),
         (("RUN/report.html, .md, .json", "written"),),
     ),
+    "report changes": Manual(
+        (("report changes runs/1a2b3c4d --out changes", "what templates of Ansible or Puppet must have now"),),
+        (("DIR/NODE.patch, DIR/NODE.yml", "written for each node whose file changed"),),
+    ),
     "report evidence": Manual(
         (("report evidence runs/1a2b3c4d --sign ~/.ssh/id_ed25519", "what proves how the run went"),),
         (("RUN/evidence-PLAN.tar", "plan, approvals, journal, reports, each by its SHA-256"),),

@@ -1,4 +1,4 @@
-"""`report`: the report of a run again, its evidence in one file, and whether such a file is whole."""
+"""`report`: the report of a run again, what it changed in files, its evidence, and whether such a file is whole."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 import json
 import pathlib
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -15,18 +15,22 @@ import click
 from migrate.cli.answers import give_answer
 from migrate.cli.completion import complete_run
 from migrate.cli.errors import EXIT_CHANGES, EXIT_OK
-from migrate.cli.options import FILE, OUTPUT_FILE, output_option, require_file, sign_option, write_text
+from migrate.cli.options import FILE, OUTPUT_FILE, OUTPUT_FOLDER, output_option, require_file, sign_option, write_text
 from migrate.cli.screen import say
 from migrate.errors import EvidenceBroken, InputError, JournalDamaged, NotVisible
 from migrate.hosts.files import read_no_follow, replace_file
 from migrate.model import limits
 from migrate.model.approvals import ApprovalPolicy
 from migrate.model.history import LoadSummary
+from migrate.model.inventory import BrokerNode
+from migrate.model.outcome import Unknown
 from migrate.model.plan import Plan
+from migrate.model.views import ConfigFile
 from migrate.report.run_values import Claim, Extra, RunReport, run_answer, run_json
 
 if TYPE_CHECKING:
     from migrate.report.evidence import Check
+    from migrate.report.handover import Handover
     from migrate.run.carry_out import RunFolder
 
 
@@ -51,7 +55,7 @@ class ReportGroup(click.Group):
 
 @click.group(cls=ReportGroup)
 def report() -> None:
-    """The report of a run (`report RUN` writes it again), its evidence in one file, and the check of such a file."""
+    """The report of a run (`report RUN` writes it again), its changes of files, its evidence, and the check of that."""
 
 
 @report.command()
@@ -106,6 +110,67 @@ def evidence(folder: pathlib.Path, out: pathlib.Path | None, key_file: pathlib.P
     replace_file(str(target), raw)
     say(f"{target}: {len(members)} files, SHA-256 {hashlib.sha256(raw).hexdigest()}")
     return EXIT_OK
+
+
+@report.command()
+@RUN
+@click.option("--out", type=OUTPUT_FOLDER, required=True, help="The folder for the files of each node.")
+def changes(folder: pathlib.Path, out: pathlib.Path) -> int:
+    """Write what the migration changed in each node's file, for the templates of configuration management.
+
+    NODE.patch is the unified diff, NODE.yml the same as variables of Ansible: keys with their values, and keys that are
+    gone. RUN is the run that carried out the stage prepare: it kept the files from before. The files of now are read on
+    their hosts. Secrets are hidden in both.
+    """
+    from migrate.cli.planning import load_plan
+    from migrate.run.carry_out import RunFolder
+
+    plan = load_plan(RunFolder(folder).plan)
+    found = list(_handed_over(plan, folder))
+    out.mkdir(parents=True, exist_ok=True)
+    for one in found:
+        patch = one.patch()
+        if not patch:
+            say(f"{one.node} on {one.host}: {one.path} is as it was")
+            continue
+        for suffix, text in (("patch", patch), ("yml", one.variables())):
+            write_text(out / f"{one.node}.{suffix}", text)
+            say(out / f"{one.node}.{suffix}")
+    return EXIT_OK
+
+
+def _handed_over(plan: Plan, folder: pathlib.Path) -> Iterator[Handover]:
+    """Each node's file then and now; NotVisible where one of the two is not there."""
+    from migrate.observe.sources import Sources
+    from migrate.playbook.load import load_inventory
+    from migrate.report.handover import Handover
+    from migrate.run.effects import copy_in
+
+    inventory = load_inventory(plan.inventory)
+    sources = Sources(inventory, Unknown("a look at files needs none"), None)
+    try:
+        files = sources.configs()
+    finally:
+        sources.close()
+    for node in inventory.nodes:
+        now = files.get(node.id, Unknown("it was not looked at"))
+        name = f"{'broker' if isinstance(node, BrokerNode) else 'controller'}-{int(node.id)}"
+        if not isinstance(now, ConfigFile):
+            why = now.reason if isinstance(now, Unknown) else "there is no such file"
+            raise NotVisible(f"the file of {name} on {node.host} cannot be seen", where=node.config, why=why)
+        before = b""
+        if isinstance(node, BrokerNode):
+            path = copy_in(folder, node.id, now.path)
+            try:
+                before = read_no_follow(str(path), limit=limits.most("configuration"))
+            except OSError as error:
+                raise NotVisible(
+                    f"the file of {name} from before the migration is not in this run's folder",
+                    where=str(path),
+                    why=error.strerror or "",
+                    next_step="name the run that carried out the stage prepare",
+                ) from error
+        yield Handover(name, node.host, now.path, before, now.raw)
 
 
 @report.command()

@@ -204,6 +204,11 @@ def is_secret(name: str) -> bool:
     return is_password_config(name) or _SECRET_NAME.search(name) is not None
 
 
+def plain_value(name: str, value: str) -> str | None:
+    """The value of that key; None where it is a secret, or a JAAS text with one in it."""
+    return None if is_secret(name) or _SECRET_IN_JAAS.search(value) else value
+
+
 def diff(before: bytes, after: bytes, path: str, names: tuple[str, str] = ("now", "then")) -> list[str]:
     """Unified diff lines without line ends; secrets are hidden, in comments too; empty when equal."""
     return list(

@@ -135,7 +135,7 @@ class JournaledEffects:
         digest = hashlib.sha256(content).hexdigest()
         with self._effect("backup-file", str(int(node)), path):
             beside = self._keep_beside(node, path, content)
-            keep = self._folder / "backup" / str(int(node)) / path.strip("/").replace("/", "_")
+            keep = copy_in(self._folder, node, path)
             keep.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             replace_file(str(keep), content)
         self.note(f"backup:{int(node)}:{path}", f"{beside} (SHA-256 {digest})")
@@ -323,6 +323,11 @@ class JournaledEffects:
     def note_measures(self) -> None:
         for key, value in journals.measures(self._journal.events).items():
             self.note(key, value)
+
+
+def copy_in(folder: pathlib.Path, node: NodeId, path: str) -> pathlib.Path:
+    """Where a run keeps that file of a node in its folder."""
+    return folder / "backup" / str(int(node)) / path.strip("/").replace("/", "_")
 
 
 VARIABLE: Final = "KRAFT_MIGRATE_CRASH_AT"
