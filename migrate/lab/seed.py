@@ -42,10 +42,12 @@ from migrate.lab.ready import brokers_agree, wait_until
 from migrate.lab.tokens import create_tokens
 from migrate.lab.topology import HOST, Topology
 from migrate.model.inventory import SecretFile
+from migrate.model.words import plural
 from migrate.protocol.messages import ALTER_CLIENT_QUOTAS, INCREMENTAL_ALTER_CONFIGS
 
 SEEDED_FILE: Final = "seeded.json"
 CALL_SECONDS: Final = 60.0
+AT_ONCE: Final = 50  # topics in a request
 _TOPIC: Final = 2  # ConfigResource.Type
 _BROKER: Final = 4
 _SET: Final = 0  # AlterConfigOp.OpType
@@ -89,35 +91,36 @@ def seed_cluster(topology: Topology, progress: Progress) -> Seeded:
     if done is not None:
         progress("seeded already")
         return done
+    seed = data.seed_of(topology)
     settings = settings_for(topology)
     admin = AdminClient(settings)
-    create_topics(admin)
-    progress(f"{len(data.TOPICS)} topics, {data.replicas()} replicas")
-    set_configs(topology)
-    alter_quotas(topology)
-    create_users(admin)
-    create_acls(admin)
-    progress(
-        f"configurations, {len(data.QUOTAS)} quotas, {len(data.SCRAM_USERS)} SCRAM credentials, {len(data.ACLS)} ACLs"
-    )
-    tokens = create_tokens(topology)
+    for begin in range(0, len(seed.topics), AT_ONCE):
+        create_topics(admin, seed.topics[begin : begin + AT_ONCE])
+    replicas = data.replicas(seed.topics)
+    progress(f"{len(seed.topics)} topics, {replicas} replicas")
+    set_configs(topology, seed)
+    alter_quotas(topology, seed.quotas)
+    create_users(admin, seed.users)
+    create_acls(admin, seed.acls)
+    progress(f"configurations, {len(seed.quotas)} quotas, {len(seed.users)} SCRAM credentials, {len(seed.acls)} ACLs")
+    tokens = create_tokens(topology, seed.tokens)
     progress(f"{tokens} delegation tokens")
-    records = produce(settings)
-    commit_transaction(settings)
-    for group, topics in data.GROUPS.items():
+    records = produce(settings, seed.topics)
+    commit_transaction(settings, seed.transaction_topic)
+    for group, topics in seed.groups.items():
         read_as_group(settings, group, topics)
-    progress(f"{records} records, a transaction, {len(data.GROUPS)} consumer groups")
+    progress(f"{records} records, a transaction, {plural(len(seed.groups), 'consumer group')}")
     names = [broker.name for broker in topology.brokers]
     wait_until("waiting for whole partitions", lambda: brokers_agree(topology), Supervisor(topology.processes), names)
     found = Seeded(
-        topics=len(data.TOPICS),
-        replicas=data.replicas(),
-        configs=len(data.CONFIGS) + 1,
-        quotas=len(data.QUOTAS),
-        scram=len(data.SCRAM_USERS),
-        acls=len(data.ACLS),
+        topics=len(seed.topics),
+        replicas=replicas,
+        configs=len(seed.configs) + seed.password,
+        quotas=len(seed.quotas),
+        scram=len(seed.users),
+        acls=len(seed.acls),
         records=records,
-        groups=len(data.GROUPS),
+        groups=len(seed.groups),
         tokens=tokens,
     )
     replace_file(str(topology.folder(SEEDED_FILE)), (json.dumps(asdict(found), indent=1) + "\n").encode())
@@ -125,22 +128,23 @@ def seed_cluster(topology: Topology, progress: Progress) -> Seeded:
 
 
 # -- what each part is -------------------------------------------------------------------------------------------
-def create_topics(admin: AdminClient, topics: Iterable[data.SeedTopic] = data.TOPICS) -> None:
-    """Create all topics in one request; existing ones stay unchanged."""
+def create_topics(admin: AdminClient, topics: Iterable[data.SeedTopic]) -> None:
+    """Create topics in one request; existing ones stay unchanged."""
     wanted = [NewTopic(t.name, t.partitions, t.replication, config=dict(t.configs)) for t in topics]
     futures = admin.create_topics(wanted, operation_timeout=CALL_SECONDS)
     _settle("create topic", futures, allowed=(KafkaError.TOPIC_ALREADY_EXISTS,))
 
 
-def set_configs(topology: Topology) -> None:
+def set_configs(topology: Topology, seed: data.Seed) -> None:
     """Dynamic configurations of topics and brokers, of all brokers at once, and one of type password.
 
     By our own codec: librdkafka refuses the empty name that means all brokers.  Each broker sets its own.
     """
-    broker, key = data.PASSWORD_CONFIG
-    password = read_secret(SecretFile(str(secret_path(topology, KEYSTORE))))
-    wanted: dict[tuple[str, str], dict[str, str]] = {("broker", broker): {key: password}}
-    for config in data.CONFIGS:
+    wanted: dict[tuple[str, str], dict[str, str]] = {}
+    if seed.password:
+        broker, key = data.PASSWORD_CONFIG
+        wanted["broker", broker] = {key: read_secret(SecretFile(str(secret_path(topology, KEYSTORE))))}
+    for config in seed.configs:
         wanted.setdefault((config.kind, config.name), {})[config.key] = config.value
     alter_configs(topology, wanted)
 
@@ -187,7 +191,7 @@ def not_yet(responses: Iterable[Mapping[str, Any]], what: str) -> str:
 
 
 def alter_quotas(
-    topology: Topology, quotas: Iterable[data.SeedQuota] = data.QUOTAS, port: int | None = None, *, remove: bool = False
+    topology: Topology, quotas: Iterable[data.SeedQuota], port: int | None = None, *, remove: bool = False
 ) -> None:
     """Set, or remove, client quotas of users, client ids and IPs, with their defaults (AlterClientQuotas, KIP-546)."""
     entries = [
@@ -206,7 +210,7 @@ def alter_quotas(
             )
 
 
-def create_users(admin: AdminClient, users: Iterable[tuple[str, str, int]] = data.SCRAM_USERS) -> None:
+def create_users(admin: AdminClient, users: Iterable[tuple[str, str, int]]) -> None:
     """Create SCRAM credentials of users that no client uses."""
     mechanisms = {"SCRAM-SHA-256": ScramMechanism.SCRAM_SHA_256, "SCRAM-SHA-512": ScramMechanism.SCRAM_SHA_512}
     for user, mechanism, iterations in users:  # one a call: a user may stand in a request only once
@@ -215,7 +219,7 @@ def create_users(admin: AdminClient, users: Iterable[tuple[str, str, int]] = dat
         _settle("create user", admin.alter_user_scram_credentials([wanted], request_timeout=CALL_SECONDS))
 
 
-def create_acls(admin: AdminClient, acls: Iterable[data.SeedAcl] = data.ACLS) -> None:
+def create_acls(admin: AdminClient, acls: Iterable[data.SeedAcl]) -> None:
     bindings = [
         AclBinding(
             _RESOURCES[acl.resource],
@@ -228,10 +232,11 @@ def create_acls(admin: AdminClient, acls: Iterable[data.SeedAcl] = data.ACLS) ->
         )
         for acl in acls
     ]
-    _settle("create ACL", admin.create_acls(bindings, request_timeout=CALL_SECONDS))
+    if bindings:  # librdkafka refuses none
+        _settle("create ACL", admin.create_acls(bindings, request_timeout=CALL_SECONDS))
 
 
-def produce(settings: Mapping[str, Any]) -> int:
+def produce(settings: Mapping[str, Any], topics: Iterable[data.SeedTopic]) -> int:
     """Records with keys into every partition, idempotent and acknowledged by all; how many."""
     producer = Producer({**settings, **_QUIET, "enable.idempotence": True, "linger.ms": 20})
     failures: list[str] = []
@@ -241,7 +246,7 @@ def produce(settings: Mapping[str, Any]) -> int:
         if error is not None:
             failures.append(str(error))
 
-    for topic in data.TOPICS:
+    for topic in topics:
         for partition in range(topic.partitions):
             for number in range(data.RECORDS_PER_PARTITION):
                 value = secrets.token_bytes(data.RECORD_BYTES)
@@ -256,13 +261,13 @@ def produce(settings: Mapping[str, Any]) -> int:
     return count
 
 
-def commit_transaction(settings: Mapping[str, Any]) -> None:
+def commit_transaction(settings: Mapping[str, Any], topic: str) -> None:
     """One transaction: it makes __transaction_state, and takes a block of producer ids."""
     producer = Producer({**settings, **_QUIET, "transactional.id": data.TRANSACTIONAL_ID})
     try:
         producer.init_transactions(CALL_SECONDS)
         producer.begin_transaction()
-        producer.produce(data.TRANSACTION_TOPIC, b"committed", partition=0)
+        producer.produce(topic, b"committed", partition=0)
         producer.commit_transaction(CALL_SECONDS)
     except KafkaException as error:
         raise SeedRefused("the transaction was refused", why=str(error)) from error

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
+
+from migrate.errors import LabFolderNotOurs, LabMissing
+from migrate.hosts.files import replace_file
+from migrate.lab.topology import SEED_FILE, Topology
+from migrate.model import strict_json
+from migrate.observe.codec import NotDecodable, decode, encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +129,62 @@ TRANSACTION_TOPIC: Final = "payments"
 TRANSACTIONAL_ID: Final = "batch-seed"
 GROUPS: Final = {"orders-readers": ("orders.v1_eu-west",), "click-counters": ("clicks-00", "clicks-01")}
 
+ROOM: Final = 320_000_000  # bytes that a seed may take: the names that a large bundle's lab does not have
+LONGEST: Final = 249  # characters of a name that are shown
 
-def replicas() -> int:
-    return sum(topic.partitions * topic.replication for topic in TOPICS)
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """How a lab differs from the cluster of its bundle, and the entries that it is about."""
+
+    what: str
+    about: tuple[str, ...] = ()
+
+    def text(self, most: int | None = None) -> str:
+        """With all names, or so many of them."""
+        more = len(self.about) - len(self.about[:most])
+        names = ", ".join(name[:LONGEST] for name in self.about[:most]) + (f" and {more:,} more" if more else "")
+        return f"{self.what}: {names}" if names else self.what
+
+
+@dataclass(frozen=True, slots=True)
+class Seed:
+    """What `lab seed` puts into a lab: the seed of every lab, or the shape of a bundle (see from_bundle)."""
+
+    topics: tuple[SeedTopic, ...] = TOPICS
+    configs: tuple[SeedConfig, ...] = CONFIGS
+    quotas: tuple[SeedQuota, ...] = QUOTAS
+    users: tuple[tuple[str, str, int], ...] = SCRAM_USERS
+    acls: tuple[SeedAcl, ...] = ACLS
+    tokens: tuple[SeedToken, ...] = TOKENS
+    password: bool = True  # is PASSWORD_CONFIG set?
+    groups: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: dict(GROUPS))
+    transaction_topic: str = TRANSACTION_TOPIC
+    changes: tuple[Change, ...] = ()
+
+
+def replicas(topics: Iterable[SeedTopic] = TOPICS) -> int:
+    return sum(topic.partitions * topic.replication for topic in topics)
+
+
+def keep_seed(topology: Topology, seed: Seed) -> None:
+    """Write DIR/seed.json."""
+    replace_file(str(topology.folder(SEED_FILE)), (json.dumps(encode(seed), indent=1) + "\n").encode())
+
+
+def seed_of(topology: Topology) -> Seed:
+    """What that lab is seeded with: DIR/seed.json of a lab from a bundle, else what every lab gets.
+
+    Raises:
+        LabMissing, LabFolderNotOurs: the lab is from a bundle, and the file is not there, or not readable.
+    """
+    if not topology.bundled:
+        return Seed()
+    path = topology.folder(SEED_FILE)
+    try:
+        return decode(Seed, strict_json.loads(path.read_bytes(), room=ROOM, surrogates=True), "seed")  # type: ignore[no-any-return] # by its first argument
+    except FileNotFoundError as error:
+        another = "make another with `kraft-migrate lab up --from-bundle FILE --dir DIR`"
+        raise LabMissing("the shape of this lab is gone", where=str(path), next_step=another) from error
+    except (OSError, NotDecodable, strict_json.NotStrictJson) as error:
+        raise LabFolderNotOurs(f"{SEED_FILE} cannot be read", where=str(path), why=str(error)) from error

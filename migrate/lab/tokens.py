@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
@@ -39,7 +39,7 @@ class Token:
     hmac_sum: str
 
 
-def create_tokens(topology: Topology) -> int:
+def create_tokens(topology: Topology, wanted: Sequence[data.SeedToken]) -> int:
     """Make the seed's tokens that are not there yet, and write down what they are; how many there are then.
 
     Raises:
@@ -48,10 +48,10 @@ def create_tokens(topology: Topology) -> int:
     """
     wait_until("asking for delegation tokens", lambda: _agree(topology, 0), *_watched(topology))
     there = {(token.owner, token.renewers) for token in _of_any(topology).values()}
-    for token in data.TOKENS:
+    for token in wanted:
         if (f"User:{token.owner}", tuple(sorted(f"User:{user}" for user in token.renewers))) not in there:
             _create(topology, token)
-    wait_until("waiting for delegation tokens", lambda: _agree(topology, len(data.TOKENS)), *_watched(topology))
+    wait_until("waiting for delegation tokens", lambda: _agree(topology, len(wanted)), *_watched(topology))
     found = _of_any(topology)
     kept = {key: asdict(token) for key, token in sorted(found.items())}
     replace_file(str(topology.folder(TOKENS_FILE)), (json.dumps(kept, indent=1) + "\n").encode())

@@ -19,6 +19,7 @@ from migrate.hosts.files import replace_file
 
 HOST: Final = "127.0.0.1"
 LAB_FILE: Final = "lab.json"
+SEED_FILE: Final = "seed.json"  # what a lab from a bundle is seeded with
 FORMAT: Final = 1
 FIRST_CONTROLLER: Final = 3000
 LOWEST_PORT: Final = 20000
@@ -64,7 +65,7 @@ class LabController:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The size and kind of a lab."""
+    """The size and kind of a lab; `disks` are the log directories of each broker, where they are not the same."""
 
     brokers: int = 3
     directories: int = 3
@@ -76,6 +77,8 @@ class Shape:
     ssh: bool = False
     secured: bool = False
     manual: bool = False
+    bundled: bool = False
+    disks: tuple[int, ...] = ()
 
 
 DEFAULT_SHAPE: Final = Shape()
@@ -90,6 +93,7 @@ class Topology:
     `ssh_port`: its nodes are systemd units of hosts that SSH reaches there (see ssh_access); 0: they are processes.
     `secured`: everybody is encrypted and has a name (see secured).
     `manual`: its nodes are units that only a person may touch (see person).
+    `bundled`: it has the shape of a bundle (see from_bundle), and is seeded with DIR/seed.json.
     """
 
     directory: str
@@ -102,6 +106,7 @@ class Topology:
     ssh_port: int = 0
     secured: bool = False
     manual: bool = False
+    bundled: bool = False
 
     # -- names and addresses -------------------------------------------------------------------------------------
     @property
@@ -158,6 +163,7 @@ def plan_topology(directory: Path, shape: Shape = DEFAULT_SHAPE) -> Topology:
     root = directory.resolve()
     count = 1 + (3 if shape.jmx else 2) * shape.brokers + shape.controllers + shape.ssh
     ports = iter(free_ports(count))
+    disks = shape.disks or (shape.directories,) * shape.brokers
     return Topology(
         directory=str(root),
         zookeeper_port=next(ports),
@@ -167,7 +173,7 @@ def plan_topology(directory: Path, shape: Shape = DEFAULT_SHAPE) -> Topology:
                 number,
                 next(ports),
                 next(ports),
-                tuple(str(root / "data" / f"broker-{number}" / f"disk{disk}") for disk in range(shape.directories)),
+                tuple(str(root / "data" / f"broker-{number}" / f"disk{disk}") for disk in range(disks[number])),
                 next(ports) if shape.jmx else 0,
             )
             for number in range(shape.brokers)
@@ -181,6 +187,7 @@ def plan_topology(directory: Path, shape: Shape = DEFAULT_SHAPE) -> Topology:
         ssh_port=next(ports) if shape.ssh else 0,
         secured=shape.secured,
         manual=shape.manual,
+        bundled=shape.bundled,
     )
 
 
@@ -270,6 +277,7 @@ def _decode(data: dict[str, Any]) -> Topology:
         int(data.get("ssh_port", 0)),
         bool(data.get("secured", False)),
         bool(data.get("manual", False)),
+        bool(data.get("bundled", False)),
     )
 
 
@@ -290,8 +298,9 @@ def claim(directory: Path) -> None:
     if directory.exists() and not directory.is_dir():
         raise LabFolderNotOurs("this is no folder", where=str(directory))
     with contextlib.suppress(FileNotFoundError):
-        # a run killed while it wrote lab.json leaves the file's temporary name alone
-        first = next((path.name for path in directory.iterdir() if not path.name.startswith(f".{LAB_FILE}.")), None)
+        # a run killed while it wrote lab.json leaves the file's temporary name alone, and a bundle's seed before it
+        ours = (f".{LAB_FILE}.", f".{SEED_FILE}.", SEED_FILE)
+        first = next((path.name for path in directory.iterdir() if not path.name.startswith(ours)), None)
         if first is not None:
             raise LabFolderNotOurs(
                 "the folder is not empty and holds no lab", where=str(directory), why=f"it holds {first}"
