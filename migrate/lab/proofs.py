@@ -23,7 +23,7 @@ from migrate.kraft.files import find
 from migrate.lab import ready
 from migrate.lab.cluster import Lab
 from migrate.lab.seed import create_topics, settings_for
-from migrate.lab.seed_data import TOPICS, SeedTopic
+from migrate.lab.seed_data import SeedTopic, seed_of
 from migrate.lab.topology import Topology
 from migrate.model.ids import MIGRATING, UNASSIGNED, NodeId
 from migrate.model.inventory import Inventory
@@ -70,7 +70,7 @@ def strays(topology: Topology, listed: Collection[str]) -> list[str]:
     A topic that a client deletes while one of its brokers is down leaves such folders, too (KAFKA-15605): nobody
     lacks them.
     """
-    topics = {*listed, *(topic.name for topic in TOPICS)}
+    topics = {*listed, *(topic.name for topic in seed_of(topology).topics)}
     return [
         str(path)
         for broker in topology.brokers
@@ -151,7 +151,7 @@ def works_without_zookeeper(lab: Lab) -> str:
     inventory = lab.inventory
     name = f"after-zookeeper-{secrets.token_hex(4)}"
     admin = AdminClient(quiet_clients(inventory))
-    admin.create_topics([NewTopic(name, 3, 3)])[name].result(SECONDS)
+    admin.create_topics([NewTopic(name, 3, min(3, len(lab.topology.brokers)))])[name].result(SECONDS)
     broker, producer = lab.topology.brokers[0], steady_producer(quiet_clients(inventory))
     lab.supervisor.stop(broker.name, SECONDS)
     lab.supervisor.start(broker.name)
@@ -177,7 +177,7 @@ def starts_from_its_files(lab: Lab, progress: Progress) -> str:
     evidence = _proven_again(lab)
     name = f"started-again-{secrets.token_hex(4)}"
     admin = AdminClient(quiet_clients(lab.inventory))
-    admin.create_topics([NewTopic(name, 3, 3)])[name].result(SECONDS)
+    admin.create_topics([NewTopic(name, 3, min(3, len(lab.topology.brokers)))])[name].result(SECONDS)
     write_records(steady_producer(quiet_clients(lab.inventory)), name)
     read = read_records(quiet_clients(lab.inventory), name)
     if read != RECORDS:

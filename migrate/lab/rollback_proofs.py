@@ -86,7 +86,8 @@ def make_objects(lab: Lab, stage: str) -> str:
     """
     name, topology = name_of(stage), lab.topology
     admin = AdminClient(quiet_clients(lab.inventory))
-    seed.create_topics(admin, (SeedTopic(name, PARTITIONS, 3, DURABLE),))
+    factor = min(3, len(topology.brokers))
+    seed.create_topics(admin, (SeedTopic(name, PARTITIONS, factor, DURABLE if factor == 3 else {}),))
     names = [broker.name for broker in topology.brokers]
     ready.wait_until("waiting for the new topic", lambda: ready.brokers_agree(topology), lab.supervisor, names)
     broker, port = str(topology.brokers[-1].id), _controller_port(lab, admin)
