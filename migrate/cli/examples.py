@@ -37,7 +37,13 @@ LOOK: Final = PLAYBOOK_READ
 REQUEST: Final = (("RUNS/PLAN/control.json", "the request, read by the run before every step"),)
 
 MANUALS: Final[Mapping[str, Manual]] = {
-    "lab up": Manual((("lab up --dir lab", "in ZooKeeper mode, three log directories per broker"),), LAB_FILES),
+    "lab up": Manual(
+        (
+            ("lab up --dir lab", "in ZooKeeper mode, three log directories per broker"),
+            ("lab up --dir lab --from-bundle cluster.tar.gz --brokers 3", "in the shape of a cluster of yours"),
+        ),
+        LAB_FILES,
+    ),
     "lab seed": Manual((("lab seed --dir lab", "topics, records, quotas, ACLs, SCRAM users, configs"),), LAB_FILES),
     "lab status": Manual((("lab status --dir lab", "each process: running or not, pid, ports"),), LAB_FILES),
     "lab down": Manual((("lab down --dir lab", "stop all of it; the folder stays"),), LAB_FILES),

@@ -6,7 +6,7 @@ import functools
 import pathlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
@@ -21,6 +21,7 @@ from migrate.model.views import Running
 
 if TYPE_CHECKING:
     from migrate.lab.cluster import Lab
+    from migrate.lab.from_bundle import BundleShape
     from migrate.lab.status import LabStatus
 
 
@@ -41,6 +42,7 @@ def require_options(found: Lab, executor: str, *, secured: bool) -> None:
 
 F = TypeVar("F", bound=Callable[..., Any])
 DEFAULT_DIRECTORY: Final = "kraft-migrate-lab"
+SHOWN_NAMES: Final = 5  # of what a lab does not have of its bundle
 HOWS: Final = ("gone", "emptied", "replaced", "unreadable", "read-only", "full")
 
 
@@ -116,6 +118,26 @@ def no_run_goes_on(found: Lab) -> Iterator[None]:
         lock.release()
 
 
+def _shape_of(bundle: pathlib.Path, brokers: int | None, partitions: int | None) -> BundleShape:
+    from migrate.lab.from_bundle import MOST_BROKERS, MOST_PARTITIONS, Bounds, free_memory, shape_of
+    from migrate.observe.bundle import read_bundle
+
+    bounds = Bounds(brokers or MOST_BROKERS, partitions or MOST_PARTITIONS, free_memory())
+    return shape_of(read_bundle(str(bundle)).world, bounds)
+
+
+def _say_differences(found: Lab) -> None:
+    """How this lab differs from the cluster of its bundle, in one list."""
+    from migrate.lab.from_bundle import NEVER_COPIED
+    from migrate.lab.seed_data import seed_of
+    from migrate.lab.topology import SEED_FILE
+
+    say()
+    say(f"not as in the bundle (all names are in {found.topology.folder(SEED_FILE)}):")
+    for line in (*(change.text(SHOWN_NAMES) for change in seed_of(found.topology).changes), *NEVER_COPIED):
+        say(f"  - {line}")
+
+
 @click.group()
 def lab() -> None:
     """A real Apache Kafka cluster on this host: ZooKeeper, three brokers with three log directories each, seeded."""
@@ -128,7 +150,27 @@ def lab() -> None:
     is_flag=True,
     help="Put a proxy between the brokers and the controllers, for `lab break link`; a lab has it from the start.",
 )
-def up(chosen: LabOptions, proxy: bool) -> int:
+@click.option(
+    "--from-bundle",
+    "bundle",
+    type=FILE,
+    metavar="FILE",
+    help="Make the lab in the shape of the cluster that this bundle holds, as far as a lab can have it; `lab seed` "
+    "then makes its topics, configurations, quotas, users and ACLs. What differs is printed at the end.",
+)
+@click.option(
+    "--brokers",
+    type=click.IntRange(1, 9),
+    help="Of a bundle: at most so many brokers; without it 5. Never more than memory allows.",
+)
+@click.option(
+    "--partitions",
+    type=click.IntRange(20, 2000),
+    help="Of a bundle: at most so many partitions in all; without it 300.",
+)
+def up(
+    chosen: LabOptions, proxy: bool, bundle: pathlib.Path | None, brokers: int | None, partitions: int | None
+) -> int:
     """Make the lab, or start what of it does not run.
 
     Adopts what runs.  Safe to run again: it resumes after an interruption.
@@ -137,14 +179,19 @@ def up(chosen: LabOptions, proxy: bool) -> int:
     from migrate.lab.cluster import Lab
     from migrate.lab.topology import Shape
 
+    if bundle is None and (brokers or partitions):
+        raise UsageWrong("--brokers and --partitions are bounds for a bundle: give --from-bundle FILE")
     lines = ProgressLines()
     shape = Shape(
         proxied=proxy, ssh=chosen.executor == "ssh", secured=chosen.secured, manual=chosen.executor == "manual"
     )
-    found = Lab.create(chosen.directory, shape, chosen.kafka_home, lines.say)
-    if proxy and not found.topology.proxied:
+    copied = _shape_of(bundle, brokers, partitions) if bundle else None
+    if copied:
+        shape = replace(shape, brokers=len(copied.disks), disks=copied.disks, bundled=True)
+    found = Lab.create(chosen.directory, shape, chosen.kafka_home, lines.say, copied.seed if copied else None)
+    if (proxy and not found.topology.proxied) or (copied and not found.topology.bundled):
         raise FaultRefused(
-            "this lab was made without a proxy",
+            f"this lab was made without a {'bundle' if copied and not found.topology.bundled else 'proxy'}",
             where=str(chosen.directory),
             next_step="make another in an empty folder",
         )
@@ -154,6 +201,8 @@ def up(chosen: LabOptions, proxy: bool) -> int:
     say(f"inventory: {found.inventory_path}")
     after = f"plan {found.playbook_path}" if found.seeded() else f"lab seed --dir {chosen.directory}"
     say(f"next: kraft-migrate {after}")
+    if found.topology.bundled:
+        _say_differences(found)
     return 0
 
 

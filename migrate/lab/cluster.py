@@ -37,14 +37,17 @@ from migrate.lab.configure import (
     write_inventory,
     zookeeper_file,
 )
+from migrate.lab.from_bundle import playbook_text
 from migrate.lab.links import hosts_file, link_address, proxy_spec
 from migrate.lab.seed import Seeded, seed_cluster, seeded
+from migrate.lab.seed_data import Seed, keep_seed, seed_of
 from migrate.lab.status import LabStatus, observe_lab
 from migrate.lab.topology import (
     DEFAULT_SHAPE,
     HOST,
     LAB_FILE,
     LINKS,
+    SEED_FILE,
     SSH,
     ZOOKEEPER,
     LabBroker,
@@ -67,6 +70,7 @@ KEPT: Final = (
     "runs",
     "load",
     "inventory.yaml",
+    SEED_FILE,
     "seeded.json",
     "tokens.json",
     "demo.json",
@@ -214,9 +218,16 @@ class Lab:
     # -- making and finding --------------------------------------------------------------------------------------
     @classmethod
     def create(
-        cls, directory: Path, shape: Shape = DEFAULT_SHAPE, kafka_home: str | None = None, progress: Progress = silent
+        cls,
+        directory: Path,
+        shape: Shape = DEFAULT_SHAPE,
+        kafka_home: str | None = None,
+        progress: Progress = silent,
+        seed: Seed | None = None,
     ) -> Self:
         """The lab in that folder: made if the folder is empty or new, opened (and completed) if it holds one.
+
+        `seed` is what a new one will hold, where it is made from a bundle.
 
         Raises:
             LabFolderNotOurs: the folder holds something else.
@@ -228,6 +239,8 @@ class Lab:
             topologies.claim(directory)
             directory.mkdir(parents=True, exist_ok=True)
             topology = topologies.plan_topology(directory, shape)
+            if seed is not None:
+                keep_seed(topology, seed)
             topologies.save_topology(topology)  # first of all: a run killed from here on leaves a folder that is ours
         lab = cls(topology, Supervisor(topology.processes))
         lab._lay_out(kafka_home, progress)
@@ -380,7 +393,10 @@ class Lab:
             write_inventory(self.topology)
         if not self.playbook_path.exists():
             name = KRAFT_PLAYBOOK if self.topology.kraft else PLAYBOOK
-            replace_file(str(self.playbook_path), shipped(name).read_bytes())
+            text = shipped(name).read_text(encoding="utf-8")
+            if self.topology.bundled:
+                text = playbook_text(text, self.topology, seed_of(self.topology))
+            replace_file(str(self.playbook_path), text.encode())
 
     def _node_files(self, passwords: dict[str, str]) -> dict[str, str]:
         if self.topology.kraft:

@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from migrate.cli.lab import as_text, lab, require_options
+from migrate.cli.lab import _say_differences, as_text, lab, require_options
 from migrate.cli.main import cli
-from migrate.errors import FaultRefused, LabFolderNotOurs, LabMissing
+from migrate.errors import BundleDamaged, FaultRefused, LabFolderNotOurs, LabMissing, UsageWrong
 from migrate.hosts.supervisor import Supervisor
 from migrate.lab.cluster import Lab
+from migrate.lab.seed_data import Change, Seed, keep_seed
 from migrate.lab.status import LabStatus, ProcessStatus
 from migrate.lab.topology import Shape, plan_topology
 from migrate.model.stage import Stage
@@ -60,6 +61,33 @@ def test_a_folder_with_something_else_in_it_is_left_alone(tmp_path: Path) -> Non
     result = CliRunner().invoke(lab, ["up", "--dir", str(tmp_path)])
     assert isinstance(result.exception, LabFolderNotOurs)
     assert [path.name for path in tmp_path.iterdir()] == ["precious"]
+
+
+@pytest.mark.parametrize("words", [["--brokers", "2"], ["--partitions", "100"]])
+def test_bounds_without_a_bundle_are_refused(tmp_path: Path, words: list[str]) -> None:
+    """A lab of its own has a size of its own."""
+    result = CliRunner().invoke(lab, ["up", "--dir", str(tmp_path / "lab"), *words])
+    assert isinstance(result.exception, UsageWrong)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_damaged_bundle_makes_no_lab(tmp_path: Path) -> None:
+    """It is read before anything is written."""
+    (tmp_path / "bundle").write_bytes(b"x")
+    words = ["up", "--dir", str(tmp_path / "lab"), "--from-bundle", str(tmp_path / "bundle")]
+    result = CliRunner().invoke(lab, words)
+    assert isinstance(result.exception, BundleDamaged)
+    assert [path.name for path in tmp_path.iterdir()] == ["bundle"]
+
+
+def test_names_of_a_bundle_are_spelled_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A terminal acts on none of them, and a line stays a line."""
+    topology = plan_topology(tmp_path, Shape(bundled=True))
+    keep_seed(topology, Seed(changes=(Change("left out, names", ("a\x1b[2J\nforged", "b")),)))
+    _say_differences(Lab(topology, Supervisor(topology.processes)))
+    told = capsys.readouterr().out
+    assert "\x1b" not in told
+    assert "forged" in next(line for line in told.splitlines() if "left out, names" in line)
 
 
 @pytest.mark.slow
