@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -29,6 +30,7 @@ Assess = Callable[..., Ended]
 @pytest.fixture
 def assess(monkeypatch: pytest.MonkeyPatch) -> Assess:
     """`assess` on a world."""
+    importlib.import_module("migrate.observe.bundled")  # its class is made of the real sources
 
     def run(world: World, *words: object) -> Ended:
         monkeypatch.setattr("migrate.observe.sources.Sources", sources_of(world))
