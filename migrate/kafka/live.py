@@ -8,17 +8,26 @@ from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from migrate.errors import AccessRefused, MigrateError, NotLeader
+from migrate.errors import AccessRefused, KafkaRefused, MigrateError, NotLeader
 from migrate.kafka import connection as ask_node
 from migrate.kafka.connection import DEFAULT_LIMITS, Connection, KeptConnections, Limits
 from migrate.kafka.controller import describe_quorum
+from migrate.model.config_keys import IBP
 from migrate.model.ids import NodeId
-from migrate.model.inventory import Inventory
+from migrate.model.inventory import BrokerNode, Inventory
 from migrate.model.outcome import Unknown
 from migrate.model.rights import operations
 from migrate.model.views import LiveView, LogDirAnswer, MetadataAnswer, NodeAnswer, PartitionHealth, Quorum
 from migrate.protocol.loader import Values
-from migrate.protocol.messages import DESCRIBE_CLUSTER, DESCRIBE_LOG_DIRS, FETCH, METADATA, Code, metadata_fetch
+from migrate.protocol.messages import (
+    DESCRIBE_CLUSTER,
+    DESCRIBE_CONFIGS,
+    DESCRIBE_LOG_DIRS,
+    FETCH,
+    METADATA,
+    Code,
+    metadata_fetch,
+)
 
 NO_PARTITION: Final = -1  # of a topic that answers with an error and without partitions
 
@@ -176,6 +185,35 @@ def look(
         metadata={node_id: said.metadata for node_id, said in broker_said.items()},
         log_dirs={node_id: said.log_dirs for node_id, said in broker_said.items()},
     )
+
+
+BROKER: Final = 4  # ConfigResource.Type
+
+
+def protocol_version(connection: Connection, broker: int) -> str:
+    """The inter.broker.protocol.version that the broker runs with, whatever its file says by now.
+
+    Raises AccessRefused: DESCRIBE_CONFIGS on Cluster is missing.
+    """
+    asked = {"resourceType": BROKER, "resourceName": str(broker), "configurationKeys": [IBP]}
+    (found,) = connection.call(DESCRIBE_CONFIGS, {"resources": [asked]})["results"]
+    connection.refuse(DESCRIBE_CONFIGS, found["errorCode"], found["errorMessage"])
+    told = [entry["value"] for entry in found["configs"] if entry["name"] == IBP]
+    if not told or not told[0]:
+        raise KafkaRefused(f"its answer has no {IBP}", where=connection.address)
+    return str(told[0])
+
+
+def protocol_versions(inventory: Inventory, kept: KeptConnections) -> dict[NodeId, str | Unknown]:
+    """Ask each broker which protocol version it runs with, all at once."""
+
+    def ask(broker: BrokerNode) -> str:
+        with kept.connection(broker.address, inventory.broker_access) as opened:
+            return protocol_version(opened, int(broker.id))
+
+    with ThreadPoolExecutor(min(MAX_THREADS, len(inventory.brokers) or 1), thread_name_prefix="look") as pool:
+        asked = {node.id: pool.submit(_part, lambda node=node: ask(node)) for node in inventory.brokers}
+        return {node: future.result() for node, future in asked.items()}
 
 
 def _leaders_answer(said: dict[NodeId, _Said]) -> Quorum | Unknown:

@@ -15,6 +15,7 @@ from typing import Final
 
 Rows = tuple[tuple[str, str, str, str], ...]
 
+IBP: Final = "inter.broker.protocol.version"
 VALIDATE: Final = "KafkaConfig.validateValues"
 KIP_866: Final = "KIP-866"
 SEEN: Final = "seen on 3.9.2"
@@ -51,7 +52,7 @@ OWN: Final[Rows] = (  # what makes a node a member of one world or the other
     ),
     ("control.plane.listener.name", "lkrk", "fatal in KRaft mode", "KAFKA-17788; " + VALIDATE),
     (
-        "inter.broker.protocol.version",
+        IBP,
         "lkrk",
         "frozen during the migration; in KRaft metadata.version is in its place",
         "KafkaConfig.scala",

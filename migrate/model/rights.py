@@ -114,6 +114,14 @@ TABLE: Final[tuple[Right, ...]] = (
     Right(Side.BROKERS, "DESCRIBE", CLUSTER, "DescribeLogDirs", (*LOOKS, *DISKS, *ACTS)),
     Right(
         Side.BROKERS,
+        "DESCRIBE_CONFIGS",
+        CLUSTER,
+        "DescribeConfigs of inter.broker.protocol.version: what the running broker has",
+        ("plan", "apply", "rollback plan", "rollback apply"),
+        "only with a ProtocolPlaybook",
+    ),
+    Right(
+        Side.BROKERS,
         "DESCRIBE, READ, WRITE",
         "the topic of the playbook's probe",
         "the probe's own records, and no others",
@@ -167,6 +175,7 @@ TABLE: Final[tuple[Right, ...]] = (
 REQUESTS: Final = {
     "Metadata": "DESCRIBE on the topics",
     "DescribeLogDirs": "DESCRIBE on Cluster",
+    "DescribeConfigs": "DESCRIBE_CONFIGS on Cluster",
     "DescribeQuorum": "DESCRIBE on Cluster",
     "Fetch": "CLUSTER_ACTION on Cluster",
     "FetchSnapshot": "CLUSTER_ACTION on Cluster",

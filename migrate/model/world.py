@@ -50,6 +50,7 @@ class Need(StrEnum):
     UNITS = "units"  # how long systemd lets each node's unit stop, and whether it starts at boot
     REHEARSAL = "rehearsal"  # what a rollback does while no controller leads, tried while one does; nothing is changed
     COPY = "copy"  # the last look at ZooKeeper before Kafka's copy, held against the metadata at the copy's end
+    PROTOCOLS = "protocols"  # inter.broker.protocol.version, as each running broker itself says it
     CONTROLLER_NAMES = "controller-names"  # live, with each broker asked for its controller often enough for a proof
 
 
@@ -81,5 +82,6 @@ class World:
     leftovers: Mapping[NodeId, tuple[str, ...] | Unknown] | Unknown = NOT_ASKED  # paths: see `hosts.leftovers`
     rehearsal: str | Unknown = NOT_ASKED  # what ZooKeeper refuses of what a rollback changes in it; "" for nothing
     copy: CopyCheck | NoLook | Unknown = NOT_ASKED
+    protocols: Mapping[NodeId, str | Unknown] | Unknown = NOT_ASKED  # of brokers, by DescribeConfigs
     today: str = ""  # ISO date of the observation, by our clock; "" where nobody said: no acceptance holds then
     facts: Mapping[str, str] = field(default_factory=dict)  # what the run itself knows: paths of backups and the like

@@ -94,6 +94,10 @@ class BundledSources(Sources):
     def live(self, *, controller_samples: int = 1) -> LiveView | Unknown:  # noqa: ARG002 - they were asked then
         return self._kept.live
 
+    def protocols(self) -> Unknown:
+        """No broker is asked now."""
+        return Unknown("a bundle does not say which protocol version each broker runs with")
+
     def configs(self) -> Configs:
         """The files as they were, without their secrets."""
         return self._of_nodes(self._kept.configs)

@@ -256,6 +256,10 @@ class Sources:
         """Who answers where."""
         return live.look(self.inventory, controller_samples=controller_samples, kept=self._connections)
 
+    def protocols(self) -> Mapping[NodeId, str | Unknown] | Unknown:
+        """The inter.broker.protocol.version that each broker runs with, as it says itself."""
+        return live.protocol_versions(self.inventory, self._connections)
+
     def configs(self) -> Configs:
         """Every node's configuration file."""
         return self._each("reading configuration files", lambda node: self._config(node.id, node.config))

@@ -70,6 +70,7 @@ class ClusterObserver:
             if Need.METADATA_LOGS in wanted
             else NOT_ASKED,
             rehearsal=self.sources.rehearsal() if Need.REHEARSAL in wanted else NOT_ASKED,
+            protocols=self.sources.protocols() if Need.PROTOCOLS in wanted else NOT_ASKED,
             launches=self._launches(services) if Need.LAUNCHES in wanted else NOT_ASKED,
             ports=self.sources.ports() if Need.PORTS in wanted else NOT_ASKED,
             host_rights=self.sources.host_rights() if Need.HOST_RIGHTS in wanted else NOT_ASKED,

@@ -50,6 +50,7 @@ DESCRIBE_LOG_DIRS: Final = Api("DescribeLogDirs", oldest=1)  # paths, never dire
 CREATE_DELEGATION_TOKEN: Final = Api("CreateDelegationToken")  # the hmac in the response is a password
 DESCRIBE_DELEGATION_TOKEN: Final = Api("DescribeDelegationToken")  # here too
 ELECT_LEADERS: Final = Api("ElectLeaders")
+DESCRIBE_CONFIGS: Final = Api("DescribeConfigs", oldest=1)  # a broker describes the values that it runs with
 INCREMENTAL_ALTER_CONFIGS: Final = Api("IncrementalAlterConfigs")  # the resource name "" means all brokers
 ALTER_CLIENT_QUOTAS: Final = Api("AlterClientQuotas")
 DESCRIBE_QUORUM: Final = Api("DescribeQuorum")  # a follower answers leaderId 0 and an error for the partition

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from migrate.checks.releases import least_release
-from migrate.errors import AccessRefused
-from migrate.kafka.connection import Connection, Limits
-from migrate.kafka.live import Wants, describe_log_dirs, fold, look, metadata
+from migrate.errors import AccessRefused, KafkaRefused
+from migrate.kafka.connection import Connection, KeptConnections, Limits
+from migrate.kafka.live import Wants, describe_log_dirs, fold, look, metadata, protocol_version, protocol_versions
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Access, BrokerNode, Inventory, SecretCommand, SecretFile
 from migrate.model.outcome import Unknown
@@ -299,6 +299,37 @@ def test_no_right_to_log_directories_is_not_an_empty_answer() -> None:
     node = FakeNode({"DescribeLogDirs": lambda _v, _b: {"errorCode": 31, "results": []}})
     with node, Connection(node.address, Access(), QUICK) as connection, pytest.raises(AccessRefused):
         describe_log_dirs(connection)
+
+
+def told(code: int = 0, **values: str) -> FakeNode:
+    """A broker that describes these values of its configuration."""
+    configs = [{"name": name.replace("_", "."), "value": value} for name, value in values.items()]
+    return FakeNode({"DescribeConfigs": lambda _v, _b: {"results": [{"errorCode": code, "configs": configs}]}})
+
+
+def test_a_broker_says_which_protocol_version_it_runs_with() -> None:
+    """The one key; an answer without it, or no right to ask, is no version."""
+    with told(inter_broker_protocol_version="3.8") as node, Connection(node.address, Access(), QUICK) as connection:
+        assert protocol_version(connection, 1) == "3.8"
+    with told() as node, Connection(node.address, Access(), QUICK) as connection, pytest.raises(KafkaRefused):
+        protocol_version(connection, 1)
+    with told(29) as node, Connection(node.address, Access(), QUICK) as connection, pytest.raises(AccessRefused) as no:
+        protocol_version(connection, 1)
+    assert "DESCRIBE_CONFIGS on Cluster" in str(no.value)
+
+
+def test_each_broker_is_asked_for_its_protocol_version_by_itself() -> None:
+    """One that does not answer hides no other."""
+    with told(inter_broker_protocol_version="3.9-IV0") as node:
+        brokers = (
+            BrokerNode(NodeId(0), "b0", node.address, "/b0"),
+            BrokerNode(NodeId(1), "b1", "127.0.0.1:1", "/b1"),
+        )
+        kept = KeptConnections()
+        found = protocol_versions(replace(inventory_of(), brokers=brokers), kept)
+        kept.close()
+    assert found[NodeId(0)] == "3.9-IV0"
+    assert isinstance(found[NodeId(1)], Unknown)
 
 
 @pytest.mark.kafka

@@ -27,7 +27,7 @@ def test_every_command_that_touches_a_cluster_is_in_the_table() -> None:
 def test_no_right_to_a_record_of_a_topic_is_ever_needed() -> None:
     """Nor to write anything but what a rescue, or a playbook that wants preferred leaders, needs."""
     assert rights.needed(Side.BROKERS, TOPICS) == {"DESCRIBE"}
-    assert rights.needed(Side.BROKERS, CLUSTER) == {"DESCRIBE", "ALTER"}
+    assert rights.needed(Side.BROKERS, CLUSTER) == {"DESCRIBE", "DESCRIBE_CONFIGS", "ALTER"}
     assert rights.needed_to_look(Side.BROKERS, CLUSTER) == {"DESCRIBE"}
     assert rights.needed_to_look(Side.CONTROLLERS, CLUSTER) == {"DESCRIBE", "CLUSTER_ACTION"}
     assert rights.needed(Side.CONTROLLERS, CLUSTER) == {"DESCRIBE", "CLUSTER_ACTION", "ALTER"}

@@ -39,6 +39,7 @@ class TestLookups:
             "Metadata": (3, 1, 12, 9),
             "SaslHandshake": (17, 0, 1, 0),  # never flexible: an empty range
             "ApiVersions": (18, 0, 4, 3),
+            "DescribeConfigs": (32, 1, 4, 4),
             "DescribeLogDirs": (35, 1, 4, 2),
             "SaslAuthenticate": (36, 0, 2, 2),
             "CreateDelegationToken": (38, 0, 3, 2),

@@ -66,6 +66,7 @@ PARTS: Final = {
     "copy": {Need.COPY},
     "leftovers": {Need.LEFTOVERS},
     "units": {Need.UNITS},
+    "protocols": {Need.PROTOCOLS},
 }
 
 

@@ -9,7 +9,6 @@ from typing import Final
 from migrate.checks import processes
 from migrate.checks.config import inter_broker_listener, protocols
 from migrate.checks.quorum import VOTERS, voters_of
-from migrate.checks.releases import IBP
 from migrate.checks.sight import of_node
 from migrate.checks.stuck.seen import (
     exit_of,
@@ -25,6 +24,7 @@ from migrate.checks.stuck.seen import (
     readable,
 )
 from migrate.model.broker_modes import FLAG, Mode, mode_of
+from migrate.model.config_keys import IBP
 from migrate.model.findings import Clues, Explanation
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
