@@ -23,6 +23,7 @@ from migrate.checks.sight import (
 )
 from migrate.model import strict_json
 from migrate.model.broker_modes import Mode, mode_of
+from migrate.model.config_keys import IBP
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory
 from migrate.model.launch import Launch
@@ -343,8 +344,8 @@ REFUSALS: Final[Mapping[str, str]] = {
 @check(
     "I-OPS-04",
     "what this tool refuses to migrate",
-    "Each of these has another owner, or nobody has tried it. inter.broker.protocol.version and metadata.version are "
-    "never raised by this tool.",
+    "Each of these has another owner, or nobody has tried it. metadata.version is never raised by this tool; "
+    "inter.broker.protocol.version is by a ProtocolPlaybook alone, before the migration.",
     "By design.",
     "Where one of them is your cluster, do what is named with it.",
     "docs/support.md",
@@ -386,7 +387,6 @@ def other_clients(view: ZookeeperView, world: World) -> Result:
         yield Hit(host, f"{plural(count, 'session')} of no broker")
 
 
-IBP: Final = "inter.broker.protocol.version"
 PROTOCOLS: Final = ("3.9", "3.9-IV0")
 METADATA_VERSION_3_9: Final = 21  # MetadataVersion.IBP_3_9_IV0.featureLevel()
 
@@ -415,8 +415,8 @@ def release_is_not_visible(seen: Inventory, world: World) -> Result:
     "A broker with several log directories registers for migration from 3.7-IV2 on, and the controllers' "
     "metadata.version must equal the brokers' protocol version exactly; this tool migrates at 3.9 only.",
     "The protocol version was not raised after the last upgrade of the software.",
-    "Set inter.broker.protocol.version=3.9 in every broker's file and restart the brokers one by one; this tool never "
-    "raises it.",
+    "A ProtocolPlaybook raises it by a roll of its own, with a rollback (docs/playbooks.md). By hand: set "
+    "inter.broker.protocol.version=3.9 in every broker's file and restart the brokers one by one.",
     "KIP-858; KAFKA-15450; ClusterControlManager.registerBroker; KafkaServer.scala",
 ).sees(broker_configs, blocks_from=Stage.CONTROLLERS)
 def protocol_version(configs: Configs, world: World) -> Result:
@@ -446,7 +446,8 @@ def protocol_version_explicit(configs: Configs, world: World) -> Result:
     "the brokers' files differ in inter.broker.protocol.version",
     "The controllers accept one version; brokers with another never register, and the copy waits indefinitely.",
     "A rolling upgrade was not finished.",
-    "Finish it: the same value in every broker's file, then one rolling restart.",
+    "A ProtocolPlaybook raises every broker to 3.9 (docs/playbooks.md). By hand: the same value in every broker's "
+    "file, then one rolling restart.",
     "ClusterControlManager.registerBroker: the finalized metadata.version must lie in the broker's range",
 ).sees(broker_configs, blocks_from=Stage.CONTROLLERS)
 def protocol_version_equal(configs: Configs, world: World) -> Result:

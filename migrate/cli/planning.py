@@ -18,7 +18,7 @@ from migrate.model.rollback_readiness import Weight
 from migrate.model.stage import Stage
 from migrate.model.trusted import distrust
 from migrate.model.world import Need, World
-from migrate.plan import directories, rollback
+from migrate.plan import directories, protocol, rollback
 from migrate.plan.build import build
 from migrate.plan.schedule import scheduled
 from migrate.playbook.document import read_kind
@@ -47,6 +47,8 @@ def make_plan(observer: Observer, playbook: Playbook, *, target: Stage, only: bo
     """Observe, and plan; whether a rollback is possible now comes first among the plan's rollbacks."""
     if playbook.of_directories:
         return make_directory_plan(observer, playbook, created=created)
+    if playbook.of_protocol:
+        return make_protocol_plan(observer, playbook, created=created)
     world = _seen(observer, PLANNED_ON | ROLLBACK_NEEDS)
     plan = scheduled(build(world, playbook, target=target, only=only, created=created), playbook)
     found = lasting_findings(observer, plan.findings, SystemClock())
@@ -79,6 +81,13 @@ def make_directory_plan(observer: Observer, playbook: Playbook, *, created: floa
     return scheduled(directories.build(world, playbook, created=created, back=back), playbook)
 
 
+def make_protocol_plan(observer: Observer, playbook: Playbook, *, created: float, back: bool = False) -> Plan:
+    """Observe, and plan the raise of the brokers' protocol version, or its rollback; raises NothingToPlan."""
+    world = observer.observe(protocol.PLANNED_ON | {Need.HOST_RIGHTS}, {})
+    plan = scheduled(protocol.build(world, playbook, created=created, back=back), playbook)
+    return replace(plan, findings=lasting_findings(observer, plan.findings, SystemClock()))
+
+
 def make_rollback_plan(
     observer: Observer,
     playbook: Playbook,
@@ -94,6 +103,8 @@ def make_rollback_plan(
     """
     if playbook.of_directories:
         return make_directory_plan(observer, playbook, created=created, back=True)
+    if playbook.of_protocol:
+        return make_protocol_plan(observer, playbook, created=created, back=True)
     world = _seen(observer, rollback.PLANNED_ON | {Need.HOST_RIGHTS, Need.UNITS})
     plan = rollback.build(
         world, playbook, created=created, copy_again=copy_again, discard_differences=discard_differences

@@ -67,7 +67,7 @@ def _missing_inventory(file: pathlib.Path) -> str:
 def _problems(file: pathlib.Path) -> list[MigrateError]:
     from migrate.playbook.load import (
         kind_of,
-        lint_directory_playbook,
+        lint_roll_playbook,
         load_accepted,
         load_fleet,
         load_inventory,
@@ -79,7 +79,8 @@ def _problems(file: pathlib.Path) -> list[MigrateError]:
     loaders: dict[str, Any] = {
         "Inventory": load_inventory,
         "AcceptedDifferences": load_accepted,
-        "DirectoryPlaybook": lint_directory_playbook,
+        "DirectoryPlaybook": lint_roll_playbook,
+        "ProtocolPlaybook": lint_roll_playbook,
         "Fleet": load_fleet,
         "Notifications": load_notifications,
     }
@@ -101,8 +102,8 @@ def _problems(file: pathlib.Path) -> list[MigrateError]:
 def schema(kind: str) -> int:
     """Print the JSON Schema of KIND, for editors and scripts.
 
-    KIND is MigrationPlaybook, DirectoryPlaybook, Inventory, AcceptedDifferences, Fleet or Notifications; for the JSON
-    output of a command it is that command, such as status or directories-verify.
+    KIND is MigrationPlaybook, DirectoryPlaybook, ProtocolPlaybook, Inventory, AcceptedDifferences, Fleet or
+    Notifications; for the JSON output of a command it is that command, such as status or directories-verify.
     """
     from migrate.cli.answers import answer_schema, schema_names
     from migrate.playbook.load import KINDS, json_schema
@@ -126,7 +127,7 @@ def show(file: pathlib.Path, output: str) -> int:
     from migrate.playbook.shown import shown
 
     found: Playbook | Inventory
-    if (kind := kind_of(file)) in ("MigrationPlaybook", "DirectoryPlaybook"):
+    if (kind := kind_of(file)).endswith("Playbook"):
         found = load_playbook(file)
         if output == "text":
             say_text("\n".join(map(printable, _table(shown(file)))))

@@ -41,6 +41,7 @@ TONES_OF_OUTCOMES: Final = {"Verified": Tone.GOOD, "AlreadyDone": Tone.DIM, "Not
 BACK_AT: Final = {  # a rollback plan, by its end
     "assess": "rolled back: the cluster is in ZooKeeper mode, as before the migration",
     "copy": "the copy was made again, with a fresh quorum",
+    "protocol": "rolled back: every broker has the file from before its protocol version was raised",
     "directories": "taken away again: every broker is without the playbook's log directories",
 }
 

@@ -57,6 +57,7 @@ def plan_back(
     as discarded; its fingerprint covers the list, and any other difference still stops the rollback.
 
     With a DirectoryPlaybook the rollback removes its directories again, broker by broker, while they hold no replica.
+    With a ProtocolPlaybook it restores the brokers' files from before, while no migration has begun.
 
     Exit code 0: nothing to undo; 2: changes are planned; 3: differences block it, no rollback exists, or a part of it
     is not visible.
@@ -70,7 +71,7 @@ def plan_back(
     found, loaded = load_target(playbook, inventory)
     assert isinstance(loaded, Playbook)
     require_folder(pathlib.Path(found.runs))
-    with observing(found, loaded, spark=not loaded.of_directories) as observer:
+    with observing(found, loaded, spark=not (loaded.of_directories or loaded.of_protocol)) as observer:
         made = make_rollback_plan(
             observer,
             loaded,

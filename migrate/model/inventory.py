@@ -281,6 +281,11 @@ class Playbook:
         """Is it a DirectoryPlaybook's: a KRaft cluster gets more log directories?"""
         return Stage.DIRECTORIES in self.stages
 
+    @property
+    def of_protocol(self) -> bool:
+        """Is it a ProtocolPlaybook's: inter.broker.protocol.version is raised before a migration?"""
+        return Stage.PROTOCOL in self.stages
+
     def patience(self, stage: Stage) -> float:
         """Seconds without progress after which a wait of that stage ends: its own, else the policy's."""
         return self.stage_patience.get(stage, self.no_progress_seconds)

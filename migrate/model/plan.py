@@ -33,6 +33,8 @@ class PlanKind(Enum):
     COPY_AGAIN = "copy again"  # the rollback that ends with a new copy, by a fresh quorum
     DIRECTORIES = "directories"  # more log directories for the brokers of a KRaft cluster
     DIRECTORIES_BACK = "directories back"
+    PROTOCOL = "protocol"  # inter.broker.protocol.version of the brokers of a ZooKeeper-mode cluster
+    PROTOCOL_BACK = "protocol back"
 
     @property
     def rolls_back(self) -> bool:
@@ -41,7 +43,12 @@ class PlanKind(Enum):
 
     @property
     def migrates(self) -> bool:
-        """Is it about a migration, with a ZooKeeper to lock in?"""
+        """Is it about a migration?"""
+        return self in (PlanKind.FORWARD, PlanKind.ROLLBACK, PlanKind.COPY_AGAIN)
+
+    @property
+    def has_zookeeper(self) -> bool:
+        """Is there a ZooKeeper, to lock in and to look at?"""
         return self not in (PlanKind.DIRECTORIES, PlanKind.DIRECTORIES_BACK)
 
     @property
@@ -110,6 +117,21 @@ KINDS: Final[Mapping[PlanKind, KindWords]] = {
         "Every broker's directories were changed",
         why="it restarts every broker that has one of the directories",
     ),
+    PlanKind.PROTOCOL: KindWords(
+        "",
+        "inter.broker.protocol.version of {cluster}, raised to 3.9",
+        "every broker with inter.broker.protocol.version 3.9",
+        "Protocol version",
+        "Every broker's protocol version was changed",
+    ),
+    PlanKind.PROTOCOL_BACK: KindWords(
+        "rollback",
+        "inter.broker.protocol.version of {cluster}, as before it was raised",
+        "every broker with the file from before",
+        "Protocol version back",
+        "Every broker's protocol version was changed",
+        why="it restarts every broker whose protocol version was raised",
+    ),
 }
 
 
@@ -174,6 +196,8 @@ class Plan:
         back = self.direction is Direction.BACK
         if self.target is Stage.DIRECTORIES:
             return PlanKind.DIRECTORIES_BACK if back else PlanKind.DIRECTORIES
+        if self.target is Stage.PROTOCOL:
+            return PlanKind.PROTOCOL_BACK if back else PlanKind.PROTOCOL
         if not back:
             return PlanKind.FORWARD
         return PlanKind.COPY_AGAIN if self.target is Stage.COPY else PlanKind.ROLLBACK

@@ -1,6 +1,7 @@
 """The eleven stages of a migration, in order (design: a plan before, a proof after, a rollback until the last).
 
-One more stands behind them: a KRaft cluster gets more log directories, which is no part of a migration.
+Two more stand behind them, each with a playbook of its own and no part of a migration: a KRaft cluster gets more log
+directories, and brokers get the inter.broker.protocol.version that a migration begins with.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ class Stage(IntEnum):
     FINALIZE = 9
     CLEANUP = 10
     DIRECTORIES = 11
+    PROTOCOL = 12
 
     @property
     def label(self) -> str:
@@ -50,6 +52,7 @@ ACTING: Final = frozenset(  # stages that change something; the others look, wat
         Stage.FINALIZE,
         Stage.CLEANUP,
         Stage.DIRECTORIES,
+        Stage.PROTOCOL,
     }
 )
 MIGRATION: Final = tuple(stage for stage in Stage if stage <= Stage.CLEANUP)

@@ -56,7 +56,7 @@ def roll_order(world: World, playbook: Playbook, goal: Mode) -> list[int]:
     leaders = _leaders(world)
     if leaders is None or not left:
         return [*done, *left]
-    controller, racks = _controller(world), _racks(world.inventory)
+    controller, racks = zookeeper_controller(world), _racks(world.inventory)
     canary = min(left, key=lambda broker: (broker == controller, leaders[broker], broker))
 
     def place(broker: int) -> tuple[bool, bool, str, int, int]:
@@ -68,7 +68,7 @@ def roll_order(world: World, playbook: Playbook, goal: Mode) -> list[int]:
 
 def order_rows(world: World, playbook: Playbook, brokers: Sequence[int]) -> Iterator[Mapping[str, str]]:
     """Say of each broker of a roll why it has its place, and how many partitions it leads now: they move."""
-    leaders, controller, racks = _leaders(world), _controller(world), _racks(world.inventory)
+    leaders, controller, racks = _leaders(world), zookeeper_controller(world), _racks(world.inventory)
     for at, broker in enumerate(brokers):
         if playbook.roll_order is RollOrder.INVENTORY:
             why = "the inventory's order"
@@ -101,7 +101,7 @@ def _leaders(world: World) -> Counter[int] | None:
     return None
 
 
-def _controller(world: World) -> int | None:
+def zookeeper_controller(world: World) -> int | None:
     """The broker that is ZooKeeper's controller, if one is."""
     if isinstance(world.zookeeper, Unknown) or world.zookeeper.kraft_owns:
         return None

@@ -1,6 +1,7 @@
-"""`kind: DirectoryPlaybook`: which brokers of a KRaft cluster get which log directories, and when it may happen.
+"""The playbooks of one roll beside the migration: `kind: DirectoryPlaybook` and `kind: ProtocolPlaybook`.
 
-Relative paths are relative to the file, as everywhere in a playbook; on real hosts they are absolute.
+The one says which brokers of a KRaft cluster get which log directories; the other raises inter.broker.protocol.version
+before a migration.  Relative paths are relative to the file, as everywhere in a playbook; on real hosts absolute.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from migrate.playbook.schema import (
     Availability,
     Cluster,
     Health,
+    Lock,
     MigrationPlaybook,
     Probes,
     Rollback,
@@ -45,7 +47,6 @@ from migrate.playbook.windows_approvals import (
     window_faults,
 )
 
-LABEL: Final = Stage.DIRECTORIES.label
 BROKERS: Final = ("spec", "directories", "brokers")
 
 
@@ -66,7 +67,7 @@ class NewDirectories(Section):
     accept_volatile: list[Literal["tmpfs", "ramfs", "overlay"]] = Field(default_factory=list)
 
 
-class DirectoryPolicies(Section):
+class RollPolicies(Section):
     """Policies of the roll; the same as in a MigrationPlaybook."""
 
     availability: Availability = Availability()
@@ -76,24 +77,48 @@ class DirectoryPolicies(Section):
     no_progress_timeout: Annotated[Duration, Field(ge=10)] = 600.0
 
 
-class DirectorySpec(Section):
-    """The whole intent."""
+class ProtocolPolicies(RollPolicies):
+    """The same, with the lock of the migration that follows."""
+
+    lock: Lock = Lock()
+
+
+class RollSpec(Section):
+    """When one roll of all brokers may happen, and under which policies."""
 
     later: ClassVar[Mapping[str, str]] = {
-        "controllers": "they keep their one metadata directory",
         "stages": "there is one: all brokers, one at a time",
         "hooks": HOOKS,
-        "remove": "`kraft-migrate rollback plan` with this playbook takes the directories away again",
     }
     cluster: Cluster
-    directories: NewDirectories
-    policy: DirectoryPolicies = DirectoryPolicies()
+    policy: RollPolicies = RollPolicies()
     windows: dict[Name, WindowSection] = Field(default_factory=dict)
     window: Name | None = None
     approvals: ApprovalsSection = ApprovalsSection()
     approval: ApprovalSection | None = None
     rollback: Rollback = Rollback()
     notifications: FilePath | None = None
+
+
+class DirectorySpec(RollSpec):
+    """The whole intent."""
+
+    later: ClassVar[Mapping[str, str]] = {
+        **RollSpec.later,
+        "controllers": "they keep their one metadata directory",
+        "remove": "`kraft-migrate rollback plan` with this playbook takes the directories away again",
+    }
+    directories: NewDirectories
+
+
+class ProtocolSpec(RollSpec):
+    """The whole intent: the version is always 3.9, the one that a migration begins with."""
+
+    later: ClassVar[Mapping[str, str]] = {
+        **RollSpec.later,
+        "version": "it is 3.9, the one that a migration begins with",
+    }
+    policy: ProtocolPolicies = ProtocolPolicies()
 
 
 class DirectoryPlaybook(Section):
@@ -105,29 +130,48 @@ class DirectoryPlaybook(Section):
     spec: DirectorySpec
 
 
-def directory_playbook(document: Document, parsed: DirectoryPlaybook, inventory: Inventory) -> Playbook:
+class ProtocolPlaybook(Section):
+    """Raises inter.broker.protocol.version of a ZooKeeper-mode cluster to 3.9, one broker at a time."""
+
+    api_version: Annotated[Literal["kraft-migrate/v1"], Field(alias="apiVersion")]
+    kind: Literal["ProtocolPlaybook"]
+    metadata: Metadata
+    spec: ProtocolSpec
+
+
+RollPlaybook = DirectoryPlaybook | ProtocolPlaybook
+
+
+def roll_playbook(document: Document, parsed: RollPlaybook, inventory: Inventory) -> Playbook:
     """The playbook as every part of a run knows one; raises DocumentInvalid with every problem, each with its place.
 
-    The inventory is needed, because `add` is for every broker in it.
+    The inventory is needed, because `add` is for every broker in it, and a protocol version for a cluster's ZooKeeper.
     """
-    spec = parsed.spec
-    refuse(document, [*faults_of(spec, document.path.absolute().parent), *faults_between(spec, inventory)])
-    return replace(
-        shared_playbook(document, parsed, (Stage.DIRECTORIES,), directory_approvals(spec)),
+    spec, near = parsed.spec, document.path.absolute().parent
+    refuse(document, [*faults_of(spec, near), *faults_between(spec, inventory)])
+    stage = stage_of(spec)
+    found = replace(
+        shared_playbook(document, parsed, (stage,), roll_approvals(spec)),
         inventory=inventory.path,
-        stage_windows={Stage.DIRECTORIES: spec.window} if spec.window else {},
-        accept_volatile=tuple(spec.directories.accept_volatile),
-        new_directories=_wanted(spec.directories, inventory, document.path.absolute().parent),
+        stage_windows={stage: spec.window} if spec.window else {},
     )
+    if isinstance(spec, ProtocolSpec):
+        return replace(found, lock_path=spec.policy.lock.path)
+    wanted = _wanted(spec.directories, inventory, near)
+    return replace(found, accept_volatile=tuple(spec.directories.accept_volatile), new_directories=wanted)
+
+
+def stage_of(spec: RollSpec) -> Stage:
+    return Stage.DIRECTORIES if isinstance(spec, DirectorySpec) else Stage.PROTOCOL
 
 
 def shared_playbook(
     document: Document,
-    parsed: DirectoryPlaybook | MigrationPlaybook,
+    parsed: RollPlaybook | MigrationPlaybook,
     stages: tuple[Stage, ...],
     approvals: ApprovalPolicy,
 ) -> Playbook:
-    """What both kinds of playbooks say; the rest is left at nothing."""
+    """What all kinds of playbooks say; the rest is left at nothing."""
     spec, near = parsed.spec, document.path.absolute().parent
     expect, rollout = spec.cluster.expect, spec.policy.rollout
     return Playbook(
@@ -170,14 +214,24 @@ def _wanted(section: NewDirectories, inventory: Inventory, near: Path) -> dict[N
     return found
 
 
-def directory_approvals(spec: DirectorySpec) -> ApprovalPolicy:
-    return approval_policy({LABEL: spec.approval, "rollback": spec.rollback.approval}, spec.approvals)
+def roll_approvals(spec: RollSpec) -> ApprovalPolicy:
+    return approval_policy({stage_of(spec).label: spec.approval, "rollback": spec.rollback.approval}, spec.approvals)
 
 
 # -- rules over several keys ---------------------------------------------------------------------------------------
-def faults_of(spec: DirectorySpec, near: Path) -> Iterator[Fault]:
+def faults_of(spec: RollSpec, near: Path) -> Iterator[Fault]:
     """Of the file alone: no directory twice, ids are ids, something is asked for."""
-    section = spec.directories
+    if isinstance(spec, DirectorySpec):
+        yield from _directory_faults(spec.directories)
+    yield from closed_faults(spec, near)
+    yield from window_faults(spec, ("spec",), spec.window)
+    yield from approval_faults(spec, ("spec",), spec.approval)
+    yield from window_faults(spec, ("spec", "rollback"), spec.rollback.window)
+    yield from approval_faults(spec, ("spec", "rollback"), spec.rollback.approval)
+    yield from key_faults(spec)
+
+
+def _directory_faults(section: NewDirectories) -> Iterator[Fault]:
     lists: list[tuple[Location, list[str]]] = [(("spec", "directories", "add"), list(section.add))]
     lists += [(("spec", "directories", "brokers", text), list(paths)) for text, paths in section.brokers.items()]
     for at, paths in lists:
@@ -187,19 +241,21 @@ def faults_of(spec: DirectorySpec, near: Path) -> Iterator[Fault]:
                 yield Fault((*at, index), f"the directory {path} appears twice")
             seen.add(os.path.normpath(path))
     yield from id_faults(BROKERS, section.brokers)
-    yield from closed_faults(spec, near)
-    yield from window_faults(spec, ("spec",), spec.window)
-    yield from approval_faults(spec, ("spec",), spec.approval)
-    yield from window_faults(spec, ("spec", "rollback"), spec.rollback.window)
-    yield from approval_faults(spec, ("spec", "rollback"), spec.rollback.approval)
-    yield from key_faults(spec)
     if not section.add and not any(section.brokers.values()):
         yield Fault(
             ("spec", "directories"), "no directory is named", next_step="name them under `add`, or for single brokers"
         )
 
 
-def faults_between(spec: DirectorySpec, inventory: Inventory) -> Iterator[Fault]:
+def faults_between(spec: RollSpec, inventory: Inventory) -> Iterator[Fault]:
     """Against the inventory: brokers that are there, the cluster that is expected."""
-    yield from brokers_faults(BROKERS, spec.directories.brokers, inventory)
+    if isinstance(spec, DirectorySpec):
+        yield from brokers_faults(BROKERS, spec.directories.brokers, inventory)
+    elif not inventory.zookeeper:
+        yield Fault(
+            ("spec", "cluster", "inventory"),
+            "the inventory names no ZooKeeper",
+            "a KRaft cluster has metadata.version in the place of inter.broker.protocol.version",
+            f"write `zookeeper` into {inventory.path}",
+        )
     yield from expected_faults(spec.cluster.expect, inventory)

@@ -310,6 +310,7 @@ PLAYBOOK: Final = FileKind("a playbook", "kraft-migrate plan FILE")
 OURS: Final = {
     "MigrationPlaybook": PLAYBOOK,
     "DirectoryPlaybook": PLAYBOOK,
+    "ProtocolPlaybook": PLAYBOOK,
     "Inventory": FileKind("an inventory", "kraft-migrate status --inventory FILE"),
     "Fleet": FileKind("a fleet", "kraft-migrate fleet assess FILE"),
     "Notifications": FileKind("a list of notifications", "kraft-migrate playbook notify-test FILE"),

@@ -30,9 +30,11 @@ from migrate.model.inventory import (
 from migrate.model.stage import DirectoryPolicy, Stage
 from migrate.playbook.directories import (
     DirectoryPlaybook,
-    directory_approvals,
-    directory_playbook,
+    ProtocolPlaybook,
+    RollPlaybook,
     faults_of,
+    roll_approvals,
+    roll_playbook,
     shared_playbook,
 )
 from migrate.playbook.document import Document, Mapping, Scalar, kind_of_tree, position_of, read_deciding, read_document
@@ -203,34 +205,38 @@ __all__ = [
 KINDS: Final[dict[str, type[Section]]] = {
     "MigrationPlaybook": MigrationPlaybook,
     "DirectoryPlaybook": DirectoryPlaybook,
+    "ProtocolPlaybook": ProtocolPlaybook,
     "Inventory": InventoryDocument,
     "AcceptedDifferences": AcceptedDifferences,
     "Fleet": FleetDocument,
     "Notifications": NotificationsDocument,
 }
-DIRECTORIES: Final = "DirectoryPlaybook"
+ROLLS: Final[dict[str, type[RollPlaybook]]] = {
+    "DirectoryPlaybook": DirectoryPlaybook,
+    "ProtocolPlaybook": ProtocolPlaybook,
+}
 BROKERS: Final = ("spec", "policy", "directories", "brokers")
 DEFAULT_SOAK: Final = 7 * 86400.0
 DEFAULT_KEEP: Final = "14d"
 
 
 def load_playbook(path: str | Path, inventory: Inventory | None = None) -> Playbook:
-    """The playbook of that file, of either kind, with the acceptances it names.
+    """The playbook of that file, of any kind, with the acceptances it names.
 
-    A DirectoryPlaybook is about every broker of `inventory`; without one, of the inventory that it names itself.
+    One of a single roll is about every broker of `inventory`; without one, of the inventory that it names itself.
     Raises DocumentUnreadable, YamlRefused, DocumentInvalid or NotSupportedYet, each with file:line:column.
     """
     document = read_deciding(Path(path))
-    if _kind(document) == DIRECTORIES:
-        return _of_directories(document, inventory)[0]
+    if _kind(document) in ROLLS:
+        return _of_roll(document, inventory)[0]
     return _playbook(document, validate(document, MigrationPlaybook))
 
 
 def load_approvals(path: str | Path) -> ApprovalPolicy:
     """What a playbook says of approvals, without the files it names; raises as load_playbook does."""
     document = read_document(Path(path))
-    if _kind(document) == DIRECTORIES:
-        return directory_approvals(validate(document, DirectoryPlaybook).spec)
+    if (kind := _kind(document)) in ROLLS:
+        return roll_approvals(validate(document, ROLLS[kind]).spec)
     return stage_approvals(validate(document, MigrationPlaybook).spec)
 
 
@@ -242,8 +248,8 @@ def load_inventory(path: str | Path) -> Inventory:
 def load_playbook_with_inventory(path: str | Path) -> tuple[Playbook, Inventory]:
     """The playbook and the inventory it names, held against each other; raises as load_playbook does."""
     document = read_deciding(Path(path))
-    if _kind(document) == DIRECTORIES:
-        return _of_directories(document, None)
+    if _kind(document) in ROLLS:
+        return _of_roll(document, None)
     parsed = validate(document, MigrationPlaybook)
     playbook = _playbook(document, parsed)
     inventory = load_inventory(playbook.inventory)
@@ -291,19 +297,19 @@ def _kind(document: Document) -> str | None:
     return entry.value.text if entry and isinstance(entry.value, Scalar) else None
 
 
-def _of_directories(document: Document, inventory: Inventory | None) -> tuple[Playbook, Inventory]:
-    parsed = validate(document, DirectoryPlaybook)
+def _of_roll(document: Document, inventory: Inventory | None) -> tuple[Playbook, Inventory]:
+    parsed = validate(document, ROLLS[_kind(document) or ""])
     named = os.path.normpath(document.path.absolute().parent / parsed.spec.cluster.inventory)
     known = load_inventory(named) if inventory is None else inventory
-    return directory_playbook(document, parsed, known), known
+    return roll_playbook(document, parsed, known), known
 
 
-def lint_directory_playbook(path: str | Path) -> None:
+def lint_roll_playbook(path: str | Path) -> None:
     """Raise DocumentInvalid with every problem; against the inventory too, where that is there."""
     document = read_document(Path(path))
-    parsed = validate(document, DirectoryPlaybook)
+    parsed = validate(document, ROLLS[_kind(document) or ""])
     if (document.path.absolute().parent / parsed.spec.cluster.inventory).exists():
-        _of_directories(document, None)
+        _of_roll(document, None)
     else:
         near = document.path.absolute().parent
         refuse(document, faults_of(parsed.spec, near))
@@ -312,15 +318,15 @@ def lint_directory_playbook(path: str | Path) -> None:
 
 
 def named_inventory(path: str | Path) -> str:
-    """The path of the inventory that a valid playbook of either kind names; "" for any other file of ours."""
+    """The path of the inventory that a valid playbook of any kind names; "" for any other file of ours."""
     document = read_document(Path(path))
-    match _kind(document):
-        case "MigrationPlaybook":
-            named = validate(document, MigrationPlaybook).spec.cluster.inventory
-        case "DirectoryPlaybook":
-            named = validate(document, DirectoryPlaybook).spec.cluster.inventory
-        case _:
-            return ""
+    kind = _kind(document)
+    if kind == "MigrationPlaybook":
+        named = validate(document, MigrationPlaybook).spec.cluster.inventory
+    elif kind in ROLLS:
+        named = validate(document, ROLLS[kind]).spec.cluster.inventory
+    else:
+        return ""
     return os.path.normpath(document.path.absolute().parent / named)
 
 

@@ -35,16 +35,17 @@ def shown(path: str | Path) -> list[Shown]:
     found = list(_section(validate(document, schema), document.root, ""))
     playbook = load_playbook(path)
     found.append(Shown("inventory", playbook.inventory, "beside the playbook"))
-    found += _of_directories(playbook) if playbook.of_directories else _followed(playbook)
+    one_roll = playbook.of_directories or playbook.of_protocol
+    found += _of_roll(playbook) if one_roll else _followed(playbook)
     rollback = playbook.windows.get(playbook.rollback_window)
     window = label(rollback) if rollback else "at any time"
     return [*found, Shown("rollback: window", window, "rollback.window; none unless it is named")]
 
 
-def _of_directories(playbook: Playbook) -> Iterator[Shown]:
+def _of_roll(playbook: Playbook) -> Iterator[Shown]:
     for broker, paths in playbook.new_directories.items():
         yield Shown(f"broker {int(broker)}: new directories", ", ".join(paths), "its own list, else `add`")
-    window = playbook.window_of(Stage.DIRECTORIES)
+    window = playbook.window_of(playbook.stages[0])
     origin = "no window binds it" if window is None else "window, else windows.default"
     yield Shown("window", "at any time" if window is None else f"{window.name}: {label(window)}", origin)
     for stage, rule in playbook.approvals.rules.items():

@@ -97,10 +97,14 @@ def _claims(plan: Plan, story: Story, load: LoadSummary | None, extra: Extra, ev
         Holds.YES if whole else Holds.NO if story.stopped or story.ended else Holds.NOT_DUE,
         f"{passed} of {plural(len(story.steps), 'step')} verified or already done",
     )
-    if not plan.kind.migrates:
+    if plan.target is Stage.PROTOCOL:
+        yield _last_claim(story, "Every running broker itself says the inter.broker.protocol.version of its file.")
+    elif not plan.kind.migrates:
         yield _ledger_claim(plan, story)
     elif plan.kind.rolls_back:
-        yield _back_claim(story)
+        yield _last_claim(
+            story, "The cluster is in ZooKeeper mode: znodes, files, directories and every broker's own answers say so."
+        )
     else:
         yield _ledger_claim(plan, story)
         yield from _copy_claim(story)
@@ -116,9 +120,8 @@ def _claims(plan: Plan, story: Story, load: LoadSummary | None, extra: Extra, ev
     )
 
 
-def _back_claim(story: Story) -> Claim:
-    """A rollback has one end, whatever its beginning: its last step looks at all of it."""
-    text = "The cluster is in ZooKeeper mode: znodes, files, directories and every broker's own answers say so."
+def _last_claim(story: Story, text: str) -> Claim:
+    """What the last step looked at: a rollback has one end, whatever its beginning, and so has a roll of its own."""
     last = list(story.steps.values())[-1] if story.steps else None
     if last is None or not last.passed:
         return Claim(text, Holds.NO if story.stopped or story.ended else Holds.NOT_DUE, "its proof was not concluded")

@@ -110,7 +110,7 @@ def carry_out(plan: Plan, sources: Sources, options: Options) -> RunFolder:
     folder = folder_of(sources.inventory, plan)
     _may_be_carried_out(plan, sources, options, folder)
     folder.path.mkdir(parents=True, exist_ok=True, mode=0o700)
-    alone = not plan.kind.migrates  # no ZooKeeper to lock in, and no rollback to it
+    alone = not plan.kind.has_zookeeper  # to lock in, or to roll back to
     clock, request = SystemClock(), ParkRequest()
     lock = RunLock(LockFile(folder.path.parent / "lock"), None)
     journal = None
@@ -145,7 +145,7 @@ def carry_out(plan: Plan, sources: Sources, options: Options) -> RunFolder:
         parking = nullcontext() if options.say is None else parking_on_interrupt(request, options.say)
         with (
             parking,
-            nullcontext() if alone else readiness_noted(observer, journal, clock),
+            readiness_noted(observer, journal, clock) if plan.kind.migrates else nullcontext(),
             probed(sources.inventory, sources.playbook, journal.events),
             last_words_told(journal, sources.services, clock, [node.id for node in sources.inventory.brokers]),
         ):
@@ -334,7 +334,9 @@ def gone_back(plan: Plan, done: frozenset[str], world: World) -> None:
     """
     here = detect(world)
     reached = max((step.stage for step in plan.steps if step.id in done), default=Stage.DISCOVER)
-    if plan.kind.rolls_back or isinstance(here, Unknown) or reached < Stage.CONTROLLERS or here.stage > Stage.PREPARE:
+    if plan.kind.rolls_back or not plan.kind.migrates or isinstance(here, Unknown):
+        return
+    if reached < Stage.CONTROLLERS or here.stage > Stage.PREPARE:
         return
     if any(step.stage is Stage.CONTROLLERS and step.id not in done for step in plan.steps):
         return  # its own controllers are half done: they wait, and have said nothing yet
@@ -347,7 +349,7 @@ def gone_back(plan: Plan, done: frozenset[str], world: World) -> None:
 
 
 def what_is_found(plan: Plan, world: World) -> str:
-    if not plan.kind.migrates:
+    if not plan.kind.has_zookeeper:
         return "a cluster in KRaft mode only: its file says which broker has which directories"
     here = detect(world)
     if isinstance(here, Unknown):

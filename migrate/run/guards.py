@@ -47,7 +47,7 @@ Guard = Callable[[Situation, World], Readiness]
 
 def needs(planned: PlannedStep) -> frozenset[Need]:
     """What the guards look at before that step, besides what the step asks for (it asks for who answers)."""
-    if planned.stage <= Stage.CONTROLLERS:
+    if planned.stage <= Stage.CONTROLLERS or planned.stage is Stage.PROTOCOL:
         return frozenset({Need.ZOOKEEPER, Need.CONFIGS})
     if planned.stage < Stage.FINALIZE:
         return frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.CONFIGS})

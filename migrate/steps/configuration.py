@@ -13,10 +13,11 @@ from typing import Final
 from migrate.checks.config import DEFAULT_PROTOCOL_MAP, inter_broker_listener, protocols
 from migrate.checks.principals import ANONYMOUS, authorizer, caller, super_users, with_added
 from migrate.checks.registry import Blind
+from migrate.checks.releases import PROTOCOLS
 from migrate.hosts.properties import DEFAULT_LOG_DIR, edit, log_dirs, parse
 from migrate.model import config_keys
 from migrate.model.broker_modes import FLAG
-from migrate.model.config_keys import Fate, Moment
+from migrate.model.config_keys import IBP, Fate, Moment
 from migrate.model.inventory import AddedProperties, BrokerNode, ControllerNode, Inventory
 
 ACL_AUTHORIZER: Final = "kafka.security.authorizer.AclAuthorizer"
@@ -163,6 +164,12 @@ def _of_table(changes: dict[str, str], moment: Moment) -> dict[str, str]:
         message = f"{moment}: {strange} are set, and the table of keys does not say so"
         raise AssertionError(message)
     return changes
+
+
+def with_protocol(raw: bytes) -> bytes:
+    """A broker's file with the protocol version that a migration begins with; without the key it is the default."""
+    value = parse(raw).get(IBP, "").strip()
+    return edit(raw, {IBP: PROTOCOLS[0]}) if value and value not in PROTOCOLS else raw
 
 
 def with_directories(raw: bytes, directories: Sequence[str]) -> bytes:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from migrate.errors import PlanUnreadable
 from migrate.model.step import Step
-from migrate.steps import assign, at_boot, cleanup, controllers, finalize, leaders, look, prepare, roll_broker
+from migrate.steps import assign, at_boot, cleanup, controllers, finalize, leaders, look, prepare, protocol, roll_broker
 from migrate.steps.directories import steps as directories
 from migrate.steps.rollback import brokers, control, copy_again, flag
 from migrate.steps.rollback import cleanup as rollback_cleanup
@@ -59,6 +59,10 @@ KINDS: Final[Mapping[str, Any]] = {
         directories.AddDirectories,
         directories.RemoveDirectories,
         directories.ProveDirectories,
+        protocol.KeepProtocolFiles,
+        protocol.RaiseProtocol,
+        protocol.LowerProtocol,
+        protocol.ProveProtocol,
     )
 }
 CONVERT: Final[Mapping[str, Any]] = {"int": int, "float": float, "str": str}

@@ -16,7 +16,7 @@ from migrate.playbook.directories import DirectoryPlaybook
 from migrate.playbook.load import (
     dump_inventory,
     kind_of,
-    lint_directory_playbook,
+    lint_roll_playbook,
     load_approvals,
     load_inventory,
     load_playbook,
@@ -124,7 +124,7 @@ def test_its_kind_and_its_approvals_are_known_without_the_inventory(tmp_path: Pa
     (tmp_path / "inventory.yaml").unlink()
     assert kind_of(path) == DirectoryPlaybook.__name__
     assert load_approvals(path).rules["directories"].minimum == 1
-    lint_directory_playbook(path)
+    lint_roll_playbook(path)
 
 
 def test_what_it_comes_to_is_shown_with_where_it_comes_from(tmp_path: Path) -> None:
@@ -217,4 +217,61 @@ def test_bad_input_is_refused_with_its_line(tmp_path: Path, bad: Bad) -> None:
 def test_lint_says_the_same(tmp_path: Path, bad: Bad) -> None:
     """What loads not, lints not."""
     with pytest.raises(InputError):
-        lint_directory_playbook(lay(tmp_path, bad.raw.decode()))
+        lint_roll_playbook(lay(tmp_path, bad.raw.decode()))
+
+
+# -- the other playbook of one roll ----------------------------------------------------------------------------------
+PROTOCOL = """\
+apiVersion: kraft-migrate/v1
+kind: ProtocolPlaybook
+metadata: {name: p}
+spec:
+  cluster: {inventory: inventory.yaml}
+"""
+PROTOCOL_FULL = (
+    PROTOCOL
+    + """\
+  policy: {lock: {path: /our/lock}, no_progress_timeout: 90s}
+  windows:
+    nights: {timezone: Europe/Berlin, allow: ["Mon-Thu 21:00-05:00"]}
+  window: nights
+  approval: {reviewers: [alice], min: 1}
+"""
+)
+
+
+def test_a_protocol_playbook_becomes_its_values(tmp_path: Path) -> None:
+    """Its one stage has the window and the approval; the lock is the migration's."""
+    path = lay(tmp_path, PROTOCOL_FULL, INVENTORY)
+    found, inventory = load_playbook_with_inventory(path)
+    assert found.of_protocol
+    assert not found.of_directories
+    assert found.stages == (Stage.PROTOCOL,)
+    assert found.inventory == inventory.path
+    assert (found.lock_path, found.no_progress_seconds) == ("/our/lock", 90.0)
+    window = found.window_of(Stage.PROTOCOL)
+    assert window is not None
+    assert window.name == "nights"
+    assert found.approvals.rules["protocol"].reviewers == ("alice",)
+    assert load_approvals(path) == found.approvals
+    assert load_playbook(path, load_inventory(inventory.path)) == found
+    assert {row.key: row.value for row in shown(path)}["window"].startswith("nights")
+    lint_roll_playbook(path)
+
+
+def test_a_protocol_playbook_locks_where_a_migration_does(tmp_path: Path) -> None:
+    """One run at a time, of either kind."""
+    assert load_playbook(lay(tmp_path, PROTOCOL, INVENTORY)).lock_path == "/kraft-migrate/lock"
+
+
+def test_a_cluster_without_zookeeper_has_no_protocol_version_to_raise(tmp_path: Path) -> None:
+    """metadata.version is in its place."""
+    with pytest.raises(DocumentInvalid, match="names no ZooKeeper") as caught:
+        load_playbook(lay(tmp_path, PROTOCOL))
+    assert "metadata.version" in caught.value.why
+
+
+def test_the_version_is_no_key_of_the_playbook(tmp_path: Path) -> None:
+    """It is always the one that a migration begins with."""
+    with pytest.raises(NotSupportedYet, match="version"):
+        load_playbook(lay(tmp_path, PROTOCOL + "  version: '3.8'\n", INVENTORY))

@@ -21,6 +21,7 @@ from migrate.model.inventory import Access, Inventory, SecretFile
 from migrate.model.stage import MIGRATION, DirectoryPolicy, Stage
 from migrate.playbook.load import (
     KINDS,
+    ROLLS,
     dump_inventory,
     json_schema,
     kind_of,
@@ -280,7 +281,7 @@ RUNNABLE = [path for path in sorted(PLAYBOOKS.glob("*.yaml")) if kind_of(path).e
 @pytest.mark.parametrize("path", RUNNABLE, ids=lambda path: path.name)
 def test_shipped_playbooks_are_right(path: Path, tmp_path: Path) -> None:
     """They are read by people first: what they say must load, one about every broker beside a lab's inventory."""
-    if kind_of(path) == "DirectoryPlaybook":
+    if kind_of(path) in ROLLS:
         write(tmp_path, dump_inventory(inventory_of(plan_topology(tmp_path))), "inventory.yaml")
         path = Path(shutil.copy(path, tmp_path))
     assert load_playbook(path).stages
@@ -327,6 +328,7 @@ def test_every_example_is_accepted_and_those_of_one_cluster_fit_together(tmp_pat
     [
         ("MigrationPlaybook", "playbook.schema.json"),
         ("DirectoryPlaybook", "directory-playbook.schema.json"),
+        ("ProtocolPlaybook", "protocol-playbook.schema.json"),
     ],
 )
 def test_the_published_schema_is_fresh(kind: str, name: str) -> None:

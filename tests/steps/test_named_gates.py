@@ -28,6 +28,7 @@ UNGATED = {
     *("prove-final", "prove-zookeeper-mode", "check-directories", "prove-directories"),  # they look
     *("back-up-zookeeper", "keep-zookeeper", "back-up-broker", "keep-directory-files", "render-controller"),
     *("enable-at-boot", "disable-at-boot"),
+    *("keep-protocol-files", "prove-protocol"),
 }
 GATED = sorted(KINDS.keys() - UNGATED)
 

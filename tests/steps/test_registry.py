@@ -34,7 +34,9 @@ def test_every_kind_is_planned_somewhere_and_every_id_is_its_own() -> None:
     late = [step for stage in Stage for step in steps_of(stage, EARLY, ASKING)]
     back = {"disable-at-boot", "restore-leaders-zookeeper"}  # of a rollback, beside the forward ones
     assert {step.kind for step in (*ALL, *late)} == {
-        kind for kind, cls in KINDS.items() if not {"rollback", "directories"} & set(cls.__module__.split("."))
+        kind
+        for kind, cls in KINDS.items()
+        if not {"rollback", "directories", "protocol"} & set(cls.__module__.split("."))
     } - back
     assert len({step.id for step in ALL}) == len(ALL)
     assert all(step.id.startswith(f"{step.stage.label}/") for step in ALL)

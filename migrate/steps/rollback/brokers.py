@@ -32,6 +32,40 @@ LOOK = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
+class ZookeeperRoll(RollStep):
+    """A roll that ends in ZooKeeper mode: there is no quorum, so the broker's new session tells its new process."""
+
+    goal = Mode.ZOOKEEPER
+
+    def expects(self, world: World, before: Predicted) -> Mapping[str, str]:
+        after = self.predict(world, before).configs.get(NodeId(self.broker))
+        found = {f"mode:{self.broker}": self.goal, f"session:{self.broker}": "yes"}
+        return found if after is None else {**found, f"config:{self.broker}": facts.sha256(after)}
+
+    def registration(self, world: World) -> str:
+        """By its session's epoch: there is no quorum any more."""
+        assert not isinstance(world.zookeeper, Unknown)
+        old = world.zookeeper.brokers.get(NodeId(self.broker))
+        return "none" if old is None else str(old.epoch)
+
+    def _started_with(self, world: World, started: str | None, sha256: str) -> bool:
+        """By the file that it was started with; where nobody knows that one, by its new session."""
+        if started is not None:
+            return started == sha256
+        return ended(self.id) in world.facts and isinstance(self.new_session(world), Ready)
+
+    def new_session(self, world: World) -> Readiness:
+        if isinstance(world.zookeeper, Unknown):
+            return world.zookeeper
+        found = world.zookeeper.brokers.get(NodeId(self.broker))
+        if found is None or str(found.epoch) == world.facts.get(ended(self.id)):
+            was = "none" if found is None else "the old one"
+            what = f"broker {self.broker} to register in /brokers/ids (now: {was})"
+            return NotYet(what, f"broker {self.broker}", back.AFTER, progress=was)
+        return Ready()
+
+
+@dataclass(frozen=True, slots=True)
 class RollBack(RollStep):
     """What both rolls back share: the broker's file becomes what a proven copy says."""
 
@@ -133,11 +167,10 @@ class RollBackToMigrationMode(RollBack):
 
 
 @dataclass(frozen=True, slots=True)
-class RollToZookeeperMode(RollBack):
+class RollToZookeeperMode(RollBack, ZookeeperRoll):
     kind = "roll-to-zookeeper-mode"
     titled = "roll broker {broker} out of migration mode"
     stage_is = Stage.MIGRATION_MODE
-    goal = Mode.ZOOKEEPER
     needs = LOOK
     proof_needs = LOOK
     undo = "migrate again: `kraft-migrate plan`"
@@ -150,11 +183,6 @@ class RollToZookeeperMode(RollBack):
             for meta, new in _rewrites(world, self.broker)
         )
         return (*edits, *rewrites, restart)
-
-    def expects(self, world: World, before: Predicted) -> Mapping[str, str]:
-        after = self.predict(world, before).configs.get(NodeId(self.broker))
-        found = {f"mode:{self.broker}": self.goal, f"session:{self.broker}": "yes"}
-        return found if after is None else {**found, f"config:{self.broker}": facts.sha256(after)}
 
     def own_gates(self) -> tuple[Gate, ...]:
         return (
@@ -180,12 +208,6 @@ class RollToZookeeperMode(RollBack):
             back.session_is_over(self.broker),
         )
 
-    def registration(self, world: World) -> str:
-        """By its session's epoch: there is no quorum any more."""
-        assert not isinstance(world.zookeeper, Unknown)
-        old = world.zookeeper.brokers.get(NodeId(self.broker))
-        return "none" if old is None else str(old.epoch)
-
     def when_stopped(self, world: World, effects: Effects) -> None:
         for meta, new in _rewrites(world, self.broker):
             effects.backup_file(NodeId(self.broker), meta.path)
@@ -209,29 +231,13 @@ class RollToZookeeperMode(RollBack):
     def verify(self, world: World) -> Outcome:
         found = gates.first(
             self.process_lives(world),
-            self._new_session(world),
+            self.new_session(world),
             back.zookeeper_controls(world),
             back.whole_after(world, self.broker),
         )
         return gates.as_outcome(
             found, f"broker {self.broker} runs with its file of ZooKeeper mode", "every ISR is full"
         )
-
-    def _started_with(self, world: World, started: str | None, sha256: str) -> bool:
-        """By the file that it was started with; where nobody knows that one, by its new session."""
-        if started is not None:
-            return started == sha256
-        return ended(self.id) in world.facts and isinstance(self._new_session(world), Ready)
-
-    def _new_session(self, world: World) -> Readiness:
-        if isinstance(world.zookeeper, Unknown):
-            return world.zookeeper
-        found = world.zookeeper.brokers.get(NodeId(self.broker))
-        if found is None or str(found.epoch) == world.facts.get(ended(self.id)):
-            was = "none" if found is None else "the old one"
-            what = f"broker {self.broker} to register in /brokers/ids (now: {was})"
-            return NotYet(what, f"broker {self.broker}", back.AFTER, progress=was)
-        return Ready()
 
 
 def _rewrites(world: World, broker: int) -> Iterator[tuple[HostFile, bytes]]:

@@ -18,6 +18,7 @@ from migrate.errors import InputError, RestoreRefused
 from migrate.hosts.leftovers import BACKUP_SUFFIX
 from migrate.hosts.properties import diff, parse, restore_keys
 from migrate.model.broker_modes import FLAG, ControllerMode, Mode, node_mode
+from migrate.model.config_keys import IBP
 from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode
 from migrate.model.outcome import Readiness, Ready, Refused, Unknown
@@ -79,7 +80,7 @@ def to_zookeeper(world: World, broker: int, raw: bytes) -> Restored | Refused | 
     """The file of ZooKeeper mode: the copy that leads to `raw`, else `raw` with the migration's keys put back."""
     if node_mode(parse(raw)) is Mode.ZOOKEEPER:
         return Restored(raw, "the file as it is")
-    copies = _copies(world, broker, Mode.ZOOKEEPER)
+    copies = _originals(world, broker)
     if isinstance(copies, Unknown):
         return copies
     node = next(node for node in world.inventory.brokers if node.id == broker)
@@ -117,7 +118,7 @@ def to_migration(world: World, broker: int, raw: bytes) -> Restored | Refused | 
         kept = [copy for copy in copies if copy.raw == wanted]
         return _only(kept) or Restored(wanted, f"{original.source}, with what migration mode adds")
     node = next(node for node in world.inventory.brokers if node.id == broker)
-    originals = _copies(world, broker, Mode.ZOOKEEPER)
+    originals = _originals(world, broker)
     rolls = [] if isinstance(originals, Unknown) else [(copy, _forward(world, node, copy.raw)) for copy in originals]
     writes = [Written(copy, made[0], made[1]) for copy, made in rolls if len(made) > 1]
     found = _by_keys(node, raw, writes, Mode.MIGRATION)
@@ -125,6 +126,35 @@ def to_migration(world: World, broker: int, raw: bytes) -> Restored | Refused | 
         return found
     after = to_zookeeper(world, broker, found.raw)
     return found if isinstance(after, Restored) else after
+
+
+def to_protocol(world: World, broker: int, raw: bytes) -> Restored | Refused | Unknown:
+    """The file from before its protocol version was raised; the file as it is, where it has such a version."""
+    if configuration.with_protocol(raw) != raw:
+        return Restored(raw, "the file as it is")
+    copies = _copies(world, broker, Mode.ZOOKEEPER)
+    if isinstance(copies, Unknown):
+        return copies
+    node = next(node for node in world.inventory.brokers if node.id == broker)
+    writes = [Written(copy, copy.raw, made) for copy in copies if (made := _raised(copy)) is not None]
+    if not writes and any(copy.raw == raw for copy in copies):
+        return Restored(raw, "the file as it is, and as it was")
+    if not writes:
+        return Refused(f"no copy of {node.config} with an earlier {IBP} is next to it")
+    leading = [write.copy for write in writes if write.after == raw]
+    return _only(leading) or _by_keys(node, raw, writes, Mode.ZOOKEEPER)
+
+
+def _raised(copy: HostFile) -> bytes | None:
+    """What the raise of the protocol version makes of a copy; None of one that it leaves as it is."""
+    made = _tried(partial(configuration.with_protocol, copy.raw))
+    return None if made == copy.raw else made
+
+
+def _originals(world: World, broker: int) -> list[HostFile] | Unknown:
+    """Copies with which a migration can have begun: none has an earlier protocol version (B-VER-02)."""
+    copies = _copies(world, broker, Mode.ZOOKEEPER)
+    return copies if isinstance(copies, Unknown) else [copy for copy in copies if _raised(copy) is None]
 
 
 def to_flagged(world: World, controller: int, raw: bytes) -> Restored | Refused | Unknown:

@@ -24,6 +24,7 @@ from migrate.steps.rollback.restore import (
     restorable,
     to_flagged,
     to_migration,
+    to_protocol,
     to_zookeeper,
 )
 from tests.testing import worlds
@@ -227,6 +228,36 @@ def test_other_line_ends_count_as_an_edit() -> None:
     assert isinstance(found, Restored)
     assert parse(found.raw) == parse(ORIGINAL)
     assert found.note == "edited since the migration wrote it, and kept: comments or order alone"
+
+
+EARLIER: Final = ORIGINAL.replace(b"protocol.version=3.9", b"protocol.version=3.8")
+
+
+def test_a_copy_of_an_earlier_protocol_version_is_no_original_of_a_migration() -> None:
+    """Both would lead to the file of KRaft mode, which has no such key: B-VER-02 says with which one it began."""
+    seen = world(copy(EARLIER), copy(ORIGINAL, BESIDE + "-1"))
+    assert bytes_of(to_zookeeper(seen, 1, KRAFT), 1) == ORIGINAL
+    assert bytes_of(to_migration(seen, 1, KRAFT), 1) == ROLLED
+    assert isinstance(to_zookeeper(world(copy(EARLIER)), 1, KRAFT), Refused)
+
+
+def test_the_file_from_before_the_protocol_was_raised_is_the_copy_that_leads_to_it() -> None:
+    """To the byte; of one that was edited since the key alone; a file that never was raised stays as it is."""
+    seen = world(copy(EARLIER), copy(ORIGINAL, BESIDE + "-1"))
+    assert bytes_of(to_protocol(seen, 1, ORIGINAL), 1) == EARLIER
+    assert bytes_of(to_protocol(seen, 1, EARLIER), 1) == EARLIER
+    assert bytes_of(to_protocol(seen, 1, ORIGINAL + b"num.io.threads=9\n"), 1) == EARLIER + b"num.io.threads=9\n"
+    assert bytes_of(to_protocol(world(copy(ORIGINAL)), 1, ORIGINAL), 1) == ORIGINAL
+
+
+def test_without_the_one_copy_from_before_the_protocol_was_raised_nothing_is_restored() -> None:
+    """None, two of them, or copies that were not seen."""
+    older = copy(EARLIER.replace(b"3.8", b"3.7"), BESIDE + "-1")
+    assert isinstance(to_protocol(world(), 1, ORIGINAL), Refused)
+    found = to_protocol(world(copy(EARLIER), older), 1, ORIGINAL)
+    assert isinstance(found, Refused)
+    assert "move away those that are not the original" in found.reason
+    assert isinstance(to_protocol(replace(world(), backups=Unknown("hidden")), 1, ORIGINAL), Unknown)
 
 
 def test_a_note_lists_eight_keys_and_counts_the_rest() -> None:

@@ -422,8 +422,8 @@ def test_a_session_that_is_still_the_old_one_is_no_proof() -> None:
     epoch = zk(world).brokers[NodeId(1)].epoch
     bent = replace(world, facts={"ended:migration-mode/back-1": str(epoch)})
     step = RollToZookeeperMode(1)
-    assert isinstance(step._new_session(bent), NotYet)
-    assert step._new_session(world) == Ready()
+    assert isinstance(step.new_session(bent), NotYet)
+    assert step.new_session(world) == Ready()
 
 
 # -- what is left of the controllers ---------------------------------------------------------------------------------
