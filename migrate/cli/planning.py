@@ -8,7 +8,7 @@ from dataclasses import replace
 from migrate.checks.rollback.readiness import rollback_readiness
 from migrate.cli.assessing import PLANNED_ON, lasting_findings
 from migrate.cli.options import stage_named, write_text
-from migrate.errors import MalformedPlan, PlanUnreadable, UsageWrong
+from migrate.errors import JournalDamaged, MalformedPlan, PlanIsStale, PlanUnreadable, UsageWrong
 from migrate.hosts.files import read_within
 from migrate.model.inventory import Inventory, Playbook
 from migrate.model.outcome import Unknown
@@ -24,7 +24,8 @@ from migrate.plan.schedule import scheduled
 from migrate.playbook.document import read_kind
 from migrate.report.plan_json import plan_from_json, plan_to_json
 from migrate.report.plan_text import plan_html, plan_text
-from migrate.run.carry_out import folder_of
+from migrate.run import journal as journals
+from migrate.run.carry_out import folder_of, gone_back
 from migrate.run.clock import SystemClock
 from migrate.run.past_runs import ROLLBACK_NEEDS, by_journals, enabled_by_runs, rollback_facts
 
@@ -52,7 +53,7 @@ def make_plan(observer: Observer, playbook: Playbook, *, target: Stage, only: bo
     world = _seen(observer, PLANNED_ON | ROLLBACK_NEEDS)
     plan = scheduled(build(world, playbook, target=target, only=only, created=created), playbook)
     found = lasting_findings(observer, plan.findings, SystemClock())
-    plan = replace(plan, findings=found)
+    plan = _anew(replace(plan, findings=found), world)
     now = rollback_readiness(world, rollback_facts(world))
     row = {
         "stage": f"now ({now.origin})",
@@ -109,7 +110,30 @@ def make_rollback_plan(
     plan = rollback.build(
         world, playbook, created=created, copy_again=copy_again, discard_differences=discard_differences
     )
-    return scheduled(plan, playbook)
+    return _anew(scheduled(plan, playbook), world)
+
+
+def _anew(plan: Plan, world: World) -> Plan:
+    """The plan under a name of its own, where the same one was carried out and is undone: its journal calls it done."""
+    while _undone(plan, world):
+        plan = replace(plan, again=plan.again + 1)
+    return plan
+
+
+def _undone(plan: Plan, world: World) -> bool:
+    journal = folder_of(world.inventory, plan).journal
+    if not journal.exists():
+        return False
+    try:
+        events = journals.read(journal).events
+        if plan.kind.rolls_back:  # planned once more from the same place: what it had undone was done again
+            return any(event.name == "end" for event in events)
+        gone_back(plan, journals.concluded(events), world)
+    except PlanIsStale:
+        return True
+    except JournalDamaged:  # `apply` refuses it, and says why
+        return False
+    return False
 
 
 def save_plan(inventory: Inventory, plan: Plan) -> pathlib.Path:

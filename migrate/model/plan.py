@@ -190,6 +190,7 @@ class Plan:
     summary: PlanSummary
     direction: Direction = Direction.FORWARD
     inventory_sha256: str = ""  # of the inventory and of the files that it names, but for secrets
+    again: int = 0  # how often the same plan was carried out, and undone since
 
     @property
     def kind(self) -> PlanKind:
@@ -253,6 +254,8 @@ class Plan:
         # absent in plans forward: those that were saved before keep their fingerprint
         if self.direction is Direction.BACK:
             body["direction"] = self.direction.value
+        if self.again:
+            body["again"] = self.again
         text = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return hashlib.sha256(text.encode()).hexdigest()
 

@@ -10,11 +10,12 @@ import pytest
 
 from migrate.cli.planning import make_plan, make_rollback_plan
 from migrate.cli.status import as_text, describe
+from migrate.model.plan import Plan
 from migrate.model.stage import Stage
 from migrate.model.world import Need, World
 from migrate.plan import rollback
 from migrate.run.past_runs import by_journals
-from tests.run.test_engine import plan_for
+from tests.run.test_engine import plan_for, run
 from tests.run.test_rollback import ENTRIES, forward
 from tests.testing import worlds
 from tests.testing.simulated_back import TwoWay, two_way
@@ -56,3 +57,28 @@ def test_every_command_names_one_stage(entry: str, tmp_path: Path) -> None:
     assert back.summary.detected.startswith(f"{NAMED[entry]} (")
     proven = any(step.id == "hybrid/hybrid" for step in plan.steps)
     assert proven is (entry in ("controllers up", "half of the first roll", "hybrid")), "no plan rests on a journal"
+
+
+def test_the_same_migration_after_its_rollback_is_another_plan(tmp_path: Path) -> None:
+    """The files are as before, and so is all that a plan is bound to; the first one's journal calls its steps done.
+
+    As often as it is done and undone; a plan that was not undone is the same one, and continues.
+    """
+    seen = WithRuns(two_way(), tmp_path)
+    names: list[str] = []
+    for _ in range(3):
+        plan = make_plan(seen, worlds.playbook(), target=Stage.KRAFT_MODE, only=False, created=1.0)
+        again = make_plan(seen, worlds.playbook(), target=Stage.KRAFT_MODE, only=False, created=2.0)
+        assert again.fingerprint == plan.fingerprint
+        carried_out(seen, plan)
+        back = make_rollback_plan(seen, worlds.playbook(), created=1.0)
+        carried_out(seen, back)
+        names += [plan.short, back.short]
+    assert len(set(names)) == len(names)
+
+
+def carried_out(seen: WithRuns, plan: Plan) -> None:
+    """To its end, in its own folder."""
+    folder = seen.runs / plan.short
+    folder.mkdir()
+    run(seen.cluster, plan, folder)
