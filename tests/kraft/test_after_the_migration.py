@@ -6,6 +6,7 @@ A commit runs one release; `KRAFT_MIGRATE_ROTATE=newer-kafka=all` runs both.
 from __future__ import annotations
 
 import re
+import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -29,7 +30,16 @@ from migrate.playbook.load import dump_inventory
 from migrate.protocol.messages import INCREMENTAL_ALTER_CONFIGS
 from tests.cli.commands import Ended, process
 from tests.testing import newer_kafka
-from tests.testing.kraft_cluster import BROKER, CONTROLLERS, KraftCluster, free_port, running, wait_for
+from tests.testing.kraft_cluster import (
+    BROKER,
+    CONTROLLERS,
+    START_SECONDS,
+    KraftCluster,
+    free_port,
+    running,
+    seen,
+    wait_for,
+)
 from tests.testing.rotating import rotated
 
 pytestmark = pytest.mark.kafka
@@ -75,7 +85,7 @@ class Story:
     def view(self) -> KraftView:
         """Over the wire, from the active controller."""
         with MetadataReader(self.cluster.inventory, Digester()) as reader:
-            return reader.view()
+            return seen(reader)
 
     def look(self, name: str) -> None:
         """Over the wire, from the controllers' files, and by the commands, each in a process of its own."""
@@ -124,9 +134,15 @@ class Story:
         return run_tool(find_java(), self.cluster.jars.classpath, f"org.apache.kafka.tools.{name}", words, 60)
 
     def features(self, *words: str) -> None:
-        """Raise feature levels."""
-        done = self.tool("FeatureCommand", "--bootstrap-server", self.address, "upgrade", *words)
-        assert done.returncode == 0, done.stdout + done.stderr
+        """Raise feature levels; a voter tells the leader what it supports some seconds after its start."""
+        deadline = time.monotonic() + START_SECONDS
+        while True:
+            done = self.tool("FeatureCommand", "--bootstrap-server", self.address, "upgrade", *words)
+            if done.returncode == 0:
+                return
+            said = done.stdout + done.stderr
+            assert "not all of the voters support it" in said, said
+            assert time.monotonic() < deadline, said
 
     def unregister(self, node: NodeId) -> None:
         """Take a controller that has stopped out of the metadata, and start it again."""

@@ -17,7 +17,6 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from migrate.errors import MigrateError
 from migrate.kafka.controller import ActiveController
 from migrate.kraft.fetch import MetadataReader
 from migrate.model.ids import UNASSIGNED
@@ -27,7 +26,7 @@ from migrate.protocol.messages import ASSIGN_REPLICAS_TO_DIRS as ASSIGN
 from tests.oracles.placement import Act, cut_short
 from tests.oracles.test_placement import HERE, ROWS, THERE, THIRD, Row
 from tests.testing.kafka_loader import UNIQUE
-from tests.testing.kraft_cluster import BROKER, START_SECONDS, KraftCluster, running, wait_for
+from tests.testing.kraft_cluster import BROKER, START_SECONDS, KraftCluster, running, seen, wait_for
 from tests.testing.rotating import rotated
 
 TOPIC = "placed-by-hand"
@@ -138,17 +137,6 @@ def in_metadata(view: KraftView, partition: int) -> str:
     """The directory that the metadata names."""
     rows = view.partitions
     return rows.directories[list(zip(rows.topic, rows.partition, strict=True)).index((TOPIC, partition))][0]
-
-
-def seen(reader: MetadataReader) -> KraftView:
-    """The metadata; an election on a busy machine is waited for."""
-    deadline = time.monotonic() + START_SECONDS
-    while True:
-        try:
-            return reader.view()
-        except MigrateError:
-            assert time.monotonic() < deadline
-            threading.Event().wait(0.5)
 
 
 def until_done(table: Table, reader: MetadataReader) -> None:

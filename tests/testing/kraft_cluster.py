@@ -25,8 +25,10 @@ from migrate.java.run import java_argv
 from migrate.kafka.connection import Connection
 from migrate.kafka.controller import ActiveController
 from migrate.kafka.live import metadata
+from migrate.kraft.fetch import MetadataReader
 from migrate.model.ids import DirectoryId, NodeId
 from migrate.model.inventory import Access, BrokerNode, ControllerNode, Inventory, SecretFile
+from migrate.model.views import KraftView
 from migrate.protocol.messages import METADATA
 from tests.testing.rotating import PICKED
 
@@ -65,6 +67,17 @@ def wait_for(what: str, ready: Callable[[], bool], seconds: float = START_SECOND
     while not ready():
         assert time.monotonic() < deadline, f"not within {seconds:.0f} s: {what}"
         threading.Event().wait(0.05)
+
+
+def seen(reader: MetadataReader) -> KraftView:
+    """The metadata; an election on a busy machine is waited for."""
+    deadline = time.monotonic() + START_SECONDS
+    while True:
+        try:
+            return reader.view()
+        except MigrateError:
+            assert time.monotonic() < deadline
+            threading.Event().wait(0.5)
 
 
 @dataclass
