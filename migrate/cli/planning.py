@@ -79,14 +79,14 @@ def _seen(observer: Observer, needs: frozenset[Need]) -> World:
 def make_directory_plan(observer: Observer, playbook: Playbook, *, created: float, back: bool = False) -> Plan:
     """Observe, and plan a KRaft cluster's directories, or their rollback; raises NothingToPlan, DirectoriesRefused."""
     world = observer.observe(directories.PLANNED_ON | {Need.HOST_RIGHTS}, {})
-    return scheduled(directories.build(world, playbook, created=created, back=back), playbook)
+    return _anew(scheduled(directories.build(world, playbook, created=created, back=back), playbook), world)
 
 
 def make_protocol_plan(observer: Observer, playbook: Playbook, *, created: float, back: bool = False) -> Plan:
     """Observe, and plan the raise of the brokers' protocol version, or its rollback; raises NothingToPlan."""
     world = observer.observe(protocol.PLANNED_ON | {Need.HOST_RIGHTS}, {})
     plan = scheduled(protocol.build(world, playbook, created=created, back=back), playbook)
-    return replace(plan, findings=lasting_findings(observer, plan.findings, SystemClock()))
+    return _anew(replace(plan, findings=lasting_findings(observer, plan.findings, SystemClock())), world)
 
 
 def make_rollback_plan(
@@ -126,9 +126,12 @@ def _undone(plan: Plan, world: World) -> bool:
         return False
     try:
         events = journals.read(journal).events
+        done = journals.concluded(events)
+        if not plan.kind.migrates:  # each step that changes a file is planned where the file lacks the change
+            return any(step.id in done and step.expects for step in plan.steps)
         if plan.kind.rolls_back:  # planned once more from the same place: what it had undone was done again
             return any(event.name == "end" for event in events)
-        gone_back(plan, journals.concluded(events), world)
+        gone_back(plan, done, world)
     except PlanIsStale:
         return True
     except JournalDamaged:  # `apply` refuses it, and says why

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from migrate.cli.planning import make_plan, make_rollback_plan
+from migrate.cli.planning import make_directory_plan, make_plan, make_rollback_plan
 from migrate.cli.status import as_text, describe
 from migrate.model.plan import Plan
 from migrate.model.stage import Stage
@@ -18,7 +18,9 @@ from migrate.run.past_runs import by_journals
 from tests.run.test_engine import plan_for, run
 from tests.run.test_rollback import ENTRIES, forward
 from tests.testing import worlds
-from tests.testing.simulated_back import TwoWay, two_way
+from tests.testing.simulated import SimulatedCluster
+from tests.testing.simulated_back import two_way
+from tests.testing.simulated_kraft import KraftCluster, playbook
 
 NAMED = {
     "controllers up": "controllers",
@@ -33,7 +35,7 @@ NAMED = {
 class WithRuns:
     """A cluster whose runs are kept in a folder."""
 
-    cluster: TwoWay
+    cluster: SimulatedCluster
     runs: Path
 
     def observe(self, needs: frozenset[Need], facts: Mapping[str, str]) -> World:
@@ -46,8 +48,9 @@ class WithRuns:
 @pytest.mark.parametrize("entry", NAMED)
 def test_every_command_names_one_stage(entry: str, tmp_path: Path) -> None:
     """Behind the proof of hybrid too: only the journal knows of it, so the plan names it and makes the proof anew."""
-    seen, cluster = WithRuns(two_way(), tmp_path), two_way()
-    forward(seen.cluster, tmp_path / plan_for(cluster).short, ENTRIES[entry])
+    moved, cluster = two_way(), two_way()
+    seen = WithRuns(moved, tmp_path)
+    forward(moved, tmp_path / plan_for(cluster).short, ENTRIES[entry])
     world = seen.observe(rollback.PLANNED_ON | {Need.LEDGER}, {})
     status = as_text(describe(replace(world, facts=by_journals(world.inventory))))
     plan = make_plan(seen, worlds.playbook(), target=Stage.SOAK, only=False, created=1.0)
@@ -77,8 +80,23 @@ def test_the_same_migration_after_its_rollback_is_another_plan(tmp_path: Path) -
     assert len(set(names)) == len(names)
 
 
-def carried_out(seen: WithRuns, plan: Plan) -> None:
+@pytest.mark.parametrize("steps", [6, 8], ids=["half", "whole"])
+def test_directories_that_were_taken_away_again_are_planned_anew(tmp_path: Path, steps: int) -> None:
+    """Two of three brokers, or all: the first plan's journal calls them done, and a run by it would do nothing."""
+    cluster = KraftCluster.with_one_directory()
+    seen, loaded = WithRuns(cluster, tmp_path), playbook(cluster.wanted)
+    plan = make_directory_plan(seen, loaded, created=1.0)
+    carried_out(seen, replace(plan, steps=plan.steps[:steps]), tmp_path / plan.short)
+    carried_out(seen, make_directory_plan(seen, loaded, created=1.0, back=True))
+    assert [len(cluster.paths(node)) for node in (0, 1, 2)] == [1, 1, 1]
+    again = make_directory_plan(seen, loaded, created=1.0)
+    assert again.fingerprint != plan.fingerprint
+    carried_out(seen, again)
+    assert [len(cluster.paths(node)) for node in (0, 1, 2)] == [3, 3, 3]
+
+
+def carried_out(seen: WithRuns, plan: Plan, folder: Path | None = None) -> None:
     """To its end, in its own folder."""
-    folder = seen.runs / plan.short
+    folder = folder or seen.runs / plan.short
     folder.mkdir()
     run(seen.cluster, plan, folder)
