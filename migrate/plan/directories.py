@@ -24,7 +24,7 @@ from migrate.model.step import Step
 from migrate.model.words import plural
 from migrate.model.world import Need, World
 from migrate.plan.build import leaders_back, plan_of, planned_steps
-from migrate.plan.summary import summarize
+from migrate.plan.summary import rolled_back_by_one_roll, summarize
 from migrate.steps.directories import gates
 from migrate.steps.directories.steps import (
     SEPARATOR,
@@ -63,13 +63,9 @@ def build(world: World, playbook: Playbook, *, created: float, back: bool = Fals
     here = Detected(
         Stage.DIRECTORIES, None, f"KRaft alone; {len(due)} of {brokers} {lacking} the playbook's directories"
     )
-    way_back = {
-        "stage": Stage.DIRECTORIES.label,
-        "procedure": "`rollback plan` with this playbook: the same roll the other way, while they have no replicas",
-        "rolls": "1",
-        "restarts": str(len(due)),
-        "controller_gap": "none",
-    }
+    rollback = rolled_back_by_one_roll(
+        Stage.DIRECTORIES, "the same roll the other way, while they have no replicas", len(due)
+    )
     return plan_of(
         world,
         playbook,
@@ -79,7 +75,7 @@ def build(world: World, playbook: Playbook, *, created: float, back: bool = Fals
         findings=checks.told(world, target=Stage.DIRECTORIES),
         summary=replace(
             summarize(world, playbook, here),
-            rollback=(way_back,) if due and not back else (),
+            rollback=(rollback,) if due and not back else (),
             checks=len(checks.asked(world)),
         ),
         direction=Direction.BACK if back else Direction.FORWARD,

@@ -24,7 +24,7 @@ from migrate.model.views import ConfigFile
 from migrate.model.words import plural
 from migrate.model.world import Need, World
 from migrate.plan.build import plan_of, planned_steps, zookeeper_controller
-from migrate.plan.summary import summarize
+from migrate.plan.summary import rolled_back_by_one_roll, summarize
 from migrate.steps import facts, gates
 from migrate.steps.leaders import RestoreLeadersInZookeeperMode
 from migrate.steps.protocol import (
@@ -55,14 +55,9 @@ def build(world: World, playbook: Playbook, *, created: float, back: bool = Fals
         raise NothingToPlan(str(getattr(found, "reason", found)), next_step="do that, then give the same command again")
     due = _due_back(world) if back else _due(world)
     here = Detected(Stage.PROTOCOL, None, f"ZooKeeper mode; {_told(world)}")
-    way_back = {
-        "stage": Stage.PROTOCOL.label,
-        "procedure": "`rollback plan` with this playbook: the same roll with the files from before, while no migration "
-        "has begun",
-        "rolls": "1",
-        "restarts": str(len(due)),
-        "controller_gap": "none",
-    }
+    rollback = rolled_back_by_one_roll(
+        Stage.PROTOCOL, "the same roll with the files from before, while no migration has begun", len(due)
+    )
     return plan_of(
         world,
         playbook,
@@ -76,7 +71,7 @@ def build(world: World, playbook: Playbook, *, created: float, back: bool = Fals
         ),
         summary=replace(
             summarize(world, playbook, here),
-            rollback=(way_back,) if due and not back else (),
+            rollback=(rollback,) if due and not back else (),
             checks=0 if back else len(checks.asked(world)),
         ),
         direction=Direction.BACK if back else Direction.FORWARD,

@@ -4,37 +4,24 @@ from __future__ import annotations
 
 import json
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from migrate.cli.planning import load_plan, save_plan
+from migrate.cli.planning import load_plan
 from migrate.cli.report import JUDGED, Judged, write_reports
 from migrate.model.history import LoadSummary
-from migrate.model.plan import Plan
-from migrate.model.stage import Stage
-from migrate.plan.build import build
-from migrate.playbook.load import load_inventory, load_playbook
 from migrate.report.run_values import Claim, Holds
 from migrate.run.carry_out import RunFolder
-from tests.cli.commands import kraft_migrate, playbook_in
-from tests.run.test_engine import PLANNED_ON, run
-from tests.testing.simulated import SimulatedCluster
+from tests.cli.commands import kraft_migrate
+from tests.cli.whole_runs import whole_run
 
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a run that took a simulated cluster through everything."""
     folder = tmp_path_factory.mktemp("run")
-    playbook_in(folder)
-    playbook, inventory = load_playbook(folder / "playbook.yaml"), load_inventory(folder / "inventory.yaml")
-    cluster = SimulatedCluster.in_zookeeper_mode()
-    world = replace(cluster.observe(PLANNED_ON, {}), playbook=playbook)
-    made: Plan = build(world, replace(playbook, soak_seconds=1.0), target=Stage.CLEANUP, only=False, created=1.0)
-    made = replace(made, inventory=inventory.path)
-    path = save_plan(inventory, made).parent
-    run(cluster, made, path)
+    path, _, _ = whole_run(folder)
     return path
 
 

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import yaml
 
-from migrate.cli.planning import save_plan
 from migrate.hosts.properties import parse
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
-from migrate.model.plan import Plan
-from migrate.model.stage import Stage
 from migrate.model.views import ConfigFile, NoFile
-from migrate.plan.build import build
-from migrate.playbook.load import load_inventory, load_playbook
 from migrate.report.handover import Handover
-from tests.cli.commands import kraft_migrate, playbook_in, tree
-from tests.run.test_engine import PLANNED_ON, run
-from tests.testing.simulated import SimulatedCluster
+from tests.cli.commands import kraft_migrate, tree
+from tests.cli.whole_runs import whole_run
+from tests.run.test_engine import PLANNED_ON
 
 Configs = Mapping[NodeId, ConfigFile | NoFile | Unknown]
 
@@ -30,14 +24,7 @@ Configs = Mapping[NodeId, ConfigFile | NoFile | Unknown]
 def ended(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Configs, Configs]:
     """The folder of a run that took a simulated cluster through everything; its files before and after."""
     folder = tmp_path_factory.mktemp("run")
-    playbook_in(folder)
-    playbook, inventory = load_playbook(folder / "playbook.yaml"), load_inventory(folder / "inventory.yaml")
-    cluster = SimulatedCluster.in_zookeeper_mode()
-    world = replace(cluster.observe(PLANNED_ON, {}), playbook=playbook)
-    made: Plan = build(world, replace(playbook, soak_seconds=1.0), target=Stage.CLEANUP, only=False, created=1.0)
-    made = replace(made, inventory=inventory.path)
-    path = save_plan(inventory, made).parent
-    run(cluster, made, path)
+    path, world, cluster = whole_run(folder)
     after = cluster.observe(PLANNED_ON, {}).configs
     assert not isinstance(world.configs, Unknown)
     assert not isinstance(after, Unknown)
