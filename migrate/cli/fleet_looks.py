@@ -98,13 +98,17 @@ def _of_files(handle: SparkHandle, members: Sequence[Member]) -> list[Answer]:
         say(f"[{next(count)}/{len(members)}] {members[number].name}: {word}", err=True)
 
     found = compare_members(handle, members, datetime.now(UTC).date(), done)
-    return [Answer(member, seconds, one) for member, seconds, one in zip(members, took, found, strict=True)]
+    return [
+        Answer(member, seconds, one) if isinstance(one, NotRead) else Answer(member, seconds, one.report, one.ledger)
+        for member, seconds, one in zip(members, took, found, strict=True)
+    ]
 
 
 def write_comparisons(folder: pathlib.Path, answers: Sequence[Answer]) -> None:
-    """Clusters, differences and counts as files."""
+    """Clusters, differences, replicas that are not VERIFIED, and counts as files."""
     reports = {answer.member.name: answer.found for answer in answers if isinstance(answer.found, DiffReport)}
-    write_results(folder, [_cluster_row(answer) for answer in answers], reports=reports)
+    ledgers = {answer.member.name: answer.ledger for answer in answers if answer.ledger is not None}
+    write_results(folder, [_cluster_row(answer) for answer in answers], reports=reports, ledgers=ledgers)
 
 
 def write_assessments(folder: pathlib.Path, answers: Sequence[Answer]) -> None:

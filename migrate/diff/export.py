@@ -161,12 +161,22 @@ CLUSTERS: Final = pa.schema(
     ]
 )
 FINDINGS: Final = pa.schema([(name, TEXT) for name in ("code", "severity", "about", "message", "evidence", "fix")])
+REPLICAS: Final = pa.schema(  # those that are not VERIFIED
+    [
+        *((name, TEXT) for name in ("topic", "topic_id")),
+        *((name, INT) for name in ("partition", "broker")),
+        *((name, TEXT) for name in ("state", "on_disk", "in_metadata", "why")),
+    ]
+)
+REPLICA_COUNTS: Final = pa.schema([("broker", INT), ("state", TEXT), ("replicas", pa.int64())])
 OF_A_CLUSTER: Final = pa.field("cluster", TEXT)
 FLEET: Final[Mapping[str, pa.Schema]] = {
     "clusters": CLUSTERS,
     "findings": FINDINGS.insert(0, OF_A_CLUSTER),
     "differences": DIFFERENCES.insert(0, OF_A_CLUSTER),
     "counts": COUNTS.insert(0, OF_A_CLUSTER),
+    "replicas": REPLICAS.insert(0, OF_A_CLUSTER),
+    "replica_counts": REPLICA_COUNTS.insert(0, OF_A_CLUSTER),
 }
 Row = Mapping[str, object]
 Put = Callable[[Path], object]

@@ -2,8 +2,9 @@
 
 The driver sends a row a cluster, which says where its files are.  Executors read and decode them (`mapInArrow`) and
 hand on rows of one schema, `ROWS`: of both sides what they do not say alike, and one row without a side, which says
-what else the cluster's report rests on, or why it was not read.  These rows stay with the executors; the driver holds
-what is reported of them.
+what else the cluster's report rests on, or why it was not read.  Where the disks of a cluster were reported, the tables
+of its ledger come with them, packed, and a second query makes the ledgers of all.  These rows stay with the executors;
+the driver holds what is reported of them.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ from pyarrow.fs import FileSelector, FileSystem, FileType
 from pyspark.accumulators import AccumulatorParam
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.functions import broadcast
+from pyspark.sql.functions import broadcast, expr
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.utils import is_remote
 
-from migrate.diff import frames
+from migrate.diff import frames, ledger
 from migrate.diff.compare import (
     EQUAL,
     EXCUSED,
@@ -49,7 +50,10 @@ from migrate.diff.tables import ENTITY_KEYS, PARTITION_KEYS, Compared, entity_jo
 from migrate.errors import NotVisible, SparkGone
 from migrate.model import strict_json
 from migrate.model.difference import DiffReport
+from migrate.model.facts import row_order
+from migrate.model.ids import NodeId
 from migrate.model.inventory import FOLDERS, AcceptedDifference, NotRead
+from migrate.model.ledger import LedgerRow, LedgerSummary, ReplicaState
 
 SIDES: Final = ("zookeeper", "kraft")
 OF_PARTITIONS: Final = [entry for entry in frames.PARTITIONS if entry.name not in {"cluster", "topic", "directories"}]
@@ -62,11 +66,14 @@ ROWS: Final = pa.schema(
         ("name", pa.string()),
         ("value", pa.string()),
         *OF_PARTITIONS,
+        ("packed", pa.binary()),  # rows of the table of `ledger.TABLES` that `kind` names, as a stream of Arrow
     ]
 )
+LEDGER: Final = "ledger"  # the side of packed rows
 CLUSTERS: Final = pa.schema([("id", pa.int64()), ("cluster", pa.int32()), ("place", pa.string())])
 ANSWERS: Final = pa.schema([("cluster", pa.int32()), ("answer", pa.string())])
 BATCH: Final = 65_536
+PACKING: Final = pa.ipc.IpcWriteOptions(compression="lz4")
 MOST_LISTED: Final = 100_000  # rows of all clusters: of more, each lists its share, and counts the rest
 LEAST_LISTED: Final = 100  # of a cluster
 LOCAL_TASKS: Final = 2  # a core, of the join
@@ -82,6 +89,15 @@ class Read:
 
     question: Question
     equal: Mapping[str, int]
+    ledger: ledger.Question | None = None  # None: nobody reported the cluster's disks
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterAnswer:
+    """What is reported of a cluster."""
+
+    report: DiffReport
+    ledger: LedgerSummary | None = None
 
 
 Reader = Callable[[str], Read]
@@ -91,10 +107,11 @@ Told = Mapping[str, Any]
 
 def compare_clusters(
     spark: SparkSession, places: Sequence[str], read: Reader, *, today: date, done: Done | None = None
-) -> list[DiffReport | NotRead]:
-    """The comparison of each cluster, in their order; `read` is called by executors, with each of `places`.
+) -> list[ClusterAnswer | NotRead]:
+    """Comparison and ledger of each cluster, in their order; `read` is called by executors, with each of `places`.
 
-    What `read` raises is the answer of its cluster alone.  Counts are exact; rows of all are at most about 100,000.
+    What `read` raises is the answer of its cluster alone.  Counts are exact; rows of all are at most about 100,000, and
+    as many of the ledgers.
 
     Raises:
         SparkGone: the session ended under the comparison, or executors cannot run this package.
@@ -106,12 +123,17 @@ def compare_clusters(
         told = {cluster: said for _, some in parts for cluster, said in some.items()}
         good = {cluster: said for cluster, said in told.items() if "not_read" not in said}
         terms = {cluster: _terms(said) for cluster, said in good.items()}
-        rows, groups = _differing(spark, [frame for frame, _ in parts if frame is not None], good, terms, today)
+        kept = [frame for frame, _ in parts if frame is not None]
+        rows, groups = _differing(spark, kept, good, terms, today)
+        summaries = _ledgers(kept, {cluster: said["ledger"] for cluster, said in good.items() if "ledger" in said})
         for frame, _ in parts:
             if frame is not None:
                 frame.unpersist()
     return [
-        _report(cluster, good[cluster], terms[cluster], rows.get(cluster, []), groups.get(cluster, []), today)
+        _answer(
+            _report(cluster, good[cluster], terms[cluster], rows.get(cluster, []), groups.get(cluster, []), today),
+            summaries.get(cluster),
+        )
         if cluster in good
         else NotRead(**told[cluster]["not_read"])
         for cluster in range(len(places))
@@ -205,6 +227,9 @@ def _rows_of(cluster: int, place: str, read: Reader) -> Iterator[pa.RecordBatch]
                 tables.append(_sided(side, table))
         given = [[kind, *both] for (_, kind), both in rows_given([partitions, entities]).items()]
         told = {"terms": asdict(found.question.terms), "equal": dict(found.equal), "given": given}
+        if (asked := found.ledger) is not None:
+            told["ledger"] = {"named": asked.named, "offset": asked.offset, "unknown": asked.missing}
+            tables += [_packed(cluster, name, table) for name, table in asked.tables(cluster).items()]
     except Exception as error:  # noqa: BLE001 - one cluster's damage is that cluster's, a defect of ours included
         tables, told = [], {"not_read": asdict(_as_answer(error))}
     told["seconds"] = time.monotonic() - began
@@ -222,6 +247,29 @@ def _sided(side: str, table: pa.Table) -> pa.Table:
         given |= {"key": given["topic"], "kind": pa.repeat(PARTITION, table.num_rows)}
     columns = [given.get(entry.name, pa.nulls(table.num_rows, entry.type)) for entry in ROWS]
     return pa.Table.from_arrays(columns, schema=ROWS)
+
+
+def _packed(cluster: int, name: str, table: pa.Table) -> pa.Table:
+    """A table of the ledger as `ROWS`."""
+    rows = []
+    for batch in table.combine_chunks().to_batches(max_chunksize=BATCH):
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, batch.schema, options=PACKING) as stream:
+            stream.write_batch(batch)
+        rows.append({"cluster": cluster, "side": LEDGER, "kind": name, "packed": sink.getvalue().to_pybytes()})
+    return pa.Table.from_pylist(rows, schema=ROWS)
+
+
+def _unpacked(rows: DataFrame, name: str) -> DataFrame:
+    """That table of the ledger, of all clusters."""
+
+    def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for packed in batch.column(0):
+                yield from pa.ipc.open_stream(packed.as_buffer())
+
+    packed = rows.where(f"side = '{LEDGER}' AND kind = '{name}'").select("packed")
+    return packed.mapInArrow(unpack, from_arrow_schema(ledger.TABLES[name]))
 
 
 class Progress(AccumulatorParam[list[tuple[int, bool, float]]]):
@@ -323,11 +371,48 @@ def _differing(
     groups = classed.selectExpr("cluster", "kind", "cls", field, *values)
     counted = groups.groupBy(groups.columns).count().withColumnRenamed("count", "n").toArrow().to_pylist()
     of_clusters = _by_cluster(counted)
-    share = min(MOST_ROWS, max(LEAST_LISTED, MOST_LISTED // len(of_clusters)))
+    share = _share(len(of_clusters))
     ranked = classed.selectExpr(
         "*", f"row_number() OVER (PARTITION BY cluster ORDER BY {EXCUSED}, kind, key, field) AS place"
     )
     return _by_cluster(ranked.where(f"place <= {share}").drop("place").toArrow().to_pylist()), of_clusters
+
+
+def _share(clusters: int) -> int:
+    """How many rows each of so many clusters lists."""
+    return min(MOST_ROWS, max(LEAST_LISTED, MOST_LISTED // max(1, clusters)))
+
+
+def _ledgers(kept: Sequence[DataFrame], told: Mapping[int, Told]) -> dict[int, LedgerSummary | NotRead]:
+    """The ledgers of these clusters, each with its share of the rows that are not VERIFIED."""
+    if not told:
+        return {}
+    packed = reduce(DataFrame.unionByName, kept)
+    every = ledger.rows_from({name: _unpacked(packed, name) for name in ledger.TABLES}).persist()
+    counted = every.groupBy("cluster", "broker", "state").agg(expr("count(1) AS n")).toArrow().to_pylist()
+    unproven = every.where(f"state != '{ReplicaState.VERIFIED}'")
+    share = _share(len({row["cluster"] for row in counted if row["state"] != ReplicaState.VERIFIED}))
+    order = "row_number() OVER (PARTITION BY cluster ORDER BY topic, topic_id, partition, broker) AS place"
+    listed = unproven.selectExpr("*", order).where(f"place <= {share}").drop("place").toArrow().to_pylist()
+    every.unpersist()
+    counts, rows = _by_cluster(counted), _by_cluster(listed)
+    return {cluster: _summary(told[cluster], counts.get(cluster, []), rows.get(cluster, [])) for cluster in told}
+
+
+def _summary(
+    told: Told, counted: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str, Any]]
+) -> LedgerSummary | NotRead:
+    states: dict[NodeId, dict[ReplicaState, int]] = {}
+    for row in sorted(counted, key=lambda row: (row["broker"], row["state"])):
+        states.setdefault(NodeId(row["broker"]), {})[ReplicaState(row["state"])] = row["n"]
+    found = sum(row["n"] for row in counted)
+    if found < told["named"]:
+        return NotRead.of(RuntimeError(f"{told['named']} replicas were given to Spark, {found} rows came back"))
+    listed = [
+        LedgerRow(**{**row, "state": ReplicaState(row["state"])})
+        for row in ({name: value for name, value in row.items() if name != "cluster"} for row in rows)
+    ]
+    return LedgerSummary(told["offset"], states, tuple(sorted(listed, key=row_order)), tuple(told["unknown"]))
 
 
 def _by_cluster(rows: Sequence[dict[str, Any]]) -> ByCluster:
@@ -381,3 +466,13 @@ def _report(
     for group in groups:
         counted[group["kind"], group["cls"]] += group.get("n", 1)
     return report_of(terms, rows, counted, today)
+
+
+def _answer(report: DiffReport | NotRead, found: LedgerSummary | NotRead | None) -> ClusterAnswer | NotRead:
+    """A cluster that lost rows on the way is not reported in part."""
+    for part in (report, found):
+        if isinstance(part, NotRead):
+            return part
+    assert isinstance(report, DiffReport)
+    assert not isinstance(found, NotRead)
+    return ClusterAnswer(report, found)

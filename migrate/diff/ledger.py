@@ -24,6 +24,13 @@ from migrate.model.ledger import RESERVED_STATES, Ledger, LedgerRow, ReplicaStat
 from migrate.model.outcome import Unknown
 from migrate.model.views import KraftView, Registration, ZookeeperView, whole_or_unknown
 
+TABLES: Final = {
+    "zookeeper": frames.PARTITIONS,
+    "kraft": frames.PARTITIONS,
+    "folders": frames.FOLDERS,
+    "brokers": frames.BROKERS,
+    "clusters": frames.CLUSTERS,
+}
 KEYS: Final = ("cluster", "topic_id", "partition", "broker")
 FOLDER_KEYS: Final = ("cluster", "broker", "topic", "partition")
 NO_ID: Final = "zookeeper: the topic has no topic_id"
@@ -65,6 +72,30 @@ class Question:
     def registrations(self) -> Mapping[NodeId, Registration]:
         return {} if isinstance(self.kraft, Unknown) else self.kraft.brokers
 
+    @property
+    def named(self) -> int:
+        """How many replicas a list names at least: a ledger with fewer rows would let a gate pass."""
+        return max(self.zookeeper_partitions().replica_count(), self.kraft_partitions().replica_count())
+
+    @property
+    def offset(self) -> int:
+        return standing_offset(self.kraft, metadata_speaks=self.metadata_speaks)
+
+    def tables(self, cluster: int) -> dict[str, pa.Table]:
+        """All that the ledger is made of, one Arrow table for each name in `TABLES`."""
+        clusters = frames.Column.of(frames.CLUSTERS)
+        clusters.add(cluster, "; ".join(self.missing), self.metadata_speaks, self.finalized)
+        lists = self.zookeeper_partitions(), self.kraft_partitions()
+        ids = {NodeId(broker) for columns in lists for replicas in columns.replicas for broker in replicas}
+        ids |= self.registrations().keys() | (set() if isinstance(self.disks, Unknown) else self.disks.keys())
+        return {
+            "zookeeper": frames.partitions(lists[0], cluster),
+            "kraft": frames.partitions(lists[1], cluster),
+            "folders": frames.folders(self.disks, cluster),
+            "brokers": frames.brokers(ids, self.disks, self.registrations(), cluster),
+            "clusters": clusters.table(),
+        }
+
 
 def ledger(
     spark: SparkSession,
@@ -101,7 +132,7 @@ def ledgers(spark: SparkSession, questions: Sequence[Question]) -> list[Ledger]:
     return [
         Ledger(
             rows=tuple(sorted(found, key=row_order)),
-            offset=standing_offset(question.kraft, metadata_speaks=question.metadata_speaks),
+            offset=question.offset,
             engine="spark",
             unknown=question.missing,
         )
@@ -110,23 +141,25 @@ def ledgers(spark: SparkSession, questions: Sequence[Question]) -> list[Ledger]:
 
 
 def _check_nothing_lost(question: Question, rows: int) -> None:
-    """Each replica that a list names has its row: a ledger with fewer would let a gate pass.  Else it is a bug."""
-    named = max(question.zookeeper_partitions().replica_count(), question.kraft_partitions().replica_count())
-    if rows < named:
-        message = f"{named} replicas were given to Spark, {rows} rows came back"
+    """Each replica that a list names has its row.  Else it is a bug."""
+    if rows < question.named:
+        message = f"{question.named} replicas were given to Spark, {rows} rows came back"
         raise RuntimeError(message)
 
 
 def rows_of(spark: SparkSession, questions: Sequence[Question]) -> DataFrame:
     """The ledger's rows as a DataFrame, with `cluster`."""
+    tables = [question.tables(cluster) for cluster, question in enumerate(questions)]
+    return rows_from({name: frames.frame(spark, pa.concat_tables([one[name] for one in tables])) for name in TABLES})
+
+
+def rows_from(tables: Mapping[str, DataFrame]) -> DataFrame:
+    """The same of DataFrames of `TABLES`."""
     facts = _facts(
-        _seeds(
-            _replicas(frames.frame(spark, _stack([q.zookeeper_partitions() for q in questions]))),
-            _replicas(frames.frame(spark, _stack([q.kraft_partitions() for q in questions]))),
-        ),
-        _held(frames.frame(spark, _folders(questions))),
-        frames.frame(spark, _brokers(questions)),
-        frames.frame(spark, _clusters(questions)),
+        _seeds(_replicas(tables["zookeeper"]), _replicas(tables["kraft"])),
+        _held(tables["folders"]),
+        tables["brokers"],
+        tables["clusters"],
     )
     return facts.selectExpr(
         *("cluster", "topic", "topic_id", "partition", "broker"),
@@ -135,34 +168,6 @@ def rows_of(spark: SparkSession, questions: Sequence[Question]) -> DataFrame:
         "coalesce(in_metadata, '') AS in_metadata",
         "unknown AS why",
     )
-
-
-# -- views to frames -------------------------------------------------------------------------------------------
-def _stack(columns: Sequence[PartitionColumns]) -> pa.Table:
-    return pa.concat_tables([frames.partitions(found, cluster) for cluster, found in enumerate(columns)])
-
-
-def _folders(questions: Sequence[Question]) -> pa.Table:
-    return pa.concat_tables([frames.folders(question.disks, cluster) for cluster, question in enumerate(questions)])
-
-
-def _brokers(questions: Sequence[Question]) -> pa.Table:
-    tables = []
-    for cluster, question in enumerate(questions):
-        ids = set(question.registrations())
-        if not isinstance(question.disks, Unknown):
-            ids |= set(question.disks)
-        for columns in (question.zookeeper_partitions(), question.kraft_partitions()):
-            ids |= {NodeId(broker) for replicas in columns.replicas for broker in replicas}
-        tables.append(frames.brokers(ids, question.disks, question.registrations(), cluster))
-    return pa.concat_tables(tables)
-
-
-def _clusters(questions: Sequence[Question]) -> pa.Table:
-    found = frames.Column.of(frames.CLUSTERS)
-    for cluster, question in enumerate(questions):
-        found.add(cluster, "; ".join(question.missing), question.metadata_speaks, question.finalized)
-    return found.table()
 
 
 # -- facts -------------------------------------------------------------------------------------------------------

@@ -95,17 +95,19 @@ def refuse_odd_content(path: str) -> Iterator[None]:
         ) from error
 
 
-def read_all(paths: Iterable[str], known: Iterable[NodeId]) -> dict[NodeId, Collected]:
+def read_all(paths: Iterable[str], known: Iterable[NodeId] | None) -> dict[NodeId, Collected]:
     """Read the collector's files by node, one per node of the inventory (`known`); a folder stands for its *.json.
+
+    Without an inventory any node may have one.
 
     Raises:
         CollectedForNobody: a node that is not in the inventory, or two files of one node.
     """
     found: dict[NodeId, Collected] = {}
-    nodes = frozenset(known)
+    nodes = None if known is None else frozenset(known)
     for path in _files(paths):
         entry = read_collected(path)
-        if entry.node not in nodes:
+        if nodes is not None and entry.node not in nodes:
             raise CollectedForNobody(f"it is of node {int(entry.node)}, which the inventory does not have", where=path)
         if entry.node in found:
             raise CollectedForNobody(f"{found[entry.node].path} is of node {int(entry.node)}, too", where=path)

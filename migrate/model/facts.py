@@ -227,16 +227,20 @@ def _directories(partitions: PartitionColumns) -> dict[tuple[str, int, int], str
 
 
 def migration_state(world: World) -> tuple[bool, bool]:
-    """(after the copy, finalized), as the committed metadata says.
+    return copy_state(world.zookeeper, world.kraft, world.inventory.zookeeper)
+
+
+def copy_state(zookeeper: ZookeeperView | Unknown, kraft: KraftView | Unknown, connect: str) -> tuple[bool, bool]:
+    """(after the copy, finalized), as the committed metadata says; `connect` is "" for a cluster without ZooKeeper.
 
     Where the metadata cannot be read, only a ZooKeeper without /migration proves that nothing was copied; everything
     else counts as after the copy, so that rows which need the metadata become UNKNOWN and not MIGRATING.
     """
-    if isinstance(world.kraft, Unknown):
-        untouched = not isinstance(world.zookeeper, Unknown) and isinstance(world.zookeeper.migration, NoZnode)
+    if isinstance(kraft, Unknown):
+        untouched = not isinstance(zookeeper, Unknown) and isinstance(zookeeper.migration, NoZnode)
         return not untouched, False
-    state = world.kraft.migration_state
-    finalized = alone(world.kraft, world.inventory.zookeeper)
+    state = kraft.migration_state
+    finalized = alone(kraft, connect)
     return finalized or state is ZkMigrationState.MIGRATION, finalized
 
 

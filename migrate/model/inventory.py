@@ -342,6 +342,7 @@ class FilePair:
     zookeeper: tuple[str, ...]  # dataDir, and dataLogDir where it has one
     metadata: str
     chroot: str = ""  # Kafka's in ZooKeeper's tree, "" for none
+    disks: tuple[str, ...] = ()  # files or folders of the collector's reports, one report for each node
 
 
 @dataclass(frozen=True, slots=True)

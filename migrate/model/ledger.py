@@ -12,7 +12,7 @@ when its disk dies (`DirectoryId.isOnline`).  What is unknown is a no.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
@@ -139,6 +139,39 @@ def count_states(rows: Iterable[LedgerRow]) -> dict[str, int]:
     for entry in rows:
         found[entry.state.value] = found.get(entry.state.value, 0) + 1
     return {state.value: found[state.value] for state in ReplicaState if state.value in found}
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerSummary:
+    """A ledger in numbers: `counts` have all replicas, `rows` those that are not VERIFIED, or the first of them."""
+
+    offset: int
+    counts: Mapping[NodeId, Mapping[ReplicaState, int]]
+    rows: tuple[LedgerRow, ...]
+    unknown: tuple[str, ...] = ()
+
+    @property
+    def states(self) -> dict[str, int]:
+        """Replicas by state, of all brokers."""
+        return self._states(self.counts.values())
+
+    def of(self, broker: NodeId) -> dict[str, int]:
+        """Replicas by state, of that broker."""
+        return self._states([self.counts[broker]])
+
+    @staticmethod
+    def _states(counts: Collection[Mapping[ReplicaState, int]]) -> dict[str, int]:
+        numbers = {state.value: sum(states.get(state, 0) for states in counts) for state in ReplicaState}
+        return {state: number for state, number in numbers.items() if number}
+
+    @property
+    def replicas(self) -> int:
+        return sum(self.states.values())
+
+    @property
+    def unproven(self) -> int:
+        """How many replicas are not VERIFIED."""
+        return self.replicas - self.states.get(ReplicaState.VERIFIED.value, 0)
 
 
 DisksByBroker = Mapping[NodeId, BrokerDisks | Unknown]

@@ -87,8 +87,10 @@ class WholeSides:
             ours.pending.deletions,
         )
 
-    def views(self, topics: Collection[str]) -> tuple[ZookeeperView, KraftView]:
-        """Both sides with the partitions of these topics."""
+    def views(self, topics: Collection[str] | None) -> tuple[ZookeeperView, KraftView]:
+        """Both sides with the partitions of these topics; None: of all."""
+        if topics is None:
+            return self.zookeeper, self.kraft
         return (
             replace(self.zookeeper, partitions=of_topics(self.zookeeper.partitions, set(topics))),
             replace(self.kraft, partitions=of_topics(self.kraft.partitions, set(topics))),

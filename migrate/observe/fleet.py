@@ -9,18 +9,21 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, astuple, replace
 from datetime import date
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
 from migrate.errors import MigrateError
+from migrate.hosts.collected import read_all
 from migrate.kraft.files import find
 from migrate.model import strict_json
 from migrate.model.difference import DiffReport
+from migrate.model.facts import DisksByBroker, copy_state
 from migrate.model.findings import Finding
 from migrate.model.inventory import FOLDERS, URI, AcceptedDifference, FilePair, Member, NotRead
+from migrate.model.ledger import LedgerSummary
 from migrate.model.outcome import Unknown
 from migrate.model.secrets import Digester
 from migrate.model.views import KraftView, ZookeeperView
@@ -34,7 +37,8 @@ from migrate.observe.offline import ColumnSides, open_files, read_sides
 from migrate.zookeeper.offline.files import ZookeeperFiles
 
 if TYPE_CHECKING:
-    from migrate.diff.fleet import Read
+    from migrate.diff import ledger
+    from migrate.diff.fleet import ClusterAnswer, Read
     from migrate.diff.session import SparkHandle
 
 CAUGHT: Final = Unknown("the rows are compared with those of other clusters")
@@ -42,8 +46,8 @@ CAUGHT: Final = Unknown("the rows are compared with those of other clusters")
 
 def compare_members(
     handle: SparkHandle, members: Sequence[Member], today: date, done: Callable[[int, bool, float], None] | None = None
-) -> list[DiffReport | NotRead]:
-    """The comparison of each cluster, which files or a bundle name, in their order.
+) -> list[ClusterAnswer | NotRead]:
+    """Comparison and ledger of each cluster, which files or a bundle name, in their order.
 
     Raises:
         SparkDidNotStart: the session did not come up.
@@ -57,14 +61,16 @@ def compare_members(
     places = [_place(members[number]) for number in order]
     read = compare_clusters(session, places, read_member, today=today, done=told)
     found = dict(zip(order, read, strict=True))
-    again = [
-        number for number, report in found.items()
-        if members[number].files is None and isinstance(report, DiffReport) and report.unexcused
-    ]  # fmt: skip
-    questions = [json.dumps([members[number].where, encode(found[number])]) for number in again]
-    for number, one in zip(again, on_executors(handle, questions, locate_in_bundle), strict=True):
+    again = {
+        number: answer for number, answer in found.items()
+        if members[number].files is None and not isinstance(answer, NotRead) and answer.report.unexcused
+    }  # fmt: skip
+    questions = [json.dumps([members[number].where, encode(answer.report)]) for number, answer in again.items()]
+    for (number, answer), one in zip(again.items(), on_executors(handle, questions, locate_in_bundle), strict=True):
         found[number] = (
-            one if isinstance(one, NotRead) else decode(DiffReport, strict_json.loads(one, surrogates=True), "report")
+            one
+            if isinstance(one, NotRead)
+            else replace(answer, report=decode(DiffReport, strict_json.loads(one, surrogates=True), "report"))
         )
     return [found[number] for number in range(len(members))]
 
@@ -83,7 +89,7 @@ def on_executors(handle: SparkHandle, places: Sequence[str], work: Callable[[str
 def _place(member: Member) -> str:
     """Where its files are, as `read_member` takes it."""
     pair = member.files
-    return json.dumps({"bundle": member.where} if pair is None else [pair.zookeeper, pair.metadata, pair.chroot])
+    return json.dumps({"bundle": member.where} if pair is None else list(astuple(pair)))
 
 
 def _size(member: Member) -> int:
@@ -105,6 +111,7 @@ def write_results(
     folder: Path,
     clusters: Sequence[Mapping[str, object]],
     reports: Mapping[str, DiffReport] | None = None,
+    ledgers: Mapping[str, LedgerSummary] | None = None,
     findings: Mapping[str, Sequence[Finding]] | None = None,
 ) -> list[Path]:
     """What was found of a fleet, as Parquet and JSON lines; raises ExportRefused where the folder has such files."""
@@ -130,6 +137,15 @@ def write_results(
         for cluster, report in reports.items():
             for name, rows in rows_of(report).items():
                 tables[name] += [{"cluster": cluster, **row} for row in rows]
+    if ledgers:
+        tables |= {"replicas": [], "replica_counts": []}
+        for cluster, summary in ledgers.items():
+            tables["replicas"] += [{"cluster": cluster, **asdict(row)} for row in summary.rows]
+            tables["replica_counts"] += [
+                {"cluster": cluster, "broker": broker, "state": state, "replicas": number}
+                for broker in summary.counts
+                for state, number in summary.of(broker).items()
+            ]
     return write_fleet(folder, tables)
 
 
@@ -141,7 +157,7 @@ def read_member(place: str) -> Read:
         return _read_bundle(where["bundle"])
     from migrate.diff.fleet import copy_from_store
 
-    zookeeper, metadata, chroot = where
+    zookeeper, metadata, chroot, reports = where
     with TemporaryDirectory(prefix="kraft-migrate-fleet-") as scratch:
         uris = [place for place in {*zookeeper, metadata} if URI in place]
         folders = {uri: str(Path(scratch, str(number))) for number, uri in enumerate(uris)}
@@ -149,7 +165,7 @@ def read_member(place: str) -> Read:
             for uri, folder in folders.items():
                 copy_from_store(uri, Path(folder))
             ours, theirs = tuple(folders.get(one, one) for one in zookeeper), folders.get(metadata, metadata)
-            return read_pair(FilePair(ours, theirs, chroot))
+            return read_pair(FilePair(ours, theirs, chroot, tuple(reports)))
         except MigrateError as error:
             for uri, folder in folders.items():
                 error.where = error.where.replace(folder, uri)
@@ -158,7 +174,21 @@ def read_member(place: str) -> Read:
 
 def read_pair(pair: FilePair) -> Read:
     tree = open_files(ZookeeperFiles(pair.zookeeper, pair.chroot))
-    return _without_equal(read_sides(tree, find(Path(pair.metadata)), Digester()))
+    sides = read_sides(tree, find(Path(pair.metadata)), Digester())
+    found = _without_equal(sides)
+    if not pair.disks:
+        return found
+    zookeeper, kraft = sides.views(None)
+    disks = {node: report.disks for node, report in read_all(pair.disks, None).items()}
+    return replace(found, ledger=_ledger(zookeeper, kraft, disks, pair.zookeeper[0]))
+
+
+def _ledger(zookeeper: ZookeeperView, kraft: KraftView, disks: DisksByBroker, where: str) -> ledger.Question:
+    """The question of a cluster whose ZooKeeper is there, `where` (pure)."""
+    from migrate.diff import ledger
+
+    after_copy, finalized = copy_state(zookeeper, kraft, where)
+    return ledger.Question(zookeeper, kraft, disks, after_copy, finalized)
 
 
 def _without_equal(sides: ColumnSides | WholeSides, accepted: Sequence[AcceptedDifference] = (), lag: int = 0) -> Read:
@@ -187,7 +217,11 @@ def _read_bundle(path: str) -> Read:
     if not caught:
         assert isinstance(world.diff, Unknown)
         raise cannot_compare(world.diff, world.inventory)
-    return _without_equal(*caught[0])
+    sides, accepted, lag = caught[0]
+    found = _without_equal(sides, accepted, lag)
+    if isinstance(world.disks, Unknown):
+        return found
+    return replace(found, ledger=_ledger(sides.zookeeper, sides.kraft, world.disks, world.inventory.zookeeper))
 
 
 def locate_in_bundle(question: str) -> str:
@@ -204,5 +238,11 @@ def _compared(path: str, compare: Comparer) -> World:
     bundle = read_bundle(path)
     kept = bundle.world
     sources = BundledSources(kept.inventory, kept.playbook, None, bundle)
-    seen = World(kept.inventory, playbook=kept.playbook, zookeeper=sources.zookeeper(), kraft=sources.kraft())
+    seen = World(
+        kept.inventory,
+        playbook=kept.playbook,
+        zookeeper=sources.zookeeper(),
+        kraft=sources.kraft(),
+        disks=kept.disks,
+    )
     return with_diff(sources, seen, compare)

@@ -48,9 +48,10 @@ class ColumnSides:
         theirs = Side(self.kraft.prints, entity_rows(self.kraft.entities, typed_rows.of_kraft(self.image), blind))
         return agreement(ours, theirs, counts, self.zookeeper.pending.deletions)
 
-    def views(self, topics: Collection[str]) -> tuple[ZookeeperView, KraftView]:
-        """Both sides with the partitions of these topics, and perhaps some others', for the comparison of rows."""
-        wanted = set(topics)
+    def views(self, topics: Collection[str] | None) -> tuple[ZookeeperView, KraftView]:
+        """Both sides with the partitions of these topics; None: of all."""
+        wanted = {*self.kraft.prints, *self.plain.names, *self.zookeeper.partitions.topic}
+        wanted = wanted if topics is None else set(topics)
         mine = [number for number, name in enumerate(self.plain.names) if name in wanted]
         some = self.plain.merged_with(self.zookeeper.partitions, mine)
         kraft = self.kraft.view(wanted)

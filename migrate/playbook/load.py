@@ -81,6 +81,7 @@ class FilesSection(Section):
     zookeeper_log: Annotated[FilePath | None, Field(alias="zookeeperLog")] = None
     chroot: Annotated[str, Field(pattern=r"^/\S*[^/\s]$")] | None = None
     metadata: FilePath
+    disks: Annotated[list[FilePath], Field(min_length=1)] | None = None
 
     @property
     def folders(self) -> list[str]:
@@ -144,7 +145,9 @@ def _member(section: MemberSection, near: Path) -> Member:
     ((target, value),) = section.named_by
     if isinstance(value, FilesSection):
         metadata = _place(near, value.metadata)
-        pair = FilePair(tuple(_place(near, folder) for folder in value.folders), metadata, value.chroot or "")
+        folders = tuple(_place(near, folder) for folder in value.folders)
+        disks = tuple(_place(near, path) for path in value.disks or ())
+        pair = FilePair(folders, metadata, value.chroot or "", disks)
         return Member(section.name, target, metadata, pair)
     where = value if target is Target.ZOOKEEPER else os.path.normpath(near / value)
     return Member(section.name, target, where)
@@ -185,6 +188,8 @@ def _uri_faults(at: tuple[str | int, ...], section: MemberSection) -> Iterator[F
     for uri in [*files.folders, files.metadata] if files else []:
         if URI in uri and "@" in uri.partition("?")[0]:
             yield Fault((*at, "files"), "a URI names a user", "credentials belong into the executors' environment")
+    if files and any(URI in path for path in files.disks or ()):
+        yield Fault((*at, "files", "disks"), "a path is expected, not a URI", "reports of disks are read by their path")
 
 
 __all__ = [

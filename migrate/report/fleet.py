@@ -10,6 +10,8 @@ from migrate import __version__
 from migrate.model.difference import DiffReport
 from migrate.model.findings import Finding, Severity, Word
 from migrate.model.inventory import Fleet, Member, NotRead
+from migrate.model.ledger import LedgerSummary
+from migrate.model.words import counted
 from migrate.report.assessment import Assessment, ClusterFacts, assessment_body
 from migrate.report.diff_report import diff_json, diff_lines
 from migrate.report.findings_text import TONES, rows
@@ -23,6 +25,7 @@ NOT_READ: Final = "NOT READ"
 EQUAL: Final = "EQUAL"
 DIFFERENT: Final = "DIFFERENT"
 UNSETTLED: Final = "UNSETTLED"
+MOST_REPLICAS: Final = 20  # of a cluster, on a terminal and on the page
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,7 @@ class Answer:
     member: Member
     seconds: float
     found: Assessment | DiffReport | NotRead
+    ledger: LedgerSummary | None = None  # of a comparison, where the cluster's disks were reported
 
     @property
     def word(self) -> str:
@@ -84,6 +88,8 @@ def _row(answer: Answer) -> dict[str, str]:
             row["found"] = _found(answer.found.findings)
         case DiffReport():
             row |= {"offset": f"{answer.found.offset:,}", "found": _differences(answer.found)}
+            if answer.ledger is not None:
+                row["replicas"] = _replicas(answer.ledger)
     return {**row, "took": duration(answer.seconds)}
 
 
@@ -98,6 +104,30 @@ def _differences(report: DiffReport) -> str:
     kinds = ", ".join(sorted({row.kind for row in report.unexcused}))
     told = plural(len(report.unexcused), "difference") + (f" in {kinds}" if kinds else "")
     return told + (f"; {len(report.unsettled)} unsettled" if report.unsettled else "")
+
+
+def _replicas(ledger: LedgerSummary) -> str:
+    """`60,000 VERIFIED`, or what is not."""
+    if not ledger.unproven:
+        return f"{ledger.replicas:,} VERIFIED"
+    return f"{ledger.unproven:,} of {ledger.replicas:,} not VERIFIED"
+
+
+def _ledger_lines(page: Page, answer: Answer) -> None:
+    """States of each broker's replicas, and the first that are not VERIFIED."""
+    ledger = answer.ledger
+    if ledger is None or not ledger.unproven:
+        return
+    page.heading(f"{answer.member.name}: {_replicas(ledger)}")
+    for reason in ledger.unknown:
+        page.wrap(f"not seen: {reason}", hang=2)
+    for broker in ledger.counts:
+        page.wrap(f"broker {int(broker)}: {counted(ledger.of(broker))}", hang=2)
+    for row in ledger.rows[:MOST_REPLICAS]:
+        told = f"{row.topic}-{row.partition} on broker {row.broker}: {row.state}"
+        page.wrap(f"{told} ({row.why})" if row.why else told, hang=2)
+    if ledger.unproven > MOST_REPLICAS:
+        page.wrap(f"and {ledger.unproven - MOST_REPLICAS:,} more; `--out FOLDER` writes them", hang=2)
 
 
 def _worst(page: Page, answer: Answer) -> None:
@@ -129,6 +159,7 @@ def _worst(page: Page, answer: Answer) -> None:
                 page.heading(f"{answer.member.name}: {_differences(answer.found)}")
                 for line in diff_lines(answer.found):
                     page.lines += [Line(piece) for piece in fold(printable(line), page.width)]
+            _ledger_lines(page, answer)
 
 
 def fleet_json(fleet: Fleet, answers: Sequence[Answer]) -> dict[str, Any]:
@@ -149,7 +180,19 @@ def _json_row(answer: Answer) -> dict[str, Any]:
         case Assessment():
             return {**head, **assessment_body(answer.found)}
         case DiffReport():
-            return {**head, "diff": diff_json(answer.found)}
+            body = {**head, "diff": diff_json(answer.found)}
+            return body if answer.ledger is None else {**body, "ledger": _ledger_json(answer.ledger)}
+
+
+def _ledger_json(ledger: LedgerSummary) -> dict[str, Any]:
+    return {
+        "offset": ledger.offset,
+        "replicas": ledger.replicas,
+        "not_verified": ledger.unproven,
+        "unknown": list(ledger.unknown),
+        "brokers": [{"broker": int(broker), "states": ledger.of(broker)} for broker in ledger.counts],
+        "rows": [asdict(row) for row in ledger.rows],
+    }
 
 
 def fleet_html(fleet: Fleet, answers: Sequence[Answer]) -> str:
@@ -211,6 +254,10 @@ def _part(answer: Answer, columns: Sequence[str]) -> dict[str, Any]:
         case DiffReport():
             part["cells"] = [_kind_cell(answer.found, kind) for kind in columns]
             part["lines"] = list(diff_lines(answer.found))
+            ledger = Page(width=WIDTH)
+            _ledger_lines(ledger, answer)
+            part["lines"] += [line.text for line in ledger.lines]
+            part["told"] = "; ".join(filter(None, (row["found"], row.get("replicas"))))
     return part
 
 

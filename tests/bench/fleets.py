@@ -75,7 +75,8 @@ def topics_of(pairs: Sequence[FilePair], reports: Sequence[DiffReport | NotRead]
 def compared(handle: SparkHandle, pairs: Sequence[FilePair]) -> list[DiffReport | NotRead]:
     """As `fleet diff` does it."""
     members = [Member(str(number), Target.FILES, pair.metadata, pair) for number, pair in enumerate(pairs)]
-    return compare_members(handle, members, TODAY)
+    found = compare_members(handle, members, TODAY)
+    return [one if isinstance(one, NotRead) else one.report for one in found]
 
 
 @contextmanager

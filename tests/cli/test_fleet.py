@@ -11,7 +11,10 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from migrate.diff.fleet import ClusterAnswer
 from migrate.model.difference import DiffReport
+from migrate.model.ids import NodeId
+from migrate.model.ledger import LedgerRow, LedgerSummary, ReplicaState
 from migrate.model.stage import Stage
 from migrate.model.world import World
 from migrate.observe.bundle import write_bundle
@@ -160,12 +163,18 @@ def test_findings_of_all_clusters_are_written_as_parquet_and_json_lines(three: P
 
 
 # -- diff ------------------------------------------------------------------------------------------------------------
-def diffed(path: Path, monkeypatch: pytest.MonkeyPatch, reports: dict[str, DiffReport], *words: object) -> Ended:
+def diffed(
+    path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    reports: dict[str, DiffReport],
+    *words: object,
+    ledger: LedgerSummary | None = None,
+) -> Ended:
     """`fleet diff`, each cluster's comparison ending in that report."""
     monkeypatch.setattr("migrate.cli.fleet_looks.spark_session", lambda _: nullcontext(object()))
     monkeypatch.setattr(
         "migrate.cli.fleet_looks.compare_members",
-        lambda _handle, members, _today, _done: [reports[member.name] for member in members],
+        lambda _handle, members, _today, _done: [ClusterAnswer(reports[member.name], ledger) for member in members],
     )
     return kraft_migrate("fleet", "diff", path, *words)
 
@@ -196,6 +205,36 @@ def test_one_different_cluster_is_2_with_its_rows(tmp_path: Path, monkeypatch: p
         ("two", "topic-config", 1),
     ]
     assert diffed(path, monkeypatch, {"one": EQUAL, "two": EQUAL}).code == 0
+
+
+def test_replicas_that_are_not_proven_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On the terminal, in JSON, on the page and in the files, where the disks were reported; equal stays equal."""
+    path = written(tmp_path, kept(tmp_path, "one", copied("one")))
+    lost = LedgerRow("orders", "T1", 3, 2, ReplicaState.LOST, "D2", "LOST")
+    states = {
+        NodeId(1): {ReplicaState.VERIFIED: 4},
+        NodeId(2): {ReplicaState.VERIFIED: 3, ReplicaState.LOST: 1},
+    }
+    ledger = LedgerSummary(500, states, (lost,))
+    page, folder = tmp_path / "fleet.html", tmp_path / "results"
+    answer = diffed(path, monkeypatch, {"one": EQUAL}, "--html", page, "--out", folder, ledger=ledger)
+    assert answer.code == 0
+    assert "1 of 8 not VERIFIED" in answer.out
+    for text in (answer.out, page.read_text()):
+        assert "broker 2: 1 LOST, 3 VERIFIED" in text
+        assert "orders-3 on broker 2: LOST" in text
+    (row,) = pq.read_table(folder / "replicas.parquet").to_pylist()
+    assert row == json.loads((folder / "replicas.jsonl").read_text())
+    assert (row["cluster"], row["topic"], row["state"], row["on_disk"]) == ("one", "orders", "LOST", "D2")
+    counts = pq.read_table(folder / "replica_counts.parquet").to_pylist()
+    assert [(row["broker"], row["state"], row["replicas"]) for row in counts] == [
+        (1, "VERIFIED", 4), (2, "LOST", 1), (2, "VERIFIED", 3),
+    ]  # fmt: skip
+    said = diffed(path, monkeypatch, {"one": EQUAL}, "--output", "json", ledger=ledger)
+    found = json.loads(said.out)["clusters"][0]["ledger"]
+    assert (found["replicas"], found["not_verified"], found["rows"][0]["partition"]) == (8, 1, 3)
+    proven = LedgerSummary(500, {NodeId(1): {ReplicaState.VERIFIED: 4}}, ())
+    assert "4 VERIFIED" in diffed(path, monkeypatch, {"one": EQUAL}, ledger=proven).out
 
 
 def test_what_never_stood_still_is_not_equal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from migrate.diff.compare import Question
 from migrate.diff.fleet import Read, compare_clusters
 from migrate.model.difference import DiffReport
+from migrate.model.inventory import NotRead
 
 
 def compare_many(spark: SparkSession, questions: Sequence[Question], *, today: date) -> list[DiffReport]:
@@ -22,6 +23,5 @@ def compare_many(spark: SparkSession, questions: Sequence[Question], *, today: d
 
     places = [base64.b64encode(pickle.dumps(question)).decode() for question in questions]
     found = compare_clusters(spark, places, read, today=today)
-    reports = [report for report in found if isinstance(report, DiffReport)]
-    assert len(reports) == len(found), [report for report in found if not isinstance(report, DiffReport)]
-    return reports
+    assert not [answer for answer in found if isinstance(answer, NotRead)], found
+    return [answer.report for answer in found if not isinstance(answer, NotRead)]

@@ -12,14 +12,17 @@ from pathlib import Path
 
 import pytest
 
-from migrate.diff.compare import Question, compare
-from migrate.diff.fleet import Progress, Read, compare_clusters
+from migrate.diff.compare import MOST_ROWS, Question, compare
+from migrate.diff.fleet import ClusterAnswer, Progress, Read, compare_clusters
 from migrate.diff.session import SparkHandle
 from migrate.errors import MigrateError
+from migrate.hosts.collected import read_all
 from migrate.kraft.files import find
 from migrate.model.columns import PartitionColumns
 from migrate.model.difference import DifferenceClass, DiffReport
+from migrate.model.facts import build, copy_state, pure_ledger
 from migrate.model.inventory import FilePair, Member, NotRead, Target
+from migrate.model.ledger import Ledger, ReplicaState
 from migrate.model.secrets import Digester
 from migrate.model.stage import Stage
 from migrate.observe.bundle import write_bundle
@@ -28,6 +31,8 @@ from migrate.observe.offline import open_files, read_sides
 from migrate.zookeeper.offline.files import ZookeeperFiles
 from tests.bench import agreeing
 from tests.cli.commands import kraft_migrate
+from tests.hosts.test_collected import run
+from tests.hosts.test_disks import log_dir, replica
 from tests.playbook.test_load_fleet import written
 from tests.steps.looks import whole
 from tests.testing import worlds
@@ -61,7 +66,7 @@ def test_what_a_task_hands_on_is_what_differs_alone(tmp_path: Path) -> None:
 
 def test_files_that_cannot_be_read_are_an_error_that_names_them(tmp_path: Path) -> None:
     """As its own command would say it; a bundle's too."""
-    for place in ([[str(tmp_path)], str(tmp_path), ""], {"bundle": str(tmp_path / "gone.bundle")}):
+    for place in ([[str(tmp_path)], str(tmp_path), "", []], {"bundle": str(tmp_path / "gone.bundle")}):
         with pytest.raises(MigrateError) as raised:
             read_member(json.dumps(place))
         answer = NotRead.of(raised.value)
@@ -80,11 +85,11 @@ def test_files_in_an_object_store_are_read_as_those_of_a_disk(tmp_path: Path, mo
     with object_store() as store:
         store.put(tmp_path / "a", "clusters/a")
         uri = store.uri("clusters/a")
-        found, here = read_member(json.dumps([[uri], uri, ""])), read_pair(pair)
+        found, here = read_member(json.dumps([[uri], uri, "", []])), read_pair(pair)
         assert [*scratch.iterdir()] == []
         for place in (store.uri("clusters/gone"), store.uri("clusters/a").replace("//fleet", "//none")):
             with pytest.raises(MigrateError) as raised:
-                read_member(json.dumps([[place], place, ""]))
+                read_member(json.dumps([[place], place, "", []]))
             assert raised.value.where == place
     assert found.equal == here.equal
     for side in ("zookeeper", "kraft"):
@@ -134,9 +139,11 @@ def test_every_cluster_has_the_report_that_it_has_alone(tmp_path: Path, spark_ha
     found = compare_members(spark_handle, members, TODAY, lambda number, good, _: told.update({number: good}))
     assert told == {0: True, 1: False, 2: False, 3: True}
     assert [report.id for report in found if isinstance(report, NotRead)] == ["E-ZKF-01", "E-BUNDLE-01"]
-    for member, report in zip(members, found, strict=True):
-        if isinstance(report, NotRead):
+    for member, answer in zip(members, found, strict=True):
+        if isinstance(answer, NotRead):
             continue
+        report = answer.report
+        assert answer.ledger is None, "nobody reported the disks"
         assert member.files is not None
         alone = _alone(member.files, spark_handle)
         assert _rows(report) == _rows(alone)
@@ -172,13 +179,55 @@ def test_a_bundle_of_a_fleet_has_the_report_of_diff(tmp_path: Path, spark_handle
     from migrate.cli.diff import compared
     from migrate.cli.options import Evidence, load_target
 
-    for member, report in zip(members[:2], (equal, other), strict=True):
+    for member, answer in zip(members[:2], (equal, other), strict=True):
         evidence = Evidence(bundle=Path(member.where))
-        assert report == compared(*load_target(None, None, evidence), evidence, spark_handle)
-    assert isinstance(other, DiffReport)
-    assert all(row.kraft_where.startswith("not in the image at metadata offset") for row in other.unexcused)
+        assert isinstance(answer, ClusterAnswer)
+        assert answer.report == compared(*load_target(None, None, evidence), evidence, spark_handle)
+        ledger = pure_ledger(worlds_of[member.name])
+        assert isinstance(ledger, Ledger)
+        assert answer.ledger is not None
+        assert answer.ledger.states == ledger.counts()
+        assert answer.ledger.rows == tuple(row for row in ledger.rows if row.state is not ReplicaState.VERIFIED)
+        assert (answer.ledger.offset, answer.ledger.unknown) == (ledger.offset, ledger.unknown)
+    assert isinstance(other, ClusterAnswer)
+    assert all(row.kraft_where.startswith("not in the image at metadata offset") for row in other.report.unexcused)
     assert isinstance(before, NotRead)
     assert before.what.startswith("ZooKeeper and KRaft cannot be compared: ")
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("size", [120, 5_000], ids=["plain", "in columns"])
+def test_files_with_reports_of_disks_have_the_ledger_of_the_reference(
+    tmp_path: Path, spark_handle: SparkHandle, size: int
+) -> None:
+    """Every replica counts; of those that are not VERIFIED a share is listed; a damaged report is its cluster's."""
+    pair = a_pair(tmp_path / "a", size)
+    zookeeper, kraft = read_sides(
+        open_files(ZookeeperFiles(pair.zookeeper)), find(Path(pair.metadata)), Digester()
+    ).views(None)
+    rows, reports = zookeeper.partitions, tmp_path / "reports"
+    disk = log_dir(tmp_path)
+    for topic, partition, topic_id in list(zip(rows.topic, rows.partition, rows.topic_id, strict=True))[:9]:
+        replica(disk, f"{topic}-{partition}", topic_id)
+    reports.mkdir()
+    words = ("--probe", "--node", rows.replicas[0][0], disk)
+    (reports / "broker.json").write_text(run(*words).stdout)
+    (tmp_path / "torn.json").write_text("{}")
+    members = [
+        of_files("whole", replace(pair, disks=(str(reports),))),
+        of_files("torn", replace(pair, disks=(str(tmp_path / "torn.json"),))),
+    ]
+    found, torn = compare_members(spark_handle, members, TODAY)
+    disks = {node: report.disks for node, report in read_all([str(reports)], None).items()}
+    after_copy, finalized = copy_state(zookeeper, kraft, "files")
+    ledger = build(zookeeper, kraft, disks, after_copy=after_copy, finalized=finalized)
+    assert isinstance(found, ClusterAnswer)
+    assert found.ledger is not None
+    assert found.ledger.states == ledger.counts()
+    assert set(ledger.counts()) > {"UNKNOWN"}, "some are on the disk"
+    assert found.ledger.rows == ledger.rows[:MOST_ROWS]
+    assert isinstance(torn, NotRead)
+    assert torn.where == str(tmp_path / "torn.json")
 
 
 def _question() -> Question:
@@ -205,8 +254,8 @@ def test_a_cluster_that_ends_its_process_is_the_only_one_that_is_not_read(spark_
     assert isinstance(found[1], NotRead)
     assert found[1].id == "E-VIEW-01"
     assert found[0] == found[2]
-    assert isinstance(found[0], DiffReport)
-    assert found[0].counts["topic"]["EQUAL"] == 3
+    assert isinstance(found[0], ClusterAnswer)
+    assert found[0].report.counts["topic"]["EQUAL"] == 3
     assert told == {0: True, 1: False, 2: True}
 
 
@@ -222,7 +271,7 @@ def test_a_key_that_stands_twice_is_its_clusters_defect(spark_handle: SparkHandl
         return Read(twice if place == "bad" else question, {})
 
     good, bad = compare_clusters(spark_handle.get(300), ["a", "bad"], read, today=TODAY)
-    assert isinstance(good, DiffReport)
+    assert isinstance(good, ClusterAnswer)
     assert isinstance(bad, NotRead)
     assert "a key of zookeeper appears twice" in bad.what
 
@@ -244,8 +293,9 @@ def test_of_too_many_differences_each_cluster_lists_its_share(
     monkeypatch.setattr("migrate.diff.fleet.LEAST_LISTED", 1)
     cut = compare_clusters(spark, ["a", "bad"], read, today=TODAY)
     assert cut[0] == whole_list[0]
-    assert isinstance(cut[1], DiffReport)
-    assert isinstance(whole_list[1], DiffReport)
-    assert cut[1].counts == whole_list[1].counts
-    assert len(cut[1].differences) == 1 < len(whole_list[1].differences)
-    assert cut[1].blind_spots[-1].endswith("differences are counted and not listed")
+    assert isinstance(cut[1], ClusterAnswer)
+    assert isinstance(whole_list[1], ClusterAnswer)
+    few, every = cut[1].report, whole_list[1].report
+    assert few.counts == every.counts
+    assert len(few.differences) == 1 < len(every.differences)
+    assert few.blind_spots[-1].endswith("differences are counted and not listed")
