@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Collection, Iterable
 from typing import Final
 
 from migrate.model.ids import NodeId
-from migrate.model.inventory import BrokerNode, ControllerNode, Inventory
+from migrate.model.inventory import BrokerNode, ControllerNode, Inventory, by_hand
 from migrate.model.outcome import NotYet, Unknown
 from migrate.model.views import Stopped
 from migrate.model.world import World
@@ -52,7 +51,7 @@ def owner(inventory: Inventory, nodes: Collection[int]) -> str:
 def unknown_file(inventory: Inventory, node: int) -> str:
     """A file that another hand touched after the start proves nothing of the process, even with the same content."""
     found = inventory.node(NodeId(node))
-    restart = f"systemctl restart {shlex.quote(found.unit)}" if found.unit else f"restart {called(inventory, node)}"
+    restart = by_hand(found, "restart") or f"restart {called(inventory, node)}"
     return (
         f"which configuration file {called(inventory, node)} was started with is not known: {found.config} on "
         f"{found.host} was written, or its owner or mode was set, after the start. See that the file is right, then "
@@ -79,5 +78,5 @@ def _place(inventory: Inventory, node: int) -> str:
 
 def _typed(inventory: Inventory, node: int, verb: str) -> str:
     found = inventory.node(NodeId(node))
-    what = f"systemctl {verb} {shlex.quote(found.unit)}" if found.unit else f"{verb} {called(inventory, node)}"
+    what = by_hand(found, verb) or f"{verb} {called(inventory, node)}"
     return f"on {found.host}: {what}"

@@ -15,6 +15,7 @@ from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory
 from migrate.model.launch import ACCESS, FAULT, RELOAD, STOP_ADVICE, STOP_SECONDS, TOO_SOON, Unit, unfit
 from migrate.model.outcome import Unknown
+from migrate.model.own_commands import to_confirm
 from migrate.model.rights import HostRights
 from migrate.model.stage import Stage
 from migrate.model.views import ConfigFile
@@ -43,12 +44,12 @@ HOLD: Final[Mapping[str, str]] = {
 
 @check(
     "B-OPS-06",
-    "systemd would kill a node before its shutdown has ended",
+    "a node would be killed before its shutdown has ended",
     f"A run waits {STOP_SECONDS:.0f} s for a stop and never kills. A broker that systemd kills recovers its "
     "logs, and its partitions are without a leader for longer. A unit that is refused after other controllers "
     "were stopped leaves a quorum without a leader.",
     "TimeoutStopSec= of the unit or of a drop-in is too small (systemd's own default is 90 s), or systemd does not "
-    "tell it.",
+    "tell it; or `timeout` of a node's `service` in the inventory is.",
     f"On each host named: {STOP_ADVICE}.",
     "systemd.service(5); migrate.model.launch.STOP_SECONDS",
 ).sees(units, blocks_from=Stage.PREPARE, when=ALWAYS, proof=True)
@@ -87,7 +88,9 @@ def unit_is_loaded(seen: Units, world: World) -> Result:
     "refused, takes other nodes down, or is reported as complete while the process is still running.",
     "The unit is not there or masked, starts with another file than the inventory names, refuses to be stopped by "
     "hand, has KillMode=none, KillSignal=SIGKILL, RemainAfterExit=yes or Type=oneshot, SendSIGKILL=no with a short "
-    "TimeoutStopSec, or ExecStop=kafka-server-stop.sh beside other nodes of its host.",
+    "TimeoutStopSec, or ExecStop=kafka-server-stop.sh beside other nodes of its host. Or the node has commands of its "
+    "own (`service`): its stop command kills or ends other nodes, or its process is in a container that sees other "
+    "folders than the host.",
     "On each host named, change what the finding says (`systemctl edit UNIT`), then `systemctl daemon-reload`.",
     "systemd.unit(5), systemd.service(5), systemd.kill(5); KIP-979 for kafka-server-stop.sh --node-id",
 ).sees(units, blocks_from=Stage.PREPARE, when=ALWAYS, proof=True)
@@ -220,6 +223,26 @@ def held_management(seen: Inventory, world: World) -> Result:
     if not any(named.values()):
         hosts = ", ".join(dict.fromkeys(node.host for node in seen.nodes))
         yield Hit("the nodes' hosts", f"no comment in a file that was read names a tool; ask who manages {hosts}")
+
+
+@check(
+    "W-OPS-14",
+    "nodes are no systemd units: what their supervisor does is not seen",
+    "systemd tells how long it lets a stop take, and whether it starts a node again and at boot. Of other supervisors "
+    "a run knows what the inventory says. A process that is killed in its shutdown recovers its logs; a broker in "
+    "migration mode that is started again over a dead disk recreates its replicas elsewhere; a node that no boot starts "
+    "stays down.",
+    "The inventory gives commands (`service`) in place of a unit.",
+    "On each host named, compare what the finding says with the supervisor's configuration. The report of a run does "
+    "not say PROVEN where a start at boot is not seen.",
+    "docs/executors.md",
+).sees(inventory, when=ALWAYS)
+def unseen_supervisors(seen: Inventory, world: World) -> Result:
+    for node in seen.nodes:
+        if own := node.service:
+            said = f"by the inventory a stop may take {own.timeout:.0f} s before it is killed"
+            fix = f"on {node.host}, confirm: {to_confirm(own)}"
+            yield Hit(f"node {int(node.id)} on {node.host}", f"{shlex.join(own.stop)}: {said}", fix=fix)
 
 
 @check(

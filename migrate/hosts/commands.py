@@ -148,6 +148,20 @@ unit_stop: Final = _of_unit("unit-stop")  # without waiting; the caller waits
 unit_is_enabled: Final = _of_unit("unit-is-enabled")  # in one word
 unit_enable: Final = _of_unit("unit-enable")  # running processes are not affected
 unit_disable: Final = _of_unit("unit-disable")
+service_look: Final = _of_node("service-look")  # processes that are the node, or may be, as /proc shows them; JSON
+service_start: Final = _of_node("service-start")  # the operator's own command, from the host's configuration
+service_stop: Final = _of_node("service-stop")
+service_status: Final = _of_node("service-status")
+
+
+def service_process(node: NodeId, pid: int) -> Words:
+    """The command line of a node's process, its words ended by zero bytes."""
+    return ("service-process", _id(node), str(int(pid)))
+
+
+def service_sees(node: NodeId, pid: int, paths: Sequence[str]) -> Words:
+    """Which of these paths its process does not see as its host does."""
+    return ("service-sees", _id(node), str(int(pid)), *map(path, paths))
 
 
 def write(node: NodeId, file: str, content: bytes) -> Words:

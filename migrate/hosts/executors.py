@@ -1,8 +1,8 @@
 """Choose by the inventory's executor how files, disks and processes of hosts are reached.
 
-`supervisor` is the lab's own; `local` and `ssh` work systemd units, on this host or on the nodes' hosts; `manual`
-writes instructions for people, and waits until what they ask is seen.  All of them serve the same steps through
-`migrate.model.ports`, and what one of them cannot see is Unknown.
+`supervisor` is the lab's own; `local` and `ssh` work systemd units, or give nodes' own commands, on this host or on
+the nodes' hosts; `manual` writes instructions for people, and waits until what they ask is seen.  All of them serve the
+same steps through `migrate.model.ports`, and what one of them cannot see is Unknown.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from migrate.hosts.commands import HostAccess
 from migrate.hosts.disks import CollectorDisks
 from migrate.hosts.files import LocalFiles
+from migrate.hosts.own_commands import HostServices, service_of
 from migrate.hosts.remote_files import (
     HostLock,
     LocalMetadata,
@@ -28,7 +29,6 @@ from migrate.hosts.remote_files import (
 from migrate.hosts.runner import Holder, LocalRunner, ProgramHolder, Runner
 from migrate.hosts.ssh import SshConnections
 from migrate.hosts.supervisor import Supervisor
-from migrate.hosts.systemd import Service, SystemdServices
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory
 from migrate.model.ports import Disks, Files, ServiceControl
@@ -130,10 +130,7 @@ def executor_of(inventory: Inventory) -> Executor:
 def _units(inventory: Inventory, runner: Callable[[str], ProgramHolder], close: Callable[[], None]) -> Executor:
     runners = {node.id: runner(node.host) for node in inventory.nodes}
     files = RemoteFiles(runners)
-    services = {
-        node.id: Service(node=node.id, unit=node.unit, config=node.config, runner=runners[node.id], files=files)
-        for node in inventory.nodes
-    }
+    services = {node.id: service_of(node, runner=runners[node.id], files=files) for node in inventory.nodes}
 
     def close_all() -> None:
         for found in runners.values():
@@ -141,6 +138,6 @@ def _units(inventory: Inventory, runner: Callable[[str], ProgramHolder], close: 
         close()
 
     return Executor(
-        files, CollectorDisks(runners), SystemdServices(services, _Waits()), RemoteMetadata(runners), close=close_all,
+        files, CollectorDisks(runners), HostServices(services, _Waits()), RemoteMetadata(runners), close=close_all,
         runners=runners, parallel=True, locks=LocksOnHosts(runners),
     )  # fmt: skip

@@ -17,12 +17,12 @@ from migrate.hosts import commands, leftovers
 from migrate.hosts.commands import Words
 from migrate.hosts.executors import HOSTS_AT_ONCE
 from migrate.hosts.host_setup import configuration
-from migrate.hosts.launches import TABLES
 from migrate.hosts.leftovers import ASIDE_SUFFIX, BACKUP_SUFFIX
 from migrate.hosts.meta_properties import META_PROPERTIES
 from migrate.hosts.properties import all_directories, read_config
 from migrate.hosts.remote_files import LOCK_SUFFIX, LOG, RemoteFiles
 from migrate.hosts.runner import ProgramHolder, Runner, set_up
+from migrate.hosts.sockets import TABLES
 from migrate.model import strict_json
 from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode, ControllerNode, Inventory
@@ -71,9 +71,15 @@ def needs_of(inventory: Inventory, node: Node, directories: Sequence[str] = ()) 
 
 
 def _words(node: Node, directories: tuple[str, ...], *, zookeeper: bool) -> Iterator[Words]:
-    yield from (make(node.unit) for make in UNIT_COMMANDS)
-    yield from (commands.unit_log(node.unit, LOG_LINES), commands.unit_log(node.unit, LOG_LINES_DEEP))
-    yield from (commands.process_words(node.unit, 1), commands.PULLED_IN_AT_BOOT)
+    if node.service is None:
+        yield from (make(node.unit) for make in UNIT_COMMANDS)
+        yield from (commands.unit_log(node.unit, LOG_LINES), commands.unit_log(node.unit, LOG_LINES_DEEP))
+        yield from (commands.process_words(node.unit, 1), commands.PULLED_IN_AT_BOOT)
+    else:
+        yield from (commands.service_look(node.id), commands.service_start(node.id), commands.service_stop(node.id))
+        yield from (commands.service_process(node.id, 1), commands.service_sees(node.id, 1, (node.config,)))
+        if node.service.status:
+            yield commands.service_status(node.id)
     yield from (commands.facts(node.id), commands.CLOCK, *map(commands.sockets, TABLES))
     yield commands.names(node.id, os.path.dirname(node.config))  # noqa: PTH120 - a path of another host
     yield from _of_file(node.id, node.config)

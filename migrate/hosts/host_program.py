@@ -1,12 +1,12 @@
 #!/usr/bin/python3 -IS
-# ruff: noqa: UP006, UP031, UP035, UP045, PTH100, PTH102, PTH112, PTH116, PTH123, PTH208, EXE001, TRY301
+# ruff: noqa: UP006, UP031, UP035, UP045, PTH100, PTH102, PTH108, PTH112, PTH115, PTH116, PTH123, PTH208, EXE001, TRY301
 """What kraft-migrate may do on this host: a fixed list of verbs, and a configuration file that root wrote.
 
 One file, Python 3.6 or newer, importing only what python3-minimal has.  Root installs it (`doctor --host-setup` prints
 the script), sudo lets one account run it, and nothing else of that account's is run as root.  Three rules hold:
 
-- Only nodes, units and paths of the configuration are acted on as root.  Everything else is done as the user that
-  the node's unit runs as, with that user's groups, and cannot become root again.
+- Only nodes, units and paths of the configuration are acted on as root, and only commands of it are run.  Everything
+  else is done as the user that the node's unit runs as, with that user's groups, and cannot become root again.
 - Folders are opened one by one from "/".  A link is followed only where root alone can have made it.  The last name of
   a path is never followed, and a file with a second hard link is not touched.
 - A file is replaced whole or not at all.  Owner, mode, SELinux context and ACL are set before it has its name.
@@ -57,6 +57,9 @@ RELEASE = re.compile(r"[0-9]{1,2}\.[0-9]{1,3}(-IV[0-9]{1,3})?")
 NUMBER = re.compile(r"[0-9]{1,9}")
 NOT_PLAIN = re.compile(r"[^ !#-\[\]-~]")
 ASSIGNMENT = re.compile(r"""(?:export\s+)?["']?(JAVA_HOME|PATH)=("[^"]*"|'[^']*'|[^\s"']*)["']?""")
+MAIN_CLASSES = ("kafka.Kafka", "io.confluent.support.metrics.SupportedKafka")
+START_SECONDS, STATUS_SECONDS = 60, 20  # how long commands of services are waited for; a stop has its own time
+SAID = 4000  # bytes at the end of what they say
 SHA256 = re.compile(r"[0-9a-f]{64}")
 UNIT_PROPERTIES = (
     "LoadState,ActiveState,SubState,MainPID,ExecMainStartTimestampMonotonic,ExecMainStatus,Restart,TimeoutStopUSec,"
@@ -89,14 +92,28 @@ class RefusedError(Exception):
         self.code, self.where, self.text = code, where, text
 
 
+class Service(NamedTuple):
+    """How a node that is no unit is started and stopped: commands that root wrote into the configuration."""
+
+    user: str
+    java_home: str
+    timeout: int
+    commands: Dict[str, List[str]]
+
+
 class Node(NamedTuple):
-    """One node of this host; `metadata` is "" for a broker."""
+    """One node of this host; `metadata` is "" for a broker, `unit` where it has commands of its own."""
 
     id: int
     role: str
     unit: str
     config: str
     metadata: str
+    service: Optional[Service]
+
+    @property
+    def called(self) -> str:
+        return self.unit or "node %d" % self.id
 
 
 class User(NamedTuple):
@@ -124,7 +141,7 @@ class Host(NamedTuple):
         raise refused("node %s" % shown(text), "it is no node of this host")
 
     def unit(self, text: str) -> str:
-        if text not in [node.unit for node in self.nodes]:
+        if text not in [node.unit for node in self.nodes if node.unit]:
             raise refused(shown(text), "it is no unit of this host")
         return text
 
@@ -305,7 +322,8 @@ def load() -> Host:
             raise ValueError("it is of another format: install this release again")
         nodes = tuple(
             Node(int(node["id"]), str(node["role"]), str(node["unit"]), absolute(node["config"]),
-                 absolute(node["metadata_directory"]) if node["metadata_directory"] else "")
+                 absolute(node["metadata_directory"]) if node["metadata_directory"] else "",
+                 service_of(node["service"]) if "service" in node else None)
             for node in given["nodes"]
         )  # fmt: skip
         extra = str(given.get("path", "")) if CONFIGURATION != INSTALLED else ""
@@ -313,6 +331,18 @@ def load() -> Host:
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise RefusedError(NOT_SOUND, CONFIGURATION, "it is not understood: %r" % error) from error
     return Host(account, home, nodes, given["nodes"], (extra + ":" if extra else "") + SAFE_PATH)
+
+
+def service_of(given: Dict[str, Any]) -> Service:
+    """The commands of a node; each program by its absolute path."""
+    commands = {}
+    for name in ("start", "stop", "status"):
+        words = [str(word) for word in given[name]]
+        if not words and name != "status":
+            raise ValueError("no command for " + name)
+        commands[name] = [absolute(words[0]), *words[1:]] if words else []
+    home = str(given["java_home"])
+    return Service(str(given["user"]), absolute(home) if home else "", int(given["timeout"]), commands)
 
 
 def from_json(text: bytes) -> Any:
@@ -384,19 +414,23 @@ def unit_values(host: Host, unit: str, properties: str) -> Dict[str, str]:
 
 
 def user_of(host: Host, node: Node) -> User:
-    """Who the node's unit runs as: root wrote the unit."""
-    values = unit_values(host, node.unit, USER_PROPERTIES)
+    """Who the node's unit runs as: root wrote the unit, or the configuration that names the user of a service."""
+    if node.service is not None:
+        home = node.service.java_home
+        values = {"User": node.service.user, "Environment": "JAVA_HOME=" + home if home else ""}
+    else:
+        values = unit_values(host, node.unit, USER_PROPERTIES)
     if values.get("LoadState", "loaded") != "loaded":
-        raise RefusedError(REFUSED_BY, node.unit, "systemd says that this unit is %s" % values["LoadState"])
+        raise RefusedError(REFUSED_BY, node.called, "systemd says that this unit is %s" % values["LoadState"])
     if values.get("DynamicUser") == "yes":
-        raise refused(node.unit, "a unit with DynamicUser=yes has no user that could be acted as")
+        raise refused(node.called, "a unit with DynamicUser=yes has no user that could be acted as")
     name = values.get("User", "") or "root"
     entry = None
     try:
         entry = pwd.getpwuid(int(name)) if NUMBER.fullmatch(name) else pwd.getpwnam(name)
     except KeyError:
         if not NUMBER.fullmatch(name):
-            raise RefusedError(REFUSED_BY, node.unit, "its user %s does not exist" % shown(name)) from None
+            raise RefusedError(REFUSED_BY, node.called, "its user %s does not exist" % shown(name)) from None
     uid = entry.pw_uid if entry else int(name)
     group = values.get("Group", "")
     gid = group_of(node, group) if group else entry.pw_gid if entry else uid
@@ -412,7 +446,7 @@ def group_of(node: Node, name: str) -> int:
     try:
         return int(name) if NUMBER.fullmatch(name) else grp.getgrnam(name).gr_gid
     except KeyError:
-        raise RefusedError(REFUSED_BY, node.unit, "its group %s does not exist" % shown(name)) from None
+        raise RefusedError(REFUSED_BY, node.called, "its group %s does not exist" % shown(name)) from None
 
 
 def environment_of(values: Dict[str, str]) -> Dict[str, str]:
@@ -434,7 +468,8 @@ def may_act_as(node: Node, user: User) -> None:
     """Refuse a unit of root's where sudo brought us here: who writes its configuration would be root."""
     if user.uid == 0 and os.geteuid() == 0 and CALLER not in ("", "0"):
         raise refused(
-            node.unit, "it runs as root: who may write its configuration or its storage is root; give the unit a User="
+            node.called,
+            "it runs as root: who may write its configuration or its storage is root; give it another user (User=)",
         )
 
 
@@ -445,7 +480,7 @@ def become(host: Host, node: Node, user: Optional[User] = None) -> User:
     if user.uid == os.geteuid():
         return user
     if os.geteuid() != 0:
-        raise refused(node.unit, "it runs as %s, and this is neither root nor that user" % user.name)
+        raise refused(node.called, "it runs as %s, and this is neither root nor that user" % user.name)
     drop_to(user)
     return user
 
@@ -786,6 +821,159 @@ def sockets(table: str) -> int:
             say(part)
 
 
+# -- services: what is seen in /proc, and the commands of the configuration -----------------------------------------
+def same_file(path: str, inside: str) -> bool:
+    """Is it one file, here and as a process sees it?"""
+    try:
+        here, there = os.stat(raw(path)), os.stat(raw(inside))
+    except OSError:
+        return False
+    return (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino)
+
+
+def seen_at(process: str, path: str) -> str:
+    """A path as that process has it: from its root, or from where it works."""
+    return process + "/root" + path if path.startswith("/") else process + "/cwd/" + path
+
+
+def apart(process: str) -> bool:
+    """Has it mounts or a root of its own, as in a container?  OSError where that cannot be seen."""
+    mounts = os.readlink(process + "/ns/mnt") != os.readlink("/proc/self/ns/mnt")
+    return mounts or os.readlink(process + "/root") != "/"
+
+
+def plain(path: str) -> str:
+    return os.path.normpath(path)
+
+
+def what_it_is(node: Node, uid: int, process: str) -> Optional[Dict[str, Any]]:
+    """What a process is to a node; None: nothing.
+
+    `kafka` runs a class of Kafka's with the node's file.  `doubt` names the file and is no Kafka (yet), or has another
+    file at the same path, or cannot be seen well enough: while there is one, nobody knows whether the node runs.
+    """
+    with open(process + "/cmdline", "rb") as file:
+        words = [text_of(word) for word in file.read(LIMIT).split(b"\0")]
+    owner = os.stat(process).st_uid  # the effective user
+    at = next((place for place, word in enumerate(words) if word in MAIN_CLASSES), None)
+    if at is None:
+        if owner != uid or node.config not in map(plain, words[1:]):
+            return None
+        kind, why = "doubt", "it names the file, and is no Kafka: it may be starting it"
+    else:
+        config = words[at + 1] if len(words) > at + 1 else ""
+        spelled = config if config.startswith("/") else os.readlink(process + "/cwd") + "/" + config
+        try:
+            is_apart, same = apart(process), same_file(node.config, seen_at(process, config))
+        except PermissionError:
+            is_apart, same = True, False
+        if not same and plain(spelled) != node.config:
+            return None
+        kind, why = "kafka", ""
+        if is_apart and not same:
+            kind, why = (
+                "doubt",
+                "it has mounts of its own, and another file at this path: which node it is, is not known",
+            )
+    with open(process + "/stat", "rb") as file:
+        ticks = int(file.read().rpartition(b")")[2].split()[19])
+    return {"pid": int(process.rpartition("/")[2]), "ticks": ticks, "uid": owner, "kind": kind, "why": why}
+
+
+def service_look(node: Node, service: Service) -> int:
+    """`service-look`: every process that is the node, or may be; the boot since which they are counted."""
+    uid = pwd_of(node, service).pw_uid
+    seen = []
+    for name in os.listdir("/proc"):
+        if name.isdigit() and int(name) != os.getpid():
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
+                seen.append(what_it_is(node, uid, "/proc/" + name))
+    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+        boot = file.read().strip()
+    found_ones = [one for one in seen if one is not None]
+    answer = {"boot": boot, "hertz": os.sysconf("SC_CLK_TCK"), "uid": uid, "processes": found_ones}
+    return say(as_json(answer).encode())
+
+
+def pwd_of(node: Node, service: Service) -> Any:
+    try:
+        return pwd.getpwnam(service.user)
+    except KeyError:
+        raise RefusedError(REFUSED_BY, node.called, "its user %s does not exist" % shown(service.user)) from None
+
+
+def the_process(node: Node, service: Service, pid: str) -> str:
+    """The folder of the node's Kafka with that number."""
+    process = "/proc/" + pid
+    try:
+        what = what_it_is(node, pwd_of(node, service).pw_uid, process)
+    except (FileNotFoundError, ProcessLookupError):
+        what = None
+    if what is None or what["kind"] != "kafka":
+        raise refused("process " + pid, "it is not the process of %s now" % node.called)
+    return process
+
+
+def service_process(node: Node, service: Service, pid: str) -> int:
+    """`service-process`: the words of the node's process, each ended by a zero byte."""
+    with open(the_process(node, service, pid) + "/cmdline", "rb") as file:
+        return say(file.read(LIMIT))
+
+
+def service_sees(node: Node, service: Service, pid: str, paths: Sequence[str]) -> int:
+    """`service-sees`: has the process mounts of its own, and which paths are not for it what they are here?"""
+    process = the_process(node, service, pid)
+    is_apart = apart(process)
+    mounted = False
+    if is_apart:
+        with open(process + "/mountinfo", "rb") as file:
+            mounted = raw(node.config) in [line.split()[4] for line in file.read().splitlines()]
+    other = [path for path in (node.config, *paths) if is_apart and not same_file(path, process + "/root" + path)]
+    return say(as_json({"apart": is_apart, "file_is_mounted": mounted, "other": other}).encode())
+
+
+def pinned(command: Sequence[str]) -> List[str]:
+    """A command whose program nobody but root can change."""
+    if not command:
+        raise refused("the command", "the inventory gives none for this")
+    folder, name = split(command[0])
+    try:
+        file = open_file(open_folder(folder, ours=True), name, command[0], strict=False)
+        status, runs = os.fstat(file), os.access("/proc/self/fd/%d" % file, os.X_OK)
+        os.close(file)
+    except OSError as error:
+        raise refused(command[0], "this program cannot be used: %s" % error.strerror) from error
+    except RefusedError as error:
+        raise refused(error.where, error.text) from error
+    if not only_ours(status) or not runs:
+        raise refused(command[0], "the program must belong to root, be writable by nobody else, and be executable")
+    return list(command)
+
+
+def give(host: Host, command: Sequence[str], seconds: float) -> int:
+    """Run one of the node's commands, and tell how it went; that says nothing of the process.
+
+    It has a session of its own and is never killed: it may have become the process.  Its output is a file without a
+    name, for a pipe would break under what it leaves behind.
+    """
+    name = "/tmp/.kraft-migrate-" + os.urandom(12).hex()  # noqa: S108 - made here, by a name that nobody guesses
+    output = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    os.unlink(name)
+    try:
+        running = subprocess.Popen(
+            [raw(word) for word in command], stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+            env=clean(host.path), start_new_session=True,
+        )  # fmt: skip
+    except OSError as error:
+        raise RefusedError(REFUSED_BY, command[0], str(error.strerror)) from error
+    code = None  # type: Optional[int]
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        code = running.wait(seconds)
+    size = os.fstat(output).st_size
+    said = os.pread(output, SAID, max(0, size - SAID))
+    return say(as_json({"code": code, "said": said.decode("utf-8", "replace")}).encode())
+
+
 # -- as the unit's user -----------------------------------------------------------------------------------------------
 def storage_tool(host: Host) -> str:
     return host.kafka_home.rstrip("/") + "/bin/kafka-storage.sh"
@@ -850,7 +1038,7 @@ def facts(host: Host, node: Node) -> int:
         group = str(user.gid)
     tool = storage_tool(host)
     answer = {
-        "unit": node.unit, "user": user.name, "group": group, "uid": user.uid, "gid": user.gid,
+        "unit": node.called, "user": user.name, "group": group, "uid": user.uid, "gid": user.gid,
         "config": {
             "exists": by_root["config"],
             "path_readable_by_user": allowed_to(split(node.config)[0], os.X_OK),
@@ -1089,11 +1277,12 @@ COUNTS = {  # of each verb, how many words it takes; None: a node, and one or mo
     "about": 0, "allowed": 0, "looks": 0, "clock": 0, "boot-units": 0, "sockets": 1, "facts": 1, "archive": 1,
     "unit-show": 1, "unit-start": 1, "unit-stop": 1, "unit-is-enabled": 1, "unit-enable": 1, "unit-disable": 1,
     "unit-log": 2, "process": 2, "status": 2, "read": 2, "names": 2, "lock": 2, "try-lock": 2, "make-directory": 2,
-    "remove": 2, "write": 3, "rename": 3, "format": None, "collect": None, "places": None,
+    "remove": 2, "write": 3, "rename": 3, "format": None, "collect": None, "places": None, "service-look": 1,
+    "service-start": 1, "service-stop": 1, "service-status": 1, "service-process": 2, "service-sees": None,
 }  # type: Dict[str, Optional[int]]  # fmt: skip
 LOOKS = (  # what changes nothing; `about` tells of files, and this process may be older than they are
     "clock", "boot-units", "sockets", "facts", "unit-show", "unit-is-enabled", "unit-log", "process", "status", "read",
-    "names", "try-lock", "collect", "places",
+    "names", "try-lock", "collect", "places", "service-look", "service-process", "service-sees",
 )  # fmt: skip
 UNIT_COMMANDS = {
     "unit-show": ("show", "--no-pager", "-p", UNIT_PROPERTIES),
@@ -1142,7 +1331,28 @@ def act_of(host: Host, words: Sequence[str]) -> Act:
     return lambda: pass_on(host, "systemctl", *UNIT_COMMANDS[verb], "--", unit)
 
 
+def service_act(host: Host, verb: str, node: Node, given: Sequence[str]) -> Act:
+    service = node.service
+    if service is None:
+        raise refused(node.called, "it is a unit, and has no commands of its own")
+    if verb == "service-look":
+        return lambda: service_look(node, service)
+    if verb in ("service-process", "service-sees"):
+        pid = only(NUMBER, given[0], "process")
+        if verb == "service-process":
+            return lambda: service_process(node, service, pid)
+        paths = [absolute(word) for word in given[1:]]
+        return lambda: service_sees(node, service, pid, paths)
+    name = verb.partition("-")[2]
+    command = pinned(service.commands[name])
+    seconds = {"start": START_SECONDS, "stop": service.timeout, "status": STATUS_SECONDS}[name]
+    may_act_as(node, user_of(host, node))
+    return lambda: give(host, command, seconds)
+
+
 def node_act(host: Host, verb: str, node: Node, given: Sequence[str]) -> Act:
+    if verb.startswith("service-"):
+        return service_act(host, verb, node, given)
     if verb == "facts":
         return lambda: facts(host, node)
     if verb == "archive":

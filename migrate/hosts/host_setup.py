@@ -10,6 +10,7 @@ import importlib.resources
 import json
 import re
 import shlex
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
@@ -77,12 +78,14 @@ def _entry(node: BrokerNode | ControllerNode) -> dict[str, Any]:
             next_step="give the controller a folder of its own, such as /srv/kafka/metadata",
         )
     role = "controller" if isinstance(node, ControllerNode) else "broker"
+    service = {} if node.service is None else {"service": asdict(node.service) | {"timeout": int(node.service.timeout)}}
     return {
         "id": int(node.id),
         "role": role,
         "unit": node.unit,
         "config": node.config,
         "metadata_directory": metadata,
+        **json.loads(json.dumps(service)),  # lists, as `about` answers them
     }
 
 

@@ -6,7 +6,6 @@ ZooKeeper's client settings from -Dzookeeper.* too; container images write the f
 
 from __future__ import annotations
 
-import ipaddress
 import itertools
 import re
 from collections.abc import Iterable, Mapping
@@ -21,6 +20,7 @@ from migrate.hosts.executors import HOSTS_AT_ONCE, Executor
 from migrate.hosts.files import read_no_follow
 from migrate.hosts.properties import is_secret
 from migrate.hosts.runner import Runner
+from migrate.hosts.sockets import TABLES, parse_listening
 from migrate.hosts.supervisor import Supervisor
 from migrate.hosts.systemd import SystemdServices
 from migrate.model.ids import NodeId
@@ -125,7 +125,8 @@ def _launch(executor: Executor, node: NodeId, state: ServiceState) -> Launch | U
     services = executor.services
     try:
         if isinstance(services, SystemdServices):
-            raw, unit = services.command_line(node, state.pid), decode_unit(services.properties(node))
+            raw, shown = services.command_line(node, state.pid), services.properties(node)
+            unit = decode_unit(shown) if shown else None
         else:
             raw, unit = read_no_follow(f"/proc/{int(state.pid)}/cmdline"), None
         environment = FAR if node in executor.runners else _environment(state.pid)
@@ -152,37 +153,6 @@ def _environment(pid: int) -> tuple[str, ...] | Unknown:
         return find_generating(read_no_follow(f"/proc/{int(pid)}/environ"))
     except OSError as error:
         return Unknown(f"the environment of process {pid} cannot be read: {error.strerror or error}")
-
-
-TABLES: Final = ("tcp", "tcp6")  # below /proc/net
-LISTEN: Final = "0A"
-
-
-def parse_listening(text: str) -> tuple[Listening, ...]:
-    """Parse the listening sockets of one table (pure).  Raises ValueError: it is no such table."""
-    head, *lines = text.splitlines() or [""]
-    if "local_address" not in head:
-        message = f"not a table of sockets: {head[:80]!r}"
-        raise ValueError(message)
-    found: dict[Listening, None] = {}
-    for line in lines:
-        fields = line.split()
-        if len(fields) < 4:
-            message = f"not a socket: {line[:80]!r}"
-            raise ValueError(message)
-        if fields[3] == LISTEN:
-            address, _, port = fields[1].partition(":")
-            found[Listening(_address(address), int(port, 16))] = None
-    return tuple(found)
-
-
-def _address(text: str) -> str:
-    """Words of 32 bits, each in the host's order; hosts that run Kafka are little endian."""
-    raw = bytes.fromhex(text)
-    ordered = b"".join(raw[at : at + 4][::-1] for at in range(0, len(raw), 4))
-    found = ipaddress.ip_address(ordered)
-    mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None
-    return str(mapped or found)
 
 
 def listening(executor: Executor, nodes: Iterable[NodeId]) -> dict[NodeId, tuple[Listening, ...] | Unknown]:

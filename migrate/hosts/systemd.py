@@ -143,6 +143,9 @@ class SystemdServices:
         self._clock = clock
         self._started_with: dict[tuple[NodeId, int, float], str] = {}
 
+    def runner(self, node: NodeId) -> Runner:
+        return self._services[node].runner
+
     # -- looking -----------------------------------------------------------------------------------------------------
     def state(self, node: NodeId) -> ServiceState:
         """Does the unit's main process run?  A unit that is starting or stopping is Unknown for that moment."""
@@ -433,7 +436,7 @@ def unit_of(services: SystemdServices, runner: Runner, inventory: Inventory, nod
             faults=tuple(find_faults(shown, node.config, neighbours)),
             user=user_of(shown),
             restarts_halted=restarts_halted(shown),
-            access=_access(runner, node),
+            access=access_of(runner, node),
         )
     except UnitNotUsable as error:  # not there, or masked: what it says of itself
         return Unit(node.host, node.unit, None, "", Unknown(error.what), faults=(error.what,))
@@ -441,7 +444,7 @@ def unit_of(services: SystemdServices, runner: Runner, inventory: Inventory, nod
         return Unknown(f"{error.id} {error}")
 
 
-def _access(runner: Runner, node: Node) -> tuple[tuple[str, str], ...] | Unknown:
+def access_of(runner: Runner, node: Node) -> tuple[tuple[str, str], ...] | Unknown:
     done = runner.run(commands.facts(node.id))
     if done.code:
         return Unknown(f"{runner.host} did not look as the unit's user: {done.says or done.code}")

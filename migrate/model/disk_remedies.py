@@ -30,7 +30,7 @@ from migrate.model.disk_trouble import (
     strange_folders,
 )
 from migrate.model.ids import NodeId
-from migrate.model.inventory import BrokerNode, ControllerNode
+from migrate.model.inventory import BrokerNode, ControllerNode, by_hand
 from migrate.model.ledger import LedgerRow, ReplicaState
 from migrate.model.new_directories import RELEASES
 from migrate.model.outcome import Unknown
@@ -103,10 +103,15 @@ class _Host:
 
     def process(self, verb: str) -> str:
         """`verb` (start, stop, restart) and the broker, with the command where there is one."""
-        unit = shlex.quote(self.node.unit)
-        typed = f" (on {self.node.host}: `sudo systemctl {verb} {unit}`)" if self.node.unit else ""
+        command = by_hand(self.node, verb)
+        typed = f" (on {self.node.host}: `sudo {command}`)" if command else ""
         kind = "controller" if isinstance(self.node, ControllerNode) else "broker"
         return f"{verb} {kind} {self.node.id}{typed}"
+
+    @property
+    def is_far(self) -> bool:
+        """Is it worked on its own host, as its user?"""
+        return bool(self.node.unit or self.node.service)
 
     @property
     def stop_first(self) -> str:
@@ -114,13 +119,13 @@ class _Host:
         return f"S{self.process('stop')[1:]}"
 
     def as_broker(self, command: str) -> str:
-        return f"sudo -u {self._user} sh -c {shlex.quote(command)}" if self.node.unit else command
+        return f"sudo -u {self._user} sh -c {shlex.quote(command)}" if self.is_far else command
 
     def as_root(self, command: str) -> str:
-        return f"sudo {command}" if self.node.unit else command
+        return f"sudo {command}" if self.is_far else command
 
     def shell(self, command: str) -> str:
-        return f"on {self.node.host}: `{command}`" if self.node.unit else f"`{command}`"
+        return f"on {self.node.host}: `{command}`" if self.is_far else f"`{command}`"
 
     def without_lost_found(self, path: str) -> str:
         """ext4's folder, made by mkfs and by fsck: Kafka does not start on a folder that it cannot name."""
@@ -128,7 +133,7 @@ class _Host:
 
     def empty(self, path: str) -> str:
         """What a new disk must be; a metadata directory may hold lost+found."""
-        if not self.node.unit:
+        if not self.is_far:
             return f"empty and {OWNED} ({NO_LOST_FOUND})"
         owned = f"{OWNED} (`{self.as_root(f'chown {self._user}: {shlex.quote(path)}')}`)"
         if isinstance(self.node, ControllerNode):
@@ -141,6 +146,8 @@ class _Host:
 
     @property
     def _user(self) -> str:
+        if self.node.service is not None:
+            return self.node.service.user
         return f'"$(systemctl show -p User --value -- {shlex.quote(self.node.unit)} | grep . || echo root)"'
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -124,6 +125,27 @@ class AddedProperties:
 
 
 @dataclass(frozen=True, slots=True)
+class OwnCommands:
+    """A node that is no unit of systemd: whose process it is, and the operator's commands, run by root on its host.
+
+    What the commands answer is shown and never believed.  `timeout` is what the operator says of whoever runs the
+    process: so many seconds after a stop it is killed, or the stop command gives up.
+    """
+
+    user: str
+    start: tuple[str, ...]
+    stop: tuple[str, ...]
+    timeout: float
+    status: tuple[str, ...] = ()
+    java_home: str = ""  # for kafka-storage.sh; "": java is on the PATH
+
+    def typed(self, verb: str) -> str:
+        """What a person types to `start`, `stop` or `restart` the node."""
+        words = {"start": (self.start,), "stop": (self.stop,), "restart": (self.stop, self.start)}[verb]
+        return " && ".join(map(shlex.join, words))
+
+
+@dataclass(frozen=True, slots=True)
 class BrokerNode:
     """A broker: `address` is host:port of the listener that `Inventory.broker_access` opens."""
 
@@ -134,6 +156,12 @@ class BrokerNode:
     rack: str | None = None
     jmx: str | None = None  # host:port where it offers JMX, without a password
     unit: str = ""  # of systemd, where an executor works units
+    service: OwnCommands | None = None  # in place of a unit
+
+    @property
+    def called(self) -> str:
+        """The name of what is started and stopped on its host."""
+        return self.unit or f"broker {int(self.id)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +175,19 @@ class ControllerNode:
     metadata_directory: str
     unit: str = ""
     jmx: str | None = None  # host:port that its JMX will have; planned, so that no other port is the same
+    service: OwnCommands | None = None  # in place of a unit
+
+    @property
+    def called(self) -> str:
+        """The name of what is started and stopped on its host."""
+        return self.unit or f"controller {int(self.id)}"
+
+
+def by_hand(node: BrokerNode | ControllerNode, verb: str) -> str:
+    """What a person types on the node's host to `start`, `stop` or `restart` it; "" where that is not known."""
+    if node.service is not None:
+        return node.service.typed(verb)
+    return f"systemctl {verb} {shlex.quote(node.unit)}" if node.unit else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,6 +91,7 @@ class Unit:
     user: str = ""
     restarts_halted: bool = False  # systemd starts it again when it has halted with exit code 1
     access: tuple[tuple[str, str], ...] | Unknown = ()  # what its user may not do, and what to do about it
+    is_own: bool = False  # no unit: commands of the operator's, and `patience` is what the inventory says of them
 
     @property
     def may_be_enabled(self) -> bool:
@@ -107,13 +108,19 @@ STOP_ADVICE: Final = (
 )
 
 
-def too_soon(patience: float | Unknown | None) -> str:
+OWN_STOP_ADVICE: Final = (
+    f"let whoever supervises the process wait {STOP_SECONDS:.0f} s or more for its end (supervisord: stopwaitsecs; "
+    "Docker: --time of the stop command), and say so as `timeout` of its `service` in the inventory"
+)
+
+
+def too_soon(patience: float | Unknown | None, killer: str = "systemd kills it") -> str:
     """Why a unit that waits for so many seconds must not be stopped by a run; "" where it may be."""
     if isinstance(patience, Unknown):
         return f"after how long systemd kills it is not known ({patience.reason})"
     if patience is None or patience >= STOP_SECONDS:
         return ""
-    return f"systemd kills it {patience:.0f} s after a stop, and a controlled shutdown may take longer"
+    return f"{killer} {patience:.0f} s after a stop, and a controlled shutdown may take longer"
 
 
 TOO_SOON: Final = "B-OPS-06"
@@ -128,11 +135,15 @@ def unfit(unit: Unit) -> tuple[tuple[str, str, str], ...]:
 
     `assess`, `plan`, `doctor --hosts`, a run before its first effect, and the gates of stages ask this.
     """
-    found = [(TOO_SOON, problem, STOP_ADVICE)] if (problem := too_soon(unit.patience)) else []
+    stop_advice = OWN_STOP_ADVICE if unit.is_own else STOP_ADVICE
+    problem = too_soon(unit.patience, "by the inventory it is killed" if unit.is_own else "systemd kills it")
+    found = [(TOO_SOON, problem, stop_advice)] if problem else []
     if unit.reload_due is True:
         what = "it has changed on disk since systemd read it: what runs is not what is written"
         found.append((RELOAD, what, "look at the change, then `systemctl daemon-reload`, and restart the node"))
     advice = f"change it (`systemctl edit {unit.name}`), then `systemctl daemon-reload`"
+    if unit.is_own:
+        advice = "change its `service` in the inventory, or how it is run, and run the setup script of its host again"
     found += [(FAULT, fault, advice) for fault in unit.faults]
     barred = () if isinstance(unit.access, Unknown) else unit.access
     return (*found, *((ACCESS, what, to_do) for what, to_do in barred))

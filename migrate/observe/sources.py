@@ -18,9 +18,10 @@ from migrate.hosts.executors import HOSTS_AT_ONCE, executor_of
 from migrate.hosts.host_needs import rights_of
 from migrate.hosts.launches import launches, listening
 from migrate.hosts.leftovers import kept_files, leftovers
+from migrate.hosts.own_commands import HostServices, own_unit_of
 from migrate.hosts.properties import log_dirs, metadata_log_dir, read_config
 from migrate.hosts.runner import unseen
-from migrate.hosts.systemd import SystemdServices, unit_of
+from migrate.hosts.systemd import unit_of
 from migrate.kafka import live
 from migrate.kafka.connection import KeptConnections
 from migrate.kafka.secrets import read_secret
@@ -304,13 +305,17 @@ class Sources:
         return rights_of(self.inventory, self._executor.runners)
 
     def units(self) -> Mapping[NodeId, Unit | Unknown] | Unknown:
-        """What systemd says of each node's unit; Unknown where the executor sees no units."""
+        """What systemd says of each node's unit, or its commands; Unknown where the executor sees no units."""
         services, runners = self.services, self._executor.runners
-        if not isinstance(services, SystemdServices):
+        if not isinstance(services, HostServices):
             return Unknown(f"executor {self.inventory.executor} sees no systemd units")
-        return self._each(
-            "reading systemd units", lambda node: unit_of(services, runners[node.id], self.inventory, node)
-        )
+
+        def look(node: BrokerNode | ControllerNode) -> Unit | Unknown:
+            if node.service is not None:
+                return own_unit_of(services, self.inventory, node, node.service)
+            return unit_of(services, runners[node.id], self.inventory, node)
+
+        return self._each("reading systemd units", look)
 
     def leftovers(self) -> Mapping[NodeId, tuple[str, ...] | Unknown] | Unknown:
         """What runs left on the nodes' hosts."""

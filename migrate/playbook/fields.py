@@ -27,7 +27,7 @@ from pydantic.fields import FieldInfo
 
 from migrate.errors import DocumentInvalid, NotSupportedYet
 from migrate.model.ids import KafkaUuid
-from migrate.model.inventory import UNIT
+from migrate.model.inventory import UNIT, USER
 from migrate.model.patterns import PatternRefused, compiled
 from migrate.playbook.document import OURS, Document, Quoted, kind_of_tree, plain, position_of
 
@@ -175,6 +175,7 @@ Name = Annotated[
     ),
 ]
 UnitName = Annotated[Text, _like(UNIT, "a systemd service is expected as systemctl shows it, such as kafka.service")]
+UserName = Annotated[Text, _like(USER, "the name of an account is expected, such as kafka")]
 VariableName = Annotated[
     Text, _like(re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}"), "the name of an environment variable is expected")
 ]

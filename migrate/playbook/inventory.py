@@ -9,7 +9,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Literal
 
@@ -17,7 +17,7 @@ import yaml
 from pydantic import AfterValidator, Field
 
 from migrate.model.ids import NodeId
-from migrate.model.inventory import BrokerNode, ControllerNode, Inventory, ZookeeperLogin
+from migrate.model.inventory import BrokerNode, ControllerNode, Inventory, OwnCommands, ZookeeperLogin
 from migrate.playbook.access import (
     AccessSection,
     ZookeeperAccessSection,
@@ -38,6 +38,8 @@ from migrate.playbook.fields import (
     API_VERSION,
     Address,
     ClusterId,
+    CommandWord,
+    Duration,
     Fault,
     FilePath,
     Flag,
@@ -51,6 +53,7 @@ from migrate.playbook.fields import (
     Section,
     Text,
     UnitName,
+    UserName,
     ZookeeperConnect,
     refuse,
     validate,
@@ -78,6 +81,20 @@ def _of_kafka(text: str) -> str:
 MetadataPath = Annotated[FilePath, AfterValidator(_of_kafka)]
 
 
+Command = Annotated[list[CommandWord], Field(min_length=1, max_length=64)]  # no shell: a list of words
+
+
+class ServiceSection(Section):
+    """How a node is started and stopped that is no unit of systemd: by commands that root runs on its host."""
+
+    user: UserName
+    start: Command
+    stop: Command
+    status: Command | None = None
+    timeout: Annotated[Duration, Field(ge=1, le=86400)]
+    java_home: FilePath | None = None
+
+
 class BrokerSection(Section):
     """One broker."""
 
@@ -88,6 +105,7 @@ class BrokerSection(Section):
     rack: Text | None = None
     jmx: Address | None = None  # where it offers JMX without a password; read only where a broker reports nothing
     unit: UnitName | None = None
+    service: ServiceSection | None = None
 
 
 class ControllerSection(Section):
@@ -100,6 +118,7 @@ class ControllerSection(Section):
     metadata_directory: MetadataPath
     unit: UnitName | None = None
     jmx: Address | None = None  # the port that it will have: no other one of the host may be the same
+    service: ServiceSection | None = None
 
 
 class BrokersSection(Section):
@@ -121,8 +140,8 @@ class ControllersSection(Section):
 class ExecutorSection(Section):
     """Who reads files, starts and stops processes.
 
-    `supervisor` is the lab's; `local` and `ssh` work systemd units, by the host program, which `sudo -n` runs unless
-    `sudo` is false; `manual` instructs people.
+    `supervisor` is the lab's; `local` and `ssh` work systemd units, or give nodes' own commands, by the host program,
+    which `sudo -n` runs unless `sudo` is false; `manual` instructs people.
     """
 
     gone: ClassVar[Mapping[str, str]] = dict.fromkeys(
@@ -252,21 +271,53 @@ def _executor_faults(executor: ExecutorSection) -> Iterator[Fault]:
 
 
 def _host_faults(kind: str, node: BrokerSection | ControllerSection, at: tuple[str | int, ...]) -> Iterator[Fault]:
-    """Units and absolute paths, where files and processes are those of hosts."""
+    """Units or commands, and absolute paths, where files and processes are those of hosts."""
+    if node.service is not None:
+        yield from _service_faults(kind, node, node.service, (*at, "service"))
     if kind == "supervisor":
         if node.unit is not None:
             yield Fault((*at, "unit"), "a unit for the supervisor", "it starts processes, not units", "take it out")
         return
-    if node.unit is None and kind != "manual":
+    if node.unit is None and node.service is None and kind != "manual":
         yield Fault(
             at,
             f"node {node.id} has no unit",
-            f"executor {kind} starts and stops systemd units",
-            "add `unit:` with the name that systemctl shows, such as kafka.service",
+            f"executor {kind} starts and stops systemd units, or gives commands of yours",
+            "add `unit:` with the name that systemctl shows, such as kafka.service; or `service:` (docs/executors.md)",
         )
     for name in ("config", "metadata_directory"):
         if not getattr(node, name, "/").startswith("/"):
             yield Fault((*at, name), f"{name} is no absolute path", "it is a path on that node's host")
+
+
+def _service_faults(
+    kind: str, node: BrokerSection | ControllerSection, service: ServiceSection, at: tuple[str | int, ...]
+) -> Iterator[Fault]:
+    if kind not in ("local", "ssh"):
+        yield Fault(at, f"commands for executor {kind}", "the host program gives them: kinds local and ssh have one")
+    if node.unit is not None:
+        yield Fault(at, f"node {node.id} has a unit and commands", "one of them starts and stops it", "take one out")
+    paths = {name: command[0] for name in ("start", "stop", "status") if (command := getattr(service, name))}
+    paths |= {"java_home": service.java_home} if service.java_home else {}
+    for name, path in paths.items():
+        if not path.startswith("/") or os.path.normpath(path) != path:
+            why = "it is a path on that node's host, and the same program each time"
+            yield Fault((*at, name), f"{path} is no absolute path in its shortest form", why)
+    if os.path.basename(service.start[0]) == "systemctl":  # noqa: PTH119 - a path of another host
+        yield Fault((*at, "start"), "systemctl is not given as a command", "name the unit", "write `unit:` instead")
+
+
+def _commands(section: ServiceSection | None) -> OwnCommands | None:
+    if section is None:
+        return None
+    return OwnCommands(
+        section.user,
+        tuple(section.start),
+        tuple(section.stop),
+        section.timeout,
+        tuple(section.status or ()),
+        section.java_home or "",
+    )
 
 
 def _value(parsed: InventoryDocument, path: Path) -> Inventory:
@@ -282,7 +333,14 @@ def _value(parsed: InventoryDocument, path: Path) -> Inventory:
         zookeeper=spec.zookeeper or "",
         brokers=tuple(
             BrokerNode(
-                NodeId(node.id), node.host, node.address, beside(node.config), node.rack, node.jmx, node.unit or ""
+                NodeId(node.id),
+                node.host,
+                node.address,
+                beside(node.config),
+                node.rack,
+                node.jmx,
+                node.unit or "",
+                _commands(node.service),
             )
             for node in spec.brokers.nodes
         ),
@@ -295,6 +353,7 @@ def _value(parsed: InventoryDocument, path: Path) -> Inventory:
                 beside(node.metadata_directory),
                 node.unit or "",
                 node.jmx,
+                _commands(node.service),
             )
             for node in spec.controllers.nodes
         ),
@@ -379,7 +438,13 @@ def _node(node: BrokerNode | ControllerNode, of_node: Callable[[str], str]) -> d
     if isinstance(node, ControllerNode):
         found["metadata_directory"] = of_node(node.metadata_directory)
     rest = ("unit", "jmx") if isinstance(node, ControllerNode) else ("rack", "jmx", "unit")
-    return found | {name: value for name in rest if (value := getattr(node, name))}
+    found |= {name: value for name in rest if (value := getattr(node, name))}
+    if node.service is not None:
+        values = asdict(node.service) | {"timeout": f"{node.service.timeout:.0f}s"}
+        found["service"] = {
+            name: list(value) if isinstance(value, tuple) else value for name, value in values.items() if value
+        }
+    return found
 
 
 OPENING: Final = "<fill in"

@@ -56,7 +56,7 @@ class EnableAtBoot(BaseStep):
 
     def nodes(self, world: World) -> tuple[NodeId, ...]:
         found = world.inventory.controllers if self.stage is Stage.CONTROLLERS else world.inventory.nodes
-        return tuple(node.id for node in found)
+        return tuple(node.id for node in found if node.service is None)  # what is no unit cannot be enabled
 
     def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:
         found = []

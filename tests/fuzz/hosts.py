@@ -278,7 +278,7 @@ def read_system(_: Path, path: Path) -> None:
     with contextlib.suppress(ValueError):
         jaas.sections(text)
     with contextlib.suppress(ValueError):
-        launches.parse_listening(text)
+        sockets.parse_listening(text)
     meta_properties.decode_partition_metadata(raw)
 
 
