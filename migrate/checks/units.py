@@ -230,8 +230,8 @@ def held_management(seen: Inventory, world: World) -> Result:
     "nodes are no systemd units: what their supervisor does is not seen",
     "systemd tells how long it lets a stop take, and whether it starts a node again and at boot. Of other supervisors "
     "a run knows what the inventory says. A process that is killed in its shutdown recovers its logs; a broker in "
-    "migration mode that is started again over a dead disk recreates its replicas elsewhere; a node that no boot starts "
-    "stays down.",
+    "migration mode that is started again over a dead disk recreates its replicas elsewhere; a node that no boot "
+    "starts stays down.",
     "The inventory gives commands (`service`) in place of a unit.",
     "On each host named, compare what the finding says with the supervisor's configuration. The report of a run does "
     "not say PROVEN where a start at boot is not seen.",

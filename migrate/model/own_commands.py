@@ -57,8 +57,8 @@ NOTES: Final[Mapping[str, str]] = {
     "sv": "runit: sv waits 7 s and kills nothing (-w 330 waits longer); runsv starts a process again whenever it ends, "
     "over a dead disk, too: a `finish` script can `sv down` it; it starts at boot without a file `down`",
     "docker": "Docker: --time 330 of the stop command; the restart policy (`unless-stopped` starts it at boot, and "
-    "again over a dead disk); folders of the file, of logs and of metadata are mounted at the same paths, which is seen "
-    "only while it runs; kafka_home and Java are on the host, too",
+    "again over a dead disk); folders of the file, of logs and of metadata are mounted at the same paths, which is "
+    "seen only while it runs; kafka_home and Java are on the host, too",
     "": "your commands: who stops the process waits 330 s before killing; the process outlives the login session "
     "(KillUserProcesses=no) and has its limits (nofile); whether it is started again after it ended, and at boot",
 }

@@ -1,0 +1,314 @@
+"""Nodes under real supervisord, real runit and scripts: what /proc shows counts, and nothing that a command answers."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from migrate.errors import HostCommandRefused, HostCommandUnknown, ProcessNotStarted, ProcessNotStopped, UnitNotUsable
+from migrate.hosts import own_commands
+from migrate.hosts.host_needs import examine
+from migrate.hosts.launches import decode_command_line
+from migrate.hosts.own_commands import HostServices, own_unit_of
+from migrate.model.inventory import BrokerNode, OwnCommands
+from migrate.model.launch import STOP_SECONDS, Unit, unfit
+from migrate.model.outcome import Unknown
+from migrate.model.views import Running, ServiceState, Stopped
+from tests.testing.estates import (
+    AS_USER,
+    ESTATES,
+    NODE,
+    inventory_of,
+    needs,
+    script,
+    scripts,
+    services_of,
+    wait_for,
+)
+from tests.testing.host_installation import PYTHON
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(os.geteuid() != 0, reason="acting as another user needs root"),
+    pytest.mark.skipif(not PYTHON.exists(), reason="no python3 of the system"),
+]
+STANDS_IN = """import signal, sys, time
+signal.signal(signal.SIGTERM, lambda *_: (time.sleep(0.3), sys.exit(0)))
+while True: signal.pause()
+"""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A folder that every user may enter, with a node's file in it."""
+
+    folder: Path
+    port: int
+
+    @property
+    def config(self) -> Path:
+        """The node's file."""
+        return self.folder / "etc/server.properties"
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """A process that looks like Kafka's: the class, and the file behind it."""
+        return (str(PYTHON), str(self.folder / "stands-in.py"), "kafka.Kafka", str(self.config))
+
+    def node(self, own: OwnCommands) -> BrokerNode:
+        """Under these commands."""
+        return BrokerNode(NODE, "kafka-7", f"kafka-7:{self.port}", str(self.config), service=own)
+
+    def services(self, own: OwnCommands) -> HostServices:
+        """Through the real host program."""
+        return services_of(self.folder, self.node(own))
+
+    @contextmanager
+    def process(self, *argv: str) -> Iterator[subprocess.Popen[bytes]]:
+        """One that no command started."""
+        with subprocess.Popen(argv or (*AS_USER, *self.command)) as process:
+            try:
+                yield process
+            finally:
+                process.kill()
+
+
+@pytest.fixture
+def place() -> Iterator[Place]:
+    """With a port that nobody listens on."""
+    folder = Path(tempfile.mkdtemp(prefix="kraft-migrate-estate-", dir="/tmp")).resolve()
+    folder.chmod(0o755)
+    try:
+        (folder / "etc").mkdir()
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            found = Place(folder, probe.getsockname()[1])
+        found.config.write_text(f"broker.id=7\nlog.dirs={folder}/data\n")
+        (folder / "data").mkdir()
+        (folder / "stands-in.py").write_text(STANDS_IN)
+        yield found
+    finally:
+        shutil.rmtree(folder)
+
+
+def running(services: HostServices) -> Running:
+    """The node's state, which must be that."""
+    state = services.state(NODE)
+    assert isinstance(state, Running), state
+    return state
+
+
+def reason(state: ServiceState) -> str:
+    """Of an unknown state."""
+    assert isinstance(state, Unknown), state
+    return state.reason
+
+
+Estate = Callable[[Path, tuple[str, ...]], AbstractContextManager[OwnCommands]]
+
+
+@pytest.fixture(params=sorted(ESTATES))
+def estate(request: pytest.FixtureRequest, place: Place) -> Iterator[OwnCommands]:
+    """Each of them, over the stand-in."""
+    make: Estate = ESTATES[request.param]
+    with make(place.folder, place.command) as own:
+        yield own
+
+
+def test_a_node_is_started_seen_and_stopped(place: Place, estate: OwnCommands, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the file that it was started with, as its user; it stays stopped; a second start is another process."""
+    monkeypatch.setattr(own_commands, "SETTLED", 1.0)
+    services = place.services(estate)
+    assert isinstance(services.state(NODE), Stopped)
+    services.start(NODE)
+    first = running(services)
+    assert first.config_sha256 == hashlib.sha256(place.config.read_bytes()).hexdigest()
+    assert Path(f"/proc/{first.pid}").stat().st_uid == 65534
+    launch = decode_command_line(services.command_line(NODE, first.pid))
+    assert (launch.main_class, launch.config) == ("kafka.Kafka", str(place.config))
+    with pytest.raises(ProcessNotStarted, match="runs already"):
+        services.start(NODE)
+    services.stop(NODE, 30)
+    assert isinstance(services.state(NODE), Stopped)
+    services.stop(NODE, 30)  # whoever supervises it keeps it down; nothing lives that could be harmed
+    place.config.write_text("broker.id=7\n# changed\n")
+    services.start(NODE)
+    assert running(services).pid != first.pid
+    assert running(services).config_sha256 == hashlib.sha256(place.config.read_bytes()).hexdigest()
+    services.stop(NODE, 30)
+    if estate.status:
+        assert services.last_words(NODE, 5)
+
+
+@pytest.mark.parametrize("name", ["supervisord", "runit"])
+def test_a_supervisor_that_starts_a_killed_node_again_is_stopped_by_its_own_stop_alone(place: Place, name: str) -> None:
+    """A command that ends the process and does not tell its supervisor is found out: the node is back at once."""
+    make: Estate = ESTATES[name]
+    with make(place.folder, place.command) as own:
+        services = place.services(own)
+        services.start(NODE)
+        first = running(services)
+        os.kill(first.pid, signal.SIGKILL)
+
+        def again() -> bool:
+            state = services.state(NODE)
+            return isinstance(state, Running) and state.pid != first.pid
+
+        wait_for("another process", again)
+        kill = script(place.folder / "kill.sh", f"#!/bin/sh\nkill {running(services).pid}\n")
+        with pytest.raises(ProcessNotStopped, match="started it again"):
+            place.services(replace(own, stop=(kill,))).stop(NODE, 30)
+        running(services)
+        services.stop(NODE, 30)
+        assert isinstance(services.state(NODE), Stopped)
+
+
+def test_what_commands_answer_is_not_believed(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Success that starts or stops nothing is a failure; failure that did it is none."""
+    monkeypatch.setattr(own_commands, "SEEN_WITHIN", 1.0)
+    with scripts(place.folder, place.command) as own:
+        with pytest.raises(ProcessNotStarted, match=r"ended with 0 and said: nothing"):
+            place.services(replace(own, start=("/usr/bin/true",))).start(NODE)
+        failing = script(place.folder / "fails.sh", f"#!/bin/sh\n{own.start[0]}\necho no such process\nexit 7\n")
+        place.services(replace(own, start=(failing,))).start(NODE)
+        before = running(place.services(own))
+        with pytest.raises(ProcessNotStopped, match=r"pid \d+ lives\); the stop command ended with 0"):
+            place.services(replace(own, stop=("/usr/bin/true",))).stop(NODE, 1)
+        assert running(place.services(own)).pid == before.pid
+        failing = script(place.folder / "fails.sh", f"#!/bin/sh\n{own.stop[0]}\nexit 7\n")
+        place.services(replace(own, stop=(failing,))).stop(NODE, 30)
+
+
+def test_a_stop_command_without_an_end_is_unknown_and_left_alone(place: Place) -> None:
+    """Nobody knows what it will still do: it is not killed, and nothing is given again."""
+    with scripts(place.folder, place.command) as own:
+        services = place.services(own)
+        services.start(NODE)
+        hangs = script(place.folder / "hangs.sh", f"#!/bin/sh\necho waiting\nsleep 3\ntouch {place.folder}/ended\n")
+        slow = place.services(replace(own, stop=(hangs,), timeout=1))
+        with pytest.raises(HostCommandUnknown, match=r"not ended after 1 s.*it said: waiting"):
+            slow.stop(NODE, 1)
+        running(services)
+        wait_for("its own end", (place.folder / "ended").exists)
+        with pytest.raises(UnitNotUsable, match="killed 1 s after a stop"):
+            slow.stop(NODE, STOP_SECONDS)
+        services.stop(NODE, 30)
+
+
+def test_a_foreground_start_becomes_the_node_and_is_not_killed(place: Place) -> None:
+    """The command has no end: the process that it became is seen."""
+    with scripts(place.folder, place.command) as own:
+        becomes = script(place.folder / "becomes.sh", f"#!/bin/sh\nexec {' '.join((*AS_USER, *place.command))}\n")
+        services = place.services(replace(own, start=(becomes,)))
+        (program,) = place.folder.glob("program-*/host")
+        text = program.read_text()
+        assert "START_SECONDS, STATUS_SECONDS = 60" in text
+        program.write_text(text.replace("START_SECONDS, STATUS_SECONDS = 60", "START_SECONDS, STATUS_SECONDS = 1"))
+        services.start(NODE)
+        os.kill(running(services).pid, signal.SIGKILL)
+
+
+def test_what_may_be_the_node_is_unknown(place: Place) -> None:
+    """Two of them, another user's, what names the file and is no Kafka yet, and a port that somebody has."""
+    with scripts(place.folder, place.command) as own:
+        services = place.services(own)
+        with place.process():
+            running(services)
+            with place.process():
+                assert "several processes" in reason(services.state(NODE))
+        with place.process(*place.command):
+            assert "as the user with uid 0, and not as nobody" in reason(services.state(NODE))
+        wrapper = (*AS_USER, "sh", "-c", "sleep 60; :", str(place.config))
+        with place.process(*wrapper):
+            assert "may be starting it" in reason(services.state(NODE))
+            with pytest.raises(ProcessNotStarted, match="may be starting it"):
+                services.start(NODE)
+            with pytest.raises(ProcessNotStopped, match="was not given"):
+                services.stop(NODE, 1)
+        with socket.create_server(("127.0.0.1", place.port)):
+            assert f"port {place.port} is listened on" in reason(services.state(NODE))
+        other = place.folder / "etc/another.properties"
+        other.write_text("broker.id=8\n")
+        with place.process(*AS_USER, *place.command[:-1], str(other)):
+            assert isinstance(services.state(NODE), Stopped)
+
+
+def contained(place: Place, mounts: str) -> tuple[str, ...]:
+    """The stand-in with mounts of its own, as in a container."""
+    return ("unshare", "-m", "sh", "-c", f"{mounts}; exec {' '.join((*AS_USER, *place.command))}")
+
+
+def test_a_process_in_a_container_is_the_node_where_it_sees_the_same_places(place: Place) -> None:
+    """The same path with another file in it is not known to be; a file or a disk that is not the host's is a fault."""
+    needs("unshare")
+    (place.folder / "elsewhere").mkdir()
+    shutil.copy(place.config, place.folder / "elsewhere")
+    etc, elsewhere, data = place.config.parent, place.folder / "elsewhere", place.folder / "data"
+    with scripts(place.folder, place.command) as own:
+        services, inventory = place.services(own), inventory_of(place.folder, place.node(own))
+
+        def faults() -> str:
+            wait_for("it to be seen", lambda: isinstance(services.state(NODE), Running))
+            unit = own_unit_of(services, inventory, place.node(own), own)
+            assert isinstance(unit, Unit), unit
+            return " ".join(what for code, what, _ in unfit(unit) if code == "B-OPS-09")
+
+        with place.process(*contained(place, f"mount --bind {etc} {etc}")):
+            assert faults() == ""
+        with place.process(*contained(place, f"mount --bind {place.config} {place.config}")):
+            assert "is mounted into its container as a file" in faults()
+        with place.process(*contained(place, f"mount --bind {elsewhere} {data}")):
+            assert f"sees another place at {data}" in faults()
+        with place.process(*contained(place, f"mount --bind {elsewhere} {etc}")):
+            wait_for("it to be doubted", lambda: isinstance(services.state(NODE), Unknown))
+            assert "mounts of its own, and another file" in reason(services.state(NODE))
+
+
+def test_only_programs_of_roots_and_nodes_of_the_configuration_are_given(place: Place) -> None:
+    """Asked beforehand, as a run does; what others can write is refused, and a boot is not told of such a node."""
+    with scripts(place.folder, place.command) as own:
+
+        def refusals(commands: OwnCommands) -> list[str]:
+            services, node = place.services(commands), place.node(commands)
+            tried = examine(inventory_of(place.folder, node), {NODE: services.runner(NODE)})
+            return [entry.problem for entry in tried if entry.problem]
+
+        assert refusals(own) == []
+        Path(own.stop[0]).chmod(0o777)
+        (problem,) = refusals(own)
+        assert "must belong to root, be writable by nobody else" in problem
+        with pytest.raises(ProcessNotStopped, match="must belong to root"):
+            place.services(own).stop(NODE, 1)
+        Path(own.stop[0]).chmod(0o755)
+        assert "cannot be used: No such file" in refusals(replace(own, start=("/no/such/program",)))[0]
+        other = place.services(replace(own, user="nobody", stop=(own.stop[0], "another word")))
+        (program,) = (examine(inventory_of(place.folder, place.node(own)), {NODE: other.runner(NODE)}),)
+        assert "of another inventory" in program[0].problem
+        with pytest.raises(HostCommandRefused, match="it is no unit"):
+            place.services(own).at_boot(NODE, wanted=True)
+
+
+def test_what_the_user_of_a_node_with_commands_may_read_is_tried_as_that_user(place: Place) -> None:
+    """As for a unit's user."""
+    with scripts(place.folder, place.command) as own:
+        node = place.node(own)
+
+        def access() -> object:
+            unit = own_unit_of(place.services(own), inventory_of(place.folder, node), node, own)
+            assert isinstance(unit, Unit), unit
+            return unit.access
+
+        assert access() == ()
+        place.config.chmod(0o600)
+        assert "user nobody cannot read" in str(access())
