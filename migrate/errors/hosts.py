@@ -132,9 +132,9 @@ class HostProgramMissing(HostCommandRefused, code="E-HOST-28"):
 
 
 class UnitNotUsable(WorldError, code="E-PROC-05"):
-    """A systemd unit cannot be used as it is."""
+    """A systemd unit, or a node's own commands, cannot be used as they are."""
 
-    hint = "`systemctl cat UNIT` on that host shows what it is made of"
+    hint = "`systemctl cat UNIT` on that host shows what a unit is made of; commands are `service` in the inventory"
 
 
 class PersonCouldNot(WorldError, code="E-MAN-01"):

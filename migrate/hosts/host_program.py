@@ -921,7 +921,10 @@ def service_process(node: Node, service: Service, pid: str) -> int:
 
 
 def service_sees(node: Node, service: Service, pid: str, paths: Sequence[str]) -> int:
-    """`service-sees`: has the process mounts of its own, and which paths are not for it what they are here?"""
+    """`service-sees`: has the process mounts of its own, and which paths are not for it what they are here?
+
+    Of its environment the names are told, and no value: images make a node's file of them.
+    """
     process = the_process(node, service, pid)
     is_apart = apart(process)
     mounted = False
@@ -929,7 +932,10 @@ def service_sees(node: Node, service: Service, pid: str, paths: Sequence[str]) -
         with open(process + "/mountinfo", "rb") as file:
             mounted = raw(node.config) in [line.split()[4] for line in file.read().splitlines()]
     other = [path for path in (node.config, *paths) if is_apart and not same_file(path, process + "/root" + path)]
-    return say(as_json({"apart": is_apart, "file_is_mounted": mounted, "other": other}).encode())
+    with open(process + "/environ", "rb") as file:
+        names_there = [text_of(entry.partition(b"=")[0]) for entry in file.read(LIMIT).split(b"\0") if entry]
+    answer = {"apart": is_apart, "file_is_mounted": mounted, "other": other, "variables": names_there}
+    return say(as_json(answer).encode())
 
 
 def pinned(command: Sequence[str]) -> List[str]:

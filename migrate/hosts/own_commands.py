@@ -47,7 +47,7 @@ LOOK: Final = {
     "processes": [{"pid": int, "ticks": int, "uid": int, "kind": str, "why": str}],
 }
 GIVEN: Final = {"code": int, "said": str}
-SEES: Final = {"apart": bool, "file_is_mounted": bool, "other": [str]}
+SEES: Final = {"apart": bool, "file_is_mounted": bool, "other": [str], "variables": [str]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +161,13 @@ class HostServices(SystemdServices):
         except HostCommandRefused as error:
             return [str(error)]
         return str(told["said"]).splitlines()[-lines:]
+
+    def variables(self, node: NodeId, pid: int) -> tuple[str, ...] | None:
+        """The names in the environment of the node's process; None where it is a unit, which is not asked for them."""
+        service = self._services[node]
+        if not isinstance(service, Commanded):
+            return None
+        return tuple(self._told(service, commands.service_sees(node, pid, (service.config,)), SEES)["variables"])
 
     def sees(self, node: NodeId) -> tuple[str, ...]:
         """What the node's process, running in a container, sees otherwise than its host; () where there is nothing.

@@ -29,7 +29,8 @@ def find_command_faults(own: OwnCommands, neighbours: Sequence[int]) -> Iterator
         yield "its stop command sends SIGKILL: the process is killed before it has ended its shutdown"
     if not neighbours:
         return
-    wide = "kafka-server-stop" in " ".join(own.stop) and "--node-id" not in words and "--process-role" not in words
+    limited = any(word.startswith(("--node-id", "--process-role")) for word in words)
+    wide = "kafka-server-stop" in " ".join(own.stop) and not limited
     if wide or tool in ("pkill", "killall") or (tool == "supervisorctl" and "all" in words):
         yield f"its stop command ends node {others} of this host, too"
 

@@ -81,6 +81,7 @@ def _of_kafka(text: str) -> str:
 MetadataPath = Annotated[FilePath, AfterValidator(_of_kafka)]
 
 
+SHELLS: Final = ("sh", "bash", "dash", "ksh", "zsh", "busybox")
 Command = Annotated[list[CommandWord], Field(min_length=1, max_length=64)]  # no shell: a list of words
 
 
@@ -303,8 +304,13 @@ def _service_faults(
         if not path.startswith("/") or os.path.normpath(path) != path:
             why = "it is a path on that node's host, and the same program each time"
             yield Fault((*at, name), f"{path} is no absolute path in its shortest form", why)
-    if os.path.basename(service.start[0]) == "systemctl":  # noqa: PTH119 - a path of another host
-        yield Fault((*at, "start"), "systemctl is not given as a command", "name the unit", "write `unit:` instead")
+    for name, command in (("start", service.start), ("stop", service.stop), ("status", service.status or ["/"])):
+        program = os.path.basename(command[0])  # noqa: PTH119 - a path of another host
+        if program == "systemctl":
+            yield Fault((*at, name), "systemctl is not given as a command", "it works units", "write `unit:` instead")
+        elif program in SHELLS and any(re.fullmatch(r"-[a-z]*c", word) for word in command[1:]):
+            why = "a command is a list of words, and no shell reads it"
+            yield Fault((*at, name), "text for a shell is no command", why, "put it into a script of root's own")
 
 
 def _commands(section: ServiceSection | None) -> OwnCommands | None:

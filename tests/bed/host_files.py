@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -43,6 +45,31 @@ LimitNOFILE=100000
 [Install]
 WantedBy=multi-user.target
 """
+RUNIT: Final = """[Unit]
+Description=runit
+After=network.target
+
+[Service]
+ExecStart=/usr/bin/runsvdir -P /etc/service
+KillMode=process
+
+[Install]
+WantedBy=multi-user.target
+"""
+RUN: Final = """#!/bin/sh
+exec 2>&1
+. /etc/default/kafka
+export KAFKA_HEAP_OPTS
+ulimit -n 100000
+exec chpst -u kafka:kafka /opt/kafka/bin/kafka-server-start.sh /etc/kafka/server.properties
+"""
+COMMANDS: Final = {  # what an inventory says of it
+    "user": "kafka",
+    "start": ["/usr/bin/sv", "start", "/etc/service/kafka"],
+    "stop": ["/usr/bin/sv", "-w", "330", "stop", "/etc/service/kafka"],
+    "status": ["/usr/bin/sv", "status", "/etc/service/kafka"],
+    "timeout": "330s",
+}
 ONCE: Final = """[Unit]
 Description={what}
 DefaultDependencies=no
@@ -153,6 +180,9 @@ def write(up: Path, shape: Shape, n: int) -> None:
         text = BROKER.format(n=n, domain=DOMAIN, first=first, others=", ".join(others), chroot=CHROOT)
         put(f"{configuration}/server.properties", text)
         unit = shape.unit.replace("@1", "@")
+        if not shape.is_unit(n):
+            _put_runit(up, put)
+    if n <= shape.hosts and shape.is_unit(n):
         put(f"/etc/systemd/system/{unit}", _unit("Apache Kafka broker", "kafka", shape, "server.properties"))
         put(f"/etc/systemd/system/{unit}.d/limits.conf", "[Service]\nLimitNPROC=65536\nNice=1\n")
     if n in shape.controllers.values():
@@ -166,6 +196,15 @@ def write(up: Path, shape: Shape, n: int) -> None:
         put("/etc/systemd/system/zookeeper.service", text)
     for name, megabytes in (("kafka", 320), ("kafka-controller", 200), ("zookeeper", 128)):
         put(f"/etc/default/{name}", f'KAFKA_HEAP_OPTS="-Xmx{megabytes}m -Xms64m"\n')
+
+
+def _put_runit(up: Path, put: Callable[[str, str, int], None]) -> None:
+    """This machine's runit, as the package runit-run starts it, and the broker below it."""
+    (up / "usr/bin").mkdir(parents=True, exist_ok=True)
+    for program in ("runsvdir", "runsv", "sv", "chpst"):
+        shutil.copy(f"/usr/bin/{program}", up / "usr/bin")
+    put("/etc/systemd/system/runit.service", RUNIT, 0o644)
+    put("/etc/service/kafka/run", RUN, 0o755)
 
 
 def mounts(shape: Shape) -> tuple[str, ...]:
@@ -187,7 +226,7 @@ def prepare(shape: Shape, n: int) -> str:
     configuration = "/opt/kafka/config" if shape.linked_configuration else "/etc/kafka"
     groups = shape.owner.partition(":")[2]
     login = shape.login
-    broker = shape.unit if n <= shape.hosts else ""
+    broker = ("runit" if not shape.is_unit(n) else shape.unit) if n <= shape.hosts else ""
     defaults = "".join(f"Defaults {word}\\n" for word in ("requiretty", "use_pty") if getattr(shape, word))
     rights = f"{login} ALL=(ALL) NOPASSWD: ALL\\n" if shape.rights == "all" else ""
     links = [f"ln -sfn {disk} {link}" for disk, link in zip(shape.disks, shape.log_directories, strict=True)]

@@ -15,7 +15,7 @@ import yaml
 
 from migrate.errors import NoProgress
 from tests.bed.bed import ROOT, Bed, Completed
-from tests.bed.host_files import CHROOT, DOMAIN
+from tests.bed.host_files import CHROOT, COMMANDS, DOMAIN
 
 PLAYBOOK: Final = """apiVersion: kraft-migrate/v1
 kind: MigrationPlaybook
@@ -98,7 +98,8 @@ class Operator:
         for node in spec["brokers"]["nodes"]:
             n = node["id"]
             node |= {"host": f"h{n}", "address": f"kafka-{n}.{DOMAIN}:9092", "config": "/etc/kafka/server.properties"}
-            node["unit"] = shape.unit
+            del node["unit"]
+            node.update({"unit": shape.unit} if shape.is_unit(n) else {"service": COMMANDS})
         for node in spec["controllers"]["nodes"]:
             n = shape.controllers[node["id"]]
             node |= {"host": f"h{n}", "address": f"kafka-{n}:9094", "config": "/etc/kafka/controller.properties"}
@@ -134,7 +135,9 @@ class Operator:
         code, said = self.apply_through({pattern: None}, *words)
         named = LOST.search(" ".join(said.split()))
         if code == NoProgress.exit_code and named:
-            self.bed.must(f"h{named[1]}", f"systemctl restart {self.bed.shape.unit}")
+            unit = self.bed.shape.is_unit(int(named[1]))
+            restart = f"systemctl restart {self.bed.shape.unit}" if unit else "sv -w 330 restart /etc/service/kafka"
+            self.bed.must(f"h{named[1]}", restart)
             code, said = self.apply_through({pattern: None}, *words)
         assert code == -signal.SIGKILL, f"apply ended with {code} before {pattern}: {said[-6000:]}"
 

@@ -15,7 +15,7 @@ from migrate.java.jars import locked
 from migrate.model.trusted import cache_directory
 
 INSTALL: Final = Path(__file__).with_name("install")
-PROGRAMS: Final = ("systemd-nspawn", "debootstrap", "ssh", "ip", "losetup", "mkfs.ext4", "unshare", "nsenter")
+PROGRAMS: Final = ("systemd-nspawn", "debootstrap", "ssh", "ip", "losetup", "mkfs.ext4", "unshare", "nsenter", "sv")
 PACKAGES: Final = (
     "systemd systemd-sysv dbus sudo openssh-server python3 iproute2 procps mount util-linux e2fsprogs tcsh zlib1g"
 )

@@ -19,7 +19,7 @@ class Shape:
     `override` gives it `--override` besides.  `linked_configuration` and `linked_disks`: /etc/kafka and the log
     directories are symbolic links.  `python`: the whole one, Debian's python3-minimal, one in /usr/local/bin alone, or
     none.  `jump`: only the first host is reached directly.  `metadata`: the controllers' metadata directory is a mount
-    point, a folder below one, or on the root file system.
+    point, a folder below one, or on the root file system.  `by_runit`: the host whose broker is no unit, but runit's.
     """
 
     hosts: int = 3
@@ -41,6 +41,7 @@ class Shape:
     jump: bool = False
     metadata: Literal["mount", "below", "root"] = "below"
     stop_seconds: int = 360
+    by_runit: int = 0
 
     @property
     def all_hosts(self) -> int:
@@ -70,6 +71,10 @@ class Shape:
         """What `log.dirs` names."""
         return tuple(f"/var/lib/kafka/data{k}" for k in range(1, 4)) if self.linked_disks else self.disks
 
+    def is_unit(self, n: int) -> bool:
+        """Is the broker of host `n` a unit of systemd's?"""
+        return n != self.by_runit
+
     def save(self, folder: Path) -> None:
         """Keep it with the bed."""
         (folder / "shape.json").write_text(json.dumps(asdict(self)))
@@ -82,6 +87,7 @@ class Shape:
 
 SHAPES: Final = {
     "plain": Shape(),
+    "mixed": Shape(by_runit=3),
     "apart": Shape(controllers_apart=True, metadata="mount", login="deploy"),
     "template": Shape(unit="kafka@1.service", start="shell", use_pty=True, banner=True),
     "links": Shape(linked_configuration=True, linked_disks=True, jump=True),

@@ -9,7 +9,7 @@ from migrate.checks.next_release import NEXT_RELEASE
 from migrate.model.columns import EntityColumns, ReplicaColumns
 from migrate.model.difference import Difference, DifferenceClass, DiffReport, IdleAcceptance, IdleReason
 from migrate.model.ids import DirectoryId, NodeId
-from migrate.model.inventory import AcceptedDifference
+from migrate.model.inventory import AcceptedDifference, OwnCommands
 from migrate.model.launch import STOP_SECONDS, Launch, Listening, Unit
 from migrate.model.ledger import Ledger, LedgerRow, ReplicaState
 from migrate.model.new_directories import NewDirectory
@@ -144,6 +144,14 @@ def users_of_a_host(world: World) -> World:
 def by_ssh(world: World) -> World:
     """The nodes are units of hosts, and nothing is known of them."""
     return replace(world, inventory=replace(world.inventory, executor="ssh"))
+
+
+def commanded(world: World) -> World:
+    """The first broker has commands in place of a unit."""
+    own = OwnCommands("kafka", ("/usr/bin/sv", "start", "kafka"), ("/usr/bin/sv", "stop", "kafka"), STOP_SECONDS)
+    first, *others = world.inventory.brokers
+    inventory = replace(world.inventory, executor="ssh", brokers=(replace(first, service=own), *others))
+    return replace(world, inventory=inventory)
 
 
 def commented(node: int, comment: str) -> Bend:

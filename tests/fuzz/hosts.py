@@ -10,7 +10,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from migrate.hosts import collect_disks, disks, jaas, launches, meta_properties, properties, supervisor, systemd
+from migrate.hosts import (
+    collect_disks,
+    disks,
+    jaas,
+    launches,
+    meta_properties,
+    properties,
+    sockets,
+    supervisor,
+    systemd,
+)
 from migrate.hosts.collected import read_all
 from migrate.hosts.disks import CollectorDisks
 from migrate.hosts.host_needs import _answer
@@ -18,7 +28,7 @@ from migrate.hosts.manual.reports import read_answer
 from migrate.hosts.properties import log_dirs, metadata_log_dir
 from migrate.hosts.remote_files import RemoteMetadata
 from migrate.hosts.runner import Completed
-from migrate.hosts.systemd import _access, parse_unit, patience
+from migrate.hosts.systemd import access_of, parse_unit, patience
 from migrate.model.columns import ReplicaColumns
 from migrate.model.difference import names_from_text
 from migrate.model.ids import NodeId
@@ -119,7 +129,7 @@ def read_facts(_: Path, path: Path) -> None:
     runner = Answering(path.read_bytes())
     known = worlds.inventory()
     for node in (known.brokers[0], known.controllers[0]):
-        _access(runner, node)
+        access_of(runner, node)
     _answer(runner, ("host", "about"))
 
 

@@ -24,11 +24,11 @@ from migrate.hosts.launches import (
     find_generating,
     launches,
     listening,
-    parse_listening,
     split_command_line,
 )
 from migrate.hosts.remote_files import RemoteFiles
 from migrate.hosts.runner import Completed
+from migrate.hosts.sockets import parse_listening
 from migrate.hosts.systemd import Service, SystemdServices
 from migrate.model.ids import NodeId
 from migrate.model.launch import Launch, Listening, UnitNotes

@@ -264,8 +264,9 @@ def test_a_process_in_a_container_is_the_node_where_it_sees_the_same_places(plac
             assert isinstance(unit, Unit), unit
             return " ".join(what for code, what, _ in unfit(unit) if code == "B-OPS-09")
 
-        with place.process(*contained(place, f"mount --bind {etc} {etc}")):
+        with place.process(*contained(place, f"export KAFKA_CFG_LOG_DIRS=x; mount --bind {etc} {etc}")):
             assert faults() == ""
+            assert "KAFKA_CFG_LOG_DIRS" in (services.variables(NODE, running(services).pid) or ())
         with place.process(*contained(place, f"mount --bind {place.config} {place.config}")):
             assert "is mounted into its container as a file" in faults()
         with place.process(*contained(place, f"mount --bind {elsewhere} {data}")):

@@ -28,6 +28,26 @@ spec:
 ON_HOSTS = INVENTORY.replace("conf/", "/etc/kafka/").replace("data/", "/data/")
 
 
+SSH = "ssh, kafka_home: /opt/kafka"
+
+
+def with_commands(more: str = "", kind: str = SSH, **words: str) -> str:
+    """An inventory whose first broker has commands, and the others units."""
+    own = {
+        "user": "kafka",
+        "start": "[/usr/bin/sv, start, kafka]",
+        "stop": "[/usr/bin/sv, -w, '330', stop, kafka]",
+        "timeout": "330s",
+    }
+    service = ", ".join(f"{name}: {value}" for name, value in (own | words).items())
+    first, *others = [line for line in ON_HOSTS.splitlines() if "- {id: " in line]
+    text = ON_HOSTS.replace("supervisor, state: state", kind)
+    text = text.replace(first, first.replace("}", f"{more}, service: {{{service}}}}}"))
+    for line in others if kind == SSH else ():
+        text = text.replace(line, line.replace("}", ", unit: kafka.service}"))
+    return text
+
+
 @dataclass(frozen=True, slots=True)
 class Bad:
     """`at` is line:column, "" where the whole file is meant."""
@@ -317,6 +337,21 @@ NO_INVENTORY = (
         DocumentInvalid,
         "",
         "has no unit",
+    ),
+    *(
+        Bad(name, with_commands(more, kind, **words), DocumentInvalid, "", said)
+        for name, more, kind, words, said in (
+            ("commands for the lab", "", "supervisor, state: state", {}, "commands for executor supervisor"),
+            ("a unit and commands", ", unit: kafka.service", SSH, {}, "has a unit and commands"),
+            ("a program that is not absolute", "", SSH, {"stop": "[sv, stop, kafka]"}, "no absolute path"),
+            ("a path of detours", "", SSH, {"stop": "[/usr/../sv]"}, "no absolute path in its shortest form"),
+            ("no command", "", SSH, {"start": "[]"}, "service.start"),
+            ("a text for a command", "", SSH, {"start": "/usr/bin/sv start kafka"}, "service.start"),
+            ("a shell's text", "", SSH, {"start": "[/bin/sh, -ec, 'kafka &']"}, "text for a shell is no command"),
+            ("systemctl", "", SSH, {"stop": "[/bin/systemctl, stop, kafka]"}, "systemctl is not given as a command"),
+            ("no time", "", SSH, {"timeout": "330"}, "a duration is expected"),
+            ("no account", "", SSH, {"user": "'-o'"}, "the name of an account is expected"),
+        )
     ),
     Bad(
         "manual without its inbox",

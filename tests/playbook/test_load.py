@@ -17,7 +17,7 @@ from migrate.errors import DocumentInvalid, InputError, NotSupportedYet
 from migrate.lab.configure import inventory_of
 from migrate.lab.topology import plan_topology
 from migrate.model.ids import NodeId
-from migrate.model.inventory import Access, Inventory, SecretFile
+from migrate.model.inventory import Access, Inventory, OwnCommands, SecretFile
 from migrate.model.stage import MIGRATION, DirectoryPolicy, Stage
 from migrate.playbook.load import (
     KINDS,
@@ -33,7 +33,7 @@ from migrate.playbook.load import (
 )
 from migrate.playbook.shown import shown
 from tests.cli.commands import kraft_migrate
-from tests.playbook.corpus import HEAD, INVENTORY, NO_INVENTORY, NO_PLAYBOOK, SPEC, Bad, policy, stages
+from tests.playbook.corpus import HEAD, INVENTORY, NO_INVENTORY, NO_PLAYBOOK, SPEC, Bad, policy, stages, with_commands
 from tests.testing import worlds
 
 PLAYBOOKS = Path(__file__).parents[2] / "playbooks"
@@ -227,6 +227,20 @@ def test_a_dumped_inventory_reads_back_equal(tmp_path: Path, rack: str, user: st
     file.write_text(text, encoding="utf-8")
     assert load_inventory(file) == wanted
     assert str(tmp_path) not in text, "paths below the file's folder are written relative to it"
+
+
+def test_a_node_may_have_commands_in_place_of_a_unit(tmp_path: Path) -> None:
+    """Words as they are written; written back as they were."""
+    text = with_commands(status="[/usr/bin/sv, status, kafka]", java_home="/opt/java")
+    found = load_inventory(write(tmp_path, text, "inventory.yaml"))
+    sv = "/usr/bin/sv"
+    start, stop = (sv, "start", "kafka"), (sv, "-w", "330", "stop", "kafka")
+    own = OwnCommands("kafka", start, stop, 330.0, (sv, "status", "kafka"), "/opt/java")
+    first, *others = found.nodes
+    assert (first.service, first.unit, first.called) == (own, "", "broker 0")
+    assert {(node.service, node.unit) for node in others} == {(None, "kafka.service")}
+    assert own.typed("restart") == "/usr/bin/sv -w 330 stop kafka && /usr/bin/sv start kafka"
+    assert load_inventory(write(tmp_path, dump_inventory(found), "inventory.yaml")) == found
 
 
 @pytest.mark.parametrize("rate", [None, 1, 500, 1_000_000])
