@@ -822,18 +822,37 @@ def sockets(table: str) -> int:
 
 
 # -- services: what is seen in /proc, and the commands of the configuration -----------------------------------------
-def same_file(path: str, inside: str) -> bool:
-    """Is it one file, here and as a process sees it?"""
+def same_file(path: str, process: str, spelled: str, is_apart: bool) -> bool:
+    """Is it one file, here and as a process sees it?
+
+    In a container no link is followed: the kernel would look for an absolute target here.
+    """
     try:
-        here, there = os.stat(raw(path)), os.stat(raw(inside))
+        here = os.stat(raw(path))
+        if not is_apart:
+            there = os.stat(raw(spelled if spelled.startswith("/") else process + "/cwd/" + spelled))
+        else:
+            there = stat_inside(process, spelled)
+    except PermissionError:
+        raise
     except OSError:
         return False
     return (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino)
 
 
-def seen_at(process: str, path: str) -> str:
-    """A path as that process has it: from its root, or from where it works."""
-    return process + "/root" + path if path.startswith("/") else process + "/cwd/" + path
+def stat_inside(process: str, path: str) -> os.stat_result:
+    """What is at that path from the root of a process, without links and steps back; OSError where there is one."""
+    if ".." in path.split("/"):
+        raise told(errno.ELOOP, path)
+    place = os.open(process + ("/root" if path.startswith("/") else "/cwd"), os.O_PATH | os.O_CLOEXEC)
+    try:
+        for name in [part for part in path.split("/") if part]:
+            inner = os.open(raw(name), os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=place)
+            os.close(place)
+            place = inner
+        return os.fstat(place)
+    finally:
+        os.close(place)
 
 
 def apart(process: str) -> bool:
@@ -864,7 +883,8 @@ def what_it_is(node: Node, uid: int, process: str) -> Optional[Dict[str, Any]]:
         config = words[at + 1] if len(words) > at + 1 else ""
         spelled = config if config.startswith("/") else os.readlink(process + "/cwd") + "/" + config
         try:
-            is_apart, same = apart(process), same_file(node.config, seen_at(process, config))
+            is_apart = apart(process)
+            same = same_file(node.config, process, config, is_apart)
         except PermissionError:
             is_apart, same = True, False
         if not same and plain(spelled) != node.config:
@@ -931,7 +951,7 @@ def service_sees(node: Node, service: Service, pid: str, paths: Sequence[str]) -
     if is_apart:
         with open(process + "/mountinfo", "rb") as file:
             mounted = raw(node.config) in [line.split()[4] for line in file.read().splitlines()]
-    other = [path for path in (node.config, *paths) if is_apart and not same_file(path, process + "/root" + path)]
+    other = [path for path in (node.config, *paths) if is_apart and not same_file(path, process, path, is_apart)]
     with open(process + "/environ", "rb") as file:
         names_there = [text_of(entry.partition(b"=")[0]) for entry in file.read(LIMIT).split(b"\0") if entry]
     answer = {"apart": is_apart, "file_is_mounted": mounted, "other": other, "variables": names_there}

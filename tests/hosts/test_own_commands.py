@@ -274,6 +274,12 @@ def test_a_process_in_a_container_is_the_node_where_it_sees_the_same_places(plac
         with place.process(*contained(place, f"mount --bind {elsewhere} {etc}")):
             wait_for("it to be doubted", lambda: isinstance(services.state(NODE), Unknown))
             assert "mounts of its own, and another file" in reason(services.state(NODE))
+        (place.folder / "copy").mkdir()  # a link within a container would lead to the host's own file, seen from here
+        os.link(place.config, place.folder / "copy/server.properties")
+        link = f"mount -t tmpfs none {etc}; ln -s {place.folder}/copy/server.properties {place.config}"
+        with place.process(*contained(place, f"{link}; mount --bind {elsewhere} {place.folder}/copy")):
+            wait_for("it to be doubted", lambda: isinstance(services.state(NODE), Unknown))
+            assert "mounts of its own, and another file" in reason(services.state(NODE))
 
 
 def test_only_programs_of_roots_and_nodes_of_the_configuration_are_given(place: Place) -> None:
