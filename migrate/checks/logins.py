@@ -158,10 +158,9 @@ def dynamic_login_has_a_file(seen: tuple[ZookeeperView, Configs], world: World) 
 ).sees(controller_configs, blocks_from=Stage.CONTROLLERS, when=BEFORE_COPY, proof=True)
 def tool_is_let_in(configs: Configs, world: World) -> Result:
     """By the inventory's user, or by our certificate as that listener's rules read it."""
-    access = world.inventory.controller_access
     for node, file in configs.items():
         about = f"controller {node}: {file.path}"
-        principal = _own_principal(access, file)
+        principal = _own_principal(world.inventory.access_of(world.inventory.node(node)), file)
         if isinstance(principal, Blind):
             yield principal
         elif authorizer(file.values) and principal not in super_users(file.values):
@@ -222,19 +221,18 @@ def _unencrypted(configs: Iterable[Configs], world: World) -> tuple[list[str], l
         protocol = protocols(values).get(name.upper(), name.upper())
         mechanism = values.get(key, "GSSAPI").strip() if protocol.startswith("SASL") else ""
         found |= _without_tls(f"the {who}' listener {name}", protocol, mechanism)
-    names = {
-        name
-        for node in known.brokers
-        if node.id in brokers
-        for name in _listeners_at(brokers[node.id].values, node.address.rpartition(":")[2])
-    }
-    listener = f" at listener {', '.join(sorted(names))}" if names else ""
-    for nodes, where, access in (
-        (known.brokers, f"brokers{listener}", known.broker_access),
-        (known.controllers, f"controllers at listener {known.controller_listener}", known.controller_access),
-    ):
-        if nodes:
-            found |= _without_tls(f"this tool to the {where}", access.protocol, access.mechanism)
+    for access in dict.fromkeys(map(known.access_of, known.brokers)):
+        names = {
+            name
+            for node in known.brokers
+            if node.id in brokers and known.access_of(node) == access
+            for name in _listeners_at(brokers[node.id].values, node.address.rpartition(":")[2])
+        }
+        listener = f" at listener {', '.join(sorted(names))}" if names else ""
+        found |= _without_tls(f"this tool to the brokers{listener}", access.protocol, access.mechanism)
+    for access in dict.fromkeys(map(known.access_of, known.controllers)):
+        where = f"controllers at listener {known.controller_listener}"
+        found |= _without_tls(f"this tool to the {where}", access.protocol, access.mechanism)
     if known.zookeeper and not known.zookeeper_login.tls and phase_of(world) is not Phase.FINALIZED:
         found["this tool to ZooKeeper (no TLS)"] = False
     return [said for said, clear in found.items() if clear], [said for said, clear in found.items() if not clear]

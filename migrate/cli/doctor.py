@@ -138,9 +138,8 @@ def _print_host_setup(path: pathlib.Path | None, host: str, *, undo: bool) -> in
     if undo:
         say_page(host_setup.undo(inventory, host), end="")
         return EXIT_OK
-    options = inventory.executor_options
-    host_setup.nodes_of(inventory, host)  # before ssh is asked
-    local = inventory.executor == LOCAL
+    node = host_setup.nodes_of(inventory, host)[0]  # before ssh is asked; all of a host are worked in the same way
+    options, local = inventory.options_of(node), inventory.executor_of(node) == LOCAL
     account = getpass.getuser() if local else SshConnections(options.get("ssh_config")).account(host)
     say_page(host_setup.set_up(inventory, host, account, sudo=options.get("sudo", "yes") == "yes"), end="")
     return EXIT_OK
@@ -238,7 +237,7 @@ def _credentials(path: pathlib.Path) -> Item:
 
     found, _ = load_target(None, path)
     read = set()
-    for access in (found.broker_access, found.controller_access):
+    for access in dict.fromkeys(map(found.access_of, found.nodes)):
         if isinstance(access.password, SecretFile):
             read_secret(access.password)
             read.add(access.password.path)

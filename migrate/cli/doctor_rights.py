@@ -12,7 +12,7 @@ from migrate.errors import MigrateError, NodeUnreachable
 from migrate.kafka.connection import Connection
 from migrate.kafka.live import cluster_rights, controller_rights, topic_rights
 from migrate.model import rights
-from migrate.model.inventory import Access, Inventory, ZookeeperLogin
+from migrate.model.inventory import Access, BrokerNode, ControllerNode, Inventory, ZookeeperLogin
 from migrate.model.rights import CLUSTER, TOPICS, Side
 from migrate.zookeeper import rights as of_zookeeper
 from migrate.zookeeper.client import ZookeeperClient, access_of, connect
@@ -53,10 +53,23 @@ def rights_of(inventory: Inventory, lock_path: str) -> Iterator[Said]:
                 topics = _topics(client)
         except MigrateError as error:
             yield _error(name, Stand.MISSING, error)
-    brokers = [partial(_broker, inventory, node.address, topics) for node in inventory.brokers]
-    yield from _first("broker rights", Stand.MISSING, brokers)
-    controllers = [partial(_controller, inventory, node.address) for node in inventory.controllers]
-    yield from _first("controller rights", Stand.LATER, controllers)  # before the stage `controllers` none answers
+    for name, access, addresses in _by_access(inventory, "broker rights", inventory.brokers):
+        brokers = [partial(_broker, name, access, address, topics) for address in addresses]
+        yield from _first(name, Stand.MISSING, brokers)
+    for name, access, addresses in _by_access(inventory, "controller rights", inventory.controllers):
+        controllers = [partial(_controller, name, access, address) for address in addresses]
+        yield from _first(name, Stand.LATER, controllers)  # before the stage `controllers` none answers
+
+
+def _by_access(
+    inventory: Inventory, name: str, nodes: Sequence[BrokerNode | ControllerNode]
+) -> Iterator[tuple[str, Access, list[str]]]:
+    """(name, access, addresses) of each identity with which some of the nodes are called."""
+    every = dict.fromkeys(map(inventory.access_of, nodes))
+    for access in every:
+        same = [node for node in nodes if inventory.access_of(node) == access]
+        of = f" ({', '.join(str(int(node.id)) for node in same)})" if len(every) > 1 else ""
+        yield f"{name}{of}", access, [node.address for node in same]
 
 
 def _first(name: str, unreachable: Stand, looks: Sequence[Callable[[], Iterator[Said]]]) -> Iterator[Said]:
@@ -137,10 +150,10 @@ def _beyond(name: str, found: of_zookeeper.ZookeeperRights) -> Said:
 
 
 # -- Kafka ---------------------------------------------------------------------------------------------------------
-def _broker(inventory: Inventory, address: str, there_are: int | None) -> Iterator[Said]:
-    with Connection(address, inventory.broker_access) as connection:
+def _broker(name: str, access: Access, address: str, there_are: int | None) -> Iterator[Said]:
+    with Connection(address, access) as connection:
         have, topics = cluster_rights(connection), topic_rights(connection)
-    name, who = "broker rights", _who(inventory.broker_access)
+    who = _who(access)
     yield from _judged(name, f"{who} on Cluster", have, Side.BROKERS, CLUSTER)
     beyond = rights.too_much(topics.allowed, TOPICS)
     if not topics.described:
@@ -170,10 +183,10 @@ def _judged(name: str, who: str, have: frozenset[str], side: Side, resource: str
         yield Said(name, Stand.GOOD, f"{who}: {', '.join(sorted(have))}, and no more")
 
 
-def _controller(inventory: Inventory, address: str) -> Iterator[Said]:
-    with Connection(address, inventory.controller_access) as connection:
+def _controller(name: str, access: Access, address: str) -> Iterator[Said]:
+    with Connection(address, access) as connection:
         found = controller_rights(connection)
-    name, who = "controller rights", _who(inventory.controller_access)
+    who = _who(access)
     if found.operations is not None:
         yield from _judged(name, f"{who} on Cluster", found.operations, Side.CONTROLLERS, CLUSTER)
         return

@@ -210,7 +210,9 @@ def _lines(value: Any, indent: int = 0) -> list[str]:
         elif isinstance(entry, list | tuple) and entry and isinstance(entry[0], dict):
             lines.append(f"{pad}{name}:")
             for item in entry:
-                lines.append(f"{pad}  - {', '.join(f'{key}={text}' for key, text in item.items() if text is not None)}")
+                lines.append(
+                    f"{pad}  - {', '.join(f'{key}={text}' for key, text in item.items() if text not in (None, ''))}"
+                )
         elif isinstance(entry, list | tuple):
             lines.append(f"{pad}{name}: {', '.join(map(str, entry)) or '-'}")
         else:

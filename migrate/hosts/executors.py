@@ -30,7 +30,7 @@ from migrate.hosts.runner import Holder, LocalRunner, ProgramHolder, Runner
 from migrate.hosts.ssh import SshConnections
 from migrate.hosts.supervisor import Supervisor
 from migrate.model.ids import NodeId
-from migrate.model.inventory import Inventory
+from migrate.model.inventory import BrokerNode, ControllerNode, Inventory
 from migrate.model.ports import Disks, Files, ServiceControl
 
 if TYPE_CHECKING:
@@ -97,10 +97,6 @@ def executor_of(inventory: Inventory) -> Executor:
     if inventory.executor == SUPERVISOR:
         services = Supervisor(inventory.executor_options.get("state", ""))
         return Executor(LocalFiles(), CollectorDisks(), services, LocalMetadata())
-    access = HostAccess.of(inventory.executor_options)
-    if inventory.executor == LOCAL:
-        here = ProgramHolder(LocalRunner(), access)
-        return _units(inventory, lambda _host: here, _nothing)
     if inventory.executor == MANUAL:
         from migrate.hosts.manual.executor import (  # noqa: PLC0415 - all of `manual`, which others do without
             ManualDisks,
@@ -119,16 +115,23 @@ def executor_of(inventory: Inventory) -> Executor:
             witness=witness,
         )  # fmt: skip
     connections = SshConnections(inventory.executor_options.get("ssh_config"))
-    runners: dict[str, ProgramHolder] = {}
+    programs: dict[str, ProgramHolder] = {}  # by host; "" is this one
 
-    def runner(host: str) -> ProgramHolder:
-        return runners.setdefault(host, ProgramHolder(connections.runner(host), access))
+    def program(node: BrokerNode | ControllerNode) -> ProgramHolder:
+        is_here = inventory.executor_of(node) == LOCAL
+        place = "" if is_here else node.host
+        if place not in programs:
+            holder = LocalRunner() if is_here else connections.runner(node.host)
+            programs[place] = ProgramHolder(holder, HostAccess.of(inventory.options_of(node)))
+        return programs[place]
 
-    return _units(inventory, runner, connections.close)
+    return _units(inventory, program, connections.close)
 
 
-def _units(inventory: Inventory, runner: Callable[[str], ProgramHolder], close: Callable[[], None]) -> Executor:
-    runners = {node.id: runner(node.host) for node in inventory.nodes}
+def _units(
+    inventory: Inventory, program: Callable[[BrokerNode | ControllerNode], ProgramHolder], close: Callable[[], None]
+) -> Executor:
+    runners = {node.id: program(node) for node in inventory.nodes}
     files = RemoteFiles(runners)
     services = {node.id: service_of(node, runner=runners[node.id], files=files) for node in inventory.nodes}
 

@@ -166,9 +166,9 @@ def _another(inventory: Inventory, nodes: Sequence[Node], told: object) -> str:
         return "the host program says nothing of itself"
     if told.get("programs") != wanted["programs"]:
         return "the host program is of another release"
-    for key in ("nodes", "kafka_home"):
-        if told.get(key) != wanted[key]:
-            return f"the host's configuration is of another inventory: its {key} are not those of this one"
+    if told.get("nodes") != wanted["nodes"]:
+        what = "its nodes, or a unit, a path or a kafka_home of them, are not those of this one"
+        return f"the host's configuration is of another inventory: {what}"
     return ""
 
 

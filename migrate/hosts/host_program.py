@@ -109,6 +109,7 @@ class Node(NamedTuple):
     unit: str
     config: str
     metadata: str
+    kafka_home: str
     service: Optional[Service]
 
     @property
@@ -129,7 +130,6 @@ class User(NamedTuple):
 
 class Host(NamedTuple):
     account: str
-    kafka_home: str
     nodes: Tuple[Node, ...]
     raw_nodes: List[Any]
     path: str
@@ -318,19 +318,19 @@ def load() -> Host:
     own_text(os.path.abspath(__file__))
     try:
         given = from_json(own_text(CONFIGURATION))
-        if given["format"] != 1:
+        if given["format"] != 2:
             raise ValueError("it is of another format: install this release again")
         nodes = tuple(
             Node(int(node["id"]), str(node["role"]), str(node["unit"]), absolute(node["config"]),
-                 absolute(node["metadata_directory"]) if node["metadata_directory"] else "",
+                 absolute(node["metadata_directory"]) if node["metadata_directory"] else "", str(node["kafka_home"]),
                  service_of(node["service"]) if "service" in node else None)
             for node in given["nodes"]
         )  # fmt: skip
         extra = str(given.get("path", "")) if CONFIGURATION != INSTALLED else ""
-        home, account = str(given["kafka_home"]), str(given["account"])
+        account = str(given["account"])
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise RefusedError(NOT_SOUND, CONFIGURATION, "it is not understood: %r" % error) from error
-    return Host(account, home, nodes, given["nodes"], (extra + ":" if extra else "") + SAFE_PATH)
+    return Host(account, nodes, given["nodes"], (extra + ":" if extra else "") + SAFE_PATH)
 
 
 def service_of(given: Dict[str, Any]) -> Service:
@@ -1001,8 +1001,8 @@ def give(host: Host, command: Sequence[str], seconds: float) -> int:
 
 
 # -- as the unit's user -----------------------------------------------------------------------------------------------
-def storage_tool(host: Host) -> str:
-    return host.kafka_home.rstrip("/") + "/bin/kafka-storage.sh"
+def storage_tool(node: Node) -> str:
+    return node.kafka_home.rstrip("/") + "/bin/kafka-storage.sh"
 
 
 def run_as(user: User, words: Sequence[str], text: Optional[bytes] = None) -> int:
@@ -1023,7 +1023,7 @@ def run_as(user: User, words: Sequence[str], text: Optional[bytes] = None) -> in
 def format_storage(host: Host, node: Node, words: Sequence[str]) -> int:
     """`format`: Kafka's own tool with the node's file."""
     given = ("format", "--cluster-id=" + words[0], "-c", node.config, "--release-version", *words[1:])
-    return REFUSED_BY if run_as(become(host, node), (storage_tool(host), *given)) else 0
+    return REFUSED_BY if run_as(become(host, node), (storage_tool(node), *given)) else 0
 
 
 def collect(host: Host, node: Node, paths: Sequence[str]) -> int:
@@ -1062,7 +1062,7 @@ def facts(host: Host, node: Node) -> int:
         group = grp.getgrgid(user.gid).gr_name
     except KeyError:
         group = str(user.gid)
-    tool = storage_tool(host)
+    tool = storage_tool(node)
     answer = {
         "unit": node.called, "user": user.name, "group": group, "uid": user.uid, "gid": user.gid,
         "config": {
@@ -1152,8 +1152,8 @@ def about(host: Host) -> int:
     texts = {"host": released(own_text(here)), COLLECTOR: own_text(split(here)[0] + "/" + COLLECTOR)}
     sums = {name: hashlib.sha256(text).hexdigest() for name, text in texts.items()}
     answer = {
-        "format": 1, "programs": sums, "account": host.account, "kafka_home": host.kafka_home,
-        "nodes": host.raw_nodes, "python": sys.version.split()[0], "uid": os.geteuid(),
+        "format": 2, "programs": sums, "account": host.account, "nodes": host.raw_nodes,
+        "python": sys.version.split()[0], "uid": os.geteuid(),
     }  # fmt: skip
     return say(as_json(answer).encode() + b"\n")
 

@@ -22,7 +22,7 @@ CONFIGURATION: Final = "/etc/kraft-migrate/host.json"
 SUDOERS: Final = "/etc/sudoers.d/kraft-migrate"
 SOURCE: Final = "host_program.py"
 COLLECTOR: Final = "collect_disks.py"
-FORMAT: Final = 1
+FORMAT: Final = 2
 # sudoers(5): a name in capitals is an alias, and % # + begin other things than users; others are quoted
 ACCOUNT: Final = re.compile(r"(?=.*[a-z0-9._@-])[A-Za-z_][A-Za-z0-9_.@-]{0,63}")
 # a metadata directory is renamed by a rollback: none of these is anybody's metadata directory
@@ -62,13 +62,12 @@ def configuration(inventory: Inventory, host: str, account: str = "") -> dict[st
     return {
         "format": FORMAT,
         "account": account,
-        "kafka_home": inventory.executor_options.get("kafka_home", ""),
-        "nodes": [_entry(node) for node in nodes_of(inventory, host)],
+        "nodes": [_entry(node, inventory.kafka_home_of(node)) for node in nodes_of(inventory, host)],
         "programs": sums(),
     }
 
 
-def _entry(node: BrokerNode | ControllerNode) -> dict[str, Any]:
+def _entry(node: BrokerNode | ControllerNode, kafka_home: str) -> dict[str, Any]:
     metadata = node.metadata_directory if isinstance(node, ControllerNode) else ""
     if metadata and NEVER_METADATA.fullmatch(metadata):
         raise UsageWrong(
@@ -86,6 +85,7 @@ def _entry(node: BrokerNode | ControllerNode) -> dict[str, Any]:
         "config": node.config,
         "metadata_directory": metadata,
         **json.loads(json.dumps(service)),  # lists, as `about` answers them
+        "kafka_home": kafka_home,
     }
 
 

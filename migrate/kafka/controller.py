@@ -152,7 +152,7 @@ class ActiveController:
         for node in sorted(self._inventory.controllers, key=lambda node: node.id != self._last):
             connection = None
             try:
-                connection = Connection(node.address, self._inventory.controller_access, self._limits)
+                connection = Connection(node.address, self._inventory.access_of(node), self._limits)
                 quorum = describe_quorum(connection)
             except MigrateError as error:
                 said.append(f"{node.id}: {error.what}")
@@ -265,5 +265,5 @@ class Elections:
         if node is None:
             what = f"broker {broker}, which owns /controller, is not in the inventory"
             raise NotController(what, where=self.inventory.path)
-        with Connection(node.address, self.inventory.broker_access, self.limits) as connection:
+        with Connection(node.address, self.inventory.access_of(node), self.limits) as connection:
             return elect(connection, partitions)

@@ -164,7 +164,7 @@ def look(
         of_brokers = {
             node.id: pool.submit(
                 _ask_broker,
-                connections.connection(node.address, inventory.broker_access, limits),
+                connections.connection(node.address, inventory.access_of(node), limits),
                 wants,
                 controller_samples,
             )
@@ -172,7 +172,7 @@ def look(
         }
         of_controllers = {
             node.id: pool.submit(
-                _ask_controller, connections.connection(node.address, inventory.controller_access, limits)
+                _ask_controller, connections.connection(node.address, inventory.access_of(node), limits)
             )
             for node in controllers
         }
@@ -208,7 +208,7 @@ def protocol_versions(inventory: Inventory, kept: KeptConnections) -> dict[NodeI
     """Ask each broker which protocol version it runs with, all at once."""
 
     def ask(broker: BrokerNode) -> str:
-        with kept.connection(broker.address, inventory.broker_access) as opened:
+        with kept.connection(broker.address, inventory.access_of(broker)) as opened:
             return protocol_version(opened, int(broker.id))
 
     with ThreadPoolExecutor(min(MAX_THREADS, len(inventory.brokers) or 1), thread_name_prefix="look") as pool:

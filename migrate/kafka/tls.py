@@ -131,8 +131,10 @@ def tls_error(error: OSError, where: str) -> MigrateError:
     return TlsRefused(f"no TLS session: {reason or error}", where=where)
 
 
-def bootstrap_servers(inventory: Inventory) -> str:
-    return ",".join(broker.address for broker in inventory.brokers)
+def cluster_config(inventory: Inventory) -> dict[str, str | int | float | bool]:
+    """`client_config` for a whole cluster: by way of the brokers that have one access in common."""
+    brokers, access = inventory.cluster_access
+    return client_config(",".join(broker.address for broker in brokers), access)
 
 
 def client_config(bootstrap: str, access: Access) -> dict[str, str | int | float | bool]:

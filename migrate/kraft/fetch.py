@@ -292,7 +292,7 @@ class MetadataReader:
         for broker in self._inventory.brokers:
             with (
                 contextlib.suppress(MigrateError),
-                Connection(broker.address, self._inventory.broker_access, self._limits) as other,
+                Connection(broker.address, self._inventory.access_of(broker), self._limits) as other,
             ):
                 return ask_node.cluster_id(other, controller=False)
         raise AccessRefused(
@@ -309,7 +309,7 @@ class MetadataReader:
         said: list[str] = []
         for node in tuple(self._order):
             try:
-                self._connection = Connection(node.address, self._inventory.controller_access, self._limits)
+                self._connection = Connection(node.address, self._inventory.access_of(node), self._limits)
             except Retryable as error:
                 said.append(f"{node.id}: {error.what}")
                 self._leave()

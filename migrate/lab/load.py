@@ -38,7 +38,7 @@ import migrate
 from migrate.errors import LoadAlreadyRuns, LoadNotStarted, MigrateError, ProcessNotStarted
 from migrate.hosts.supervisor import SPEC_SUFFIX as SUFFIX
 from migrate.hosts.supervisor import ProcessSpec, Supervisor, write_spec
-from migrate.kafka.tls import bootstrap_servers, client_config
+from migrate.kafka.tls import client_config
 from migrate.lab.load_history import TAG_BYTES, LoadTopic
 from migrate.lab.load_watch import append_lines
 from migrate.model.inventory import Access, Inventory, SecretFile, Store
@@ -101,7 +101,8 @@ def start_load(lab_dir: Path, inventory: Inventory, topics: Sequence[str], *, ra
         raise _already(lab_dir, state)
     folder = load_folder(lab_dir)
     folder.mkdir(parents=True, exist_ok=True)
-    settings = LoadSettings(bootstrap_servers(inventory), inventory.broker_access, tuple(topics), rate)
+    brokers, access = inventory.cluster_access
+    settings = LoadSettings(",".join(broker.address for broker in brokers), access, tuple(topics), rate)
     _replace(folder / "settings.json", settings.text())
     (folder / "status.json").unlink(missing_ok=True)
     write_spec(folder, _spec(lab_dir))

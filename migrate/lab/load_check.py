@@ -17,7 +17,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 from tenacity import retry, retry_if_exception_type, stop_after_delay, wait_fixed
 
 from migrate.errors import LoadHistoryBroken, LoadNotRead, LoadStillRuns, Retryable
-from migrate.kafka.tls import bootstrap_servers, client_config
+from migrate.kafka.tls import cluster_config
 from migrate.lab import load_watch
 from migrate.lab.load import find_load, load_folder
 from migrate.lab.load_history import Entry, HistoryHead, Kind, histories, read_entries, read_head, record_id
@@ -43,7 +43,7 @@ def read_values(inventory: Inventory, topics: Mapping[str, int], tag: bytes) -> 
     """
     if not topics:
         return
-    settings: dict[str, Any] = client_config(bootstrap_servers(inventory), inventory.broker_access) | {
+    settings: dict[str, Any] = cluster_config(inventory) | {
         "group.id": "kraft-migrate-load-check",
         "enable.auto.commit": False,
         "enable.partition.eof": True,

@@ -17,7 +17,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from migrate.errors import LabProofFailed
 from migrate.hosts.executors import SUPERVISOR
 from migrate.java.jars import Progress
-from migrate.kafka.tls import bootstrap_servers, client_config
+from migrate.kafka.tls import cluster_config
 from migrate.kraft.dump import file_lines
 from migrate.kraft.files import find
 from migrate.lab import ready
@@ -208,7 +208,7 @@ def _proven_again(lab: Lab) -> tuple[str, ...]:
 def quiet_clients(inventory: Inventory) -> dict[str, Any]:
     """confluent-kafka's settings for the lab's administrator."""
     # librdkafka would write each lost connection to stderr, and a broker is restarted here; what fails is raised
-    return {**client_config(bootstrap_servers(inventory), inventory.broker_access), "log_level": 0}
+    return {**cluster_config(inventory), "log_level": 0}
 
 
 def steady_producer(config: dict[str, Any]) -> Producer:

@@ -35,7 +35,7 @@ from migrate.hosts.supervisor import Supervisor
 from migrate.java.jars import Progress
 from migrate.kafka.connection import Connection
 from migrate.kafka.secrets import read_secret
-from migrate.kafka.tls import bootstrap_servers, client_config
+from migrate.kafka.tls import cluster_config
 from migrate.lab import seed_data as data
 from migrate.lab.configure import KEYSTORE, inner_access, inventory_of, secret_path
 from migrate.lab.ready import brokers_agree, wait_until
@@ -78,7 +78,7 @@ def seeded(topology: Topology) -> Seeded | None:
 def settings_for(topology: Topology) -> dict[str, Any]:
     """confluent-kafka's settings for the lab's administrator; they hold the password."""
     inventory = inventory_of(topology)
-    return client_config(bootstrap_servers(inventory), inventory.broker_access)
+    return cluster_config(inventory)
 
 
 def seed_cluster(topology: Topology, progress: Progress) -> Seeded:

@@ -85,7 +85,7 @@ def _create(topology: Topology, token: data.SeedToken) -> None:
     inventory = inventory_of(topology)
     for broker in inventory.brokers:
         try:
-            with Connection(broker.address, inventory.broker_access) as connection:
+            with Connection(broker.address, inventory.access_of(broker)) as connection:
                 answer = connection.call(CREATE_DELEGATION_TOKEN, body, seconds=CALL_SECONDS)
         except MigrateError as error:
             said.append(error.what)
@@ -99,7 +99,7 @@ def _create(topology: Topology, token: data.SeedToken) -> None:
 def _ask(topology: Topology, broker: BrokerNode) -> dict[str, Token] | str:
     """Hash of its id -> each token that a broker returns, or why it returns none."""
     try:
-        with Connection(broker.address, inventory_of(topology).broker_access) as connection:
+        with Connection(broker.address, inventory_of(topology).access_of(broker)) as connection:
             answer = connection.call(DESCRIBE_DELEGATION_TOKEN, {"owners": None}, seconds=CALL_SECONDS)
             connection.refuse(DESCRIBE_DELEGATION_TOKEN, answer["errorCode"])
     except MigrateError as error:

@@ -78,10 +78,11 @@ class DiskTrouble:
 
 def disk_troubles(world: World) -> Iterator[DiskTrouble]:
     nodes = {int(node.id): node for node in world.inventory.nodes}
-    home = world.inventory.executor_options.get("kafka_home", "")
     level = world.kraft.features.get("metadata.version", 0) if isinstance(world.kraft, KraftView) else 0
     for sick in sick_directories(world):
-        do, command = _remedy(sick, _Host(nodes[sick.broker], home, RELEASES.get(level, "")), cluster_of(world))
+        node = nodes[sick.broker]
+        host = _Host(node, world.inventory.kafka_home_of(node), RELEASES.get(level, ""))
+        do, command = _remedy(sick, host, cluster_of(world))
         yield DiskTrouble(sick.broker, sick.directory.path, sick.words, sick.said, effect_of(sick), do, command)
 
 

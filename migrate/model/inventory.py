@@ -146,8 +146,17 @@ class OwnCommands:
 
 
 @dataclass(frozen=True, slots=True)
+class OwnExecutor:
+    """How one node's host is worked, where that is not as the inventory's executor says; "" and None: as that says."""
+
+    kind: str = ""
+    host_program: str = ""
+    sudo: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class BrokerNode:
-    """A broker: `address` is host:port of the listener that `Inventory.broker_access` opens."""
+    """A broker: `address` is host:port of the listener that `Inventory.access_of` opens."""
 
     id: NodeId
     host: str
@@ -157,6 +166,9 @@ class BrokerNode:
     jmx: str | None = None  # host:port where it offers JMX, without a password
     unit: str = ""  # of systemd, where an executor works units
     service: OwnCommands | None = None  # in place of a unit
+    kafka_home: str = ""  # these three: "" and None mean that it is as the other nodes are
+    access: Access | None = None
+    executor: OwnExecutor | None = None
 
     @property
     def called(self) -> str:
@@ -176,6 +188,9 @@ class ControllerNode:
     unit: str = ""
     jmx: str | None = None  # host:port that its JMX will have; planned, so that no other port is the same
     service: OwnCommands | None = None  # in place of a unit
+    kafka_home: str = ""  # these three: as for a broker
+    access: Access | None = None
+    executor: OwnExecutor | None = None
 
     @property
     def called(self) -> str:
@@ -200,7 +215,7 @@ class Inventory:
     brokers: tuple[BrokerNode, ...]
     controllers: tuple[ControllerNode, ...]
     controller_listener: str
-    broker_access: Access
+    broker_access: Access  # of brokers without their own: a node is reached by `access_of`
     controller_access: Access
     password_encoder_secret: Secret | None
     executor: str  # supervisor (the lab's), local, ssh or manual: see `migrate.hosts.executors`
@@ -234,6 +249,38 @@ class Inventory:
             if node.id == node_id:
                 return node
         raise KeyError(node_id)
+
+    def access_of(self, node: BrokerNode | ControllerNode) -> Access:
+        """What opens the listener at that node's address."""
+        if node.access is not None:
+            return node.access
+        return self.controller_access if isinstance(node, ControllerNode) else self.broker_access
+
+    @property
+    def cluster_access(self) -> tuple[tuple[BrokerNode, ...], Access]:
+        """The brokers that most have one access in common, and that one: for a client, which can have one alone."""
+        by_access: dict[Access, list[BrokerNode]] = {}
+        for broker in self.brokers:
+            by_access.setdefault(self.access_of(broker), []).append(broker)
+        found = max(by_access, key=lambda access: len(by_access[access]), default=self.broker_access)
+        return tuple(by_access.get(found, ())), found
+
+    def executor_of(self, node: BrokerNode | ControllerNode) -> str:
+        """The kind of executor that works that node's host."""
+        return (node.executor and node.executor.kind) or self.executor
+
+    def options_of(self, node: BrokerNode | ControllerNode) -> Mapping[str, str]:
+        """The executor's options as they are for that node: its own, else those of all."""
+        own: dict[str, str] = {"kafka_home": node.kafka_home} if node.kafka_home else {}
+        if node.executor is not None and node.executor.host_program:
+            own["host_program"] = node.executor.host_program
+        if node.executor is not None and node.executor.sudo is not None:
+            own["sudo"] = "yes" if node.executor.sudo else "no"
+        return {**self.executor_options, **own}
+
+    def kafka_home_of(self, node: BrokerNode | ControllerNode) -> str:
+        """Where Kafka is on that node's host; "" where the inventory does not say."""
+        return self.options_of(node).get("kafka_home", "")
 
 
 class RollOrder(StrEnum):

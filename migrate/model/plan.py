@@ -169,6 +169,7 @@ class PlanSummary:
     parity: tuple[Mapping[str, str], ...] = ()  # one row a key: the brokers' value, and how each controller's compares
     parity_unset: int = 0  # keys that controllers would take and that stand in no file
     order: tuple[Mapping[str, str], ...] = ()  # one row a broker of a roll: why it is there, the leaders that move
+    own: tuple[Mapping[str, str], ...] = ()  # one row a node with settings of its own in the inventory: what they are
     checks: int = 0  # how many checks belong to the cluster's phase; 0 where the verdict does not rest on them
 
 

@@ -5,7 +5,7 @@ Kafka's controllers say nothing where that login is missing or wrong: they wait 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -28,7 +28,7 @@ ENDINGS: Final = {"pem": "PEM", "p12": "PKCS12", "jks": "JKS"}
 REFERENCE: Final = "${"
 
 
-def with_subjects(file: ConfigFile, added: AddedProperties | None, files: Files, own: Store | None) -> ConfigFile:
+def with_subjects(file: ConfigFile, added: AddedProperties | None, files: Files, own: Iterable[Store]) -> ConfigFile:
     """The file with keystore's path -> subject: of the stores that it names, or will name, and of our own.
 
     Listeners' stores are not read where no listener is of protocol SSL; the one for ZooKeeper is.
@@ -37,8 +37,7 @@ def with_subjects(file: ConfigFile, added: AddedProperties | None, files: Files,
     found = dict(_zookeepers(values, file.node, files))
     if ":SSL" in values.get("listener.security.protocol.map", "").replace(" ", "").upper():
         found |= dict(_stores((file.values, values), file.node, files))
-        if own is not None:
-            found[own.path] = _own(own)
+        found |= {store.path: _own(store) for store in own}
     return replace(file, subjects=found) if found else file
 
 

@@ -277,7 +277,8 @@ class Sources:
             return found
         is_broker = any(broker.id == node for broker in self.inventory.brokers)
         added = self.inventory.broker_properties if is_broker else None
-        return with_subjects(found, added, self.files, self.inventory.controller_access.keystore)
+        ours = {self.inventory.access_of(controller).keystore for controller in self.inventory.controllers}
+        return with_subjects(found, added, self.files, [store for store in ours if store is not None])
 
     def service_states(self) -> Mapping[NodeId, ServiceState]:
         return self._each("asking for processes", lambda node: self._service(node.id))

@@ -11,7 +11,7 @@ from migrate.hosts.properties import parse
 from migrate.model import availability
 from migrate.model.detect import Detected
 from migrate.model.ids import NodeId
-from migrate.model.inventory import Playbook
+from migrate.model.inventory import Access, ControllerNode, Inventory, Playbook
 from migrate.model.outcome import Unknown
 from migrate.model.plan import PlanSummary
 from migrate.model.stage import Stage
@@ -84,6 +84,7 @@ def summarize(world: World, playbook: Playbook, here: Detected) -> PlanSummary:
         ),
         parity=tuple(table_rows(rows)),
         parity_unset=unset(rows) if rows else 0,
+        own=tuple(_own(world.inventory)),
     )
 
 
@@ -103,6 +104,30 @@ def _inventory(world: World) -> dict[str, int]:
     topics = len(set(view.partitions.topic))
     counts = {"topics": topics, "partitions": len(view.partitions), "replicas": view.partitions.replica_count()}
     return {**counts, **{kind: number for kind, number in view.entities.counts().items() if kind != "topic"}}
+
+
+def _own(inventory: Inventory) -> Iterator[Mapping[str, str]]:
+    """Say of each node that is not worked or reached as the others are, how it is; `-`: as they are."""
+    for node in inventory.nodes:
+        own = node.executor
+        executor = [] if own is None else [own.kind, own.host_program]
+        if own is not None and own.sudo is not None:
+            executor.append("with sudo" if own.sudo else "without sudo")
+        told = (node.kafka_home, _access(node.access), ", ".join(filter(None, executor)))
+        if any(told):
+            home, access, how = (text or "-" for text in told)
+            kind = "controller" if isinstance(node, ControllerNode) else "broker"
+            yield {"node": f"{kind} {int(node.id)}", "kafka_home": home, "access": access, "executor": how}
+
+
+def _access(access: Access | None) -> str:
+    """Its protocol, user and stores; of a secret nothing."""
+    if access is None:
+        return ""
+    stores = {"truststore": access.truststore, "keystore": access.keystore}
+    told = [access.protocol, access.mechanism, access.username and f"user {access.username}"]
+    told += [f"{name} {store.path}" for name, store in stores.items() if store is not None]
+    return ", ".join(filter(None, told))
 
 
 def _disks(world: World) -> Iterator[Mapping[str, str]]:

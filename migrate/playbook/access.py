@@ -23,9 +23,9 @@ from migrate.model.inventory import (
     ZookeeperLogin,
 )
 from migrate.playbook.document import read_deciding, read_trusted
-from migrate.playbook.fields import Fault, FilePath, SecretReference, Section, Text, refuse, validate
+from migrate.playbook.fields import Fault, FilePath, Location, SecretReference, Section, Text, refuse, validate
 
-At = tuple[str, ...]
+At = Location
 Place = Callable[[str], str]
 SASL: Final = ("mechanism", "username", "password")
 OURS: Final = (  # keys that the tool sets itself, from the inventory
@@ -89,7 +89,9 @@ def access_faults(access: AccessSection, at: At) -> Iterator[Fault]:
     if access.protocol.startswith("SASL_"):
         for name in SASL:
             if name not in given:
-                yield Fault(at, f"{'.'.join(at)}.{name} is missing", "SASL needs mechanism, username and password")
+                yield Fault(
+                    at, f"{'.'.join(map(str, at))}.{name} is missing", "SASL needs mechanism, username and password"
+                )
     elif given:
         name = min(given)
         yield Fault((*at, name), f"{name} without SASL", f"protocol {access.protocol} asks for no user")

@@ -8,7 +8,7 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Literal
@@ -17,7 +17,15 @@ import yaml
 from pydantic import AfterValidator, Field
 
 from migrate.model.ids import NodeId
-from migrate.model.inventory import BrokerNode, ControllerNode, Inventory, OwnCommands, ZookeeperLogin
+from migrate.model.inventory import (
+    Access,
+    BrokerNode,
+    ControllerNode,
+    Inventory,
+    OwnCommands,
+    OwnExecutor,
+    ZookeeperLogin,
+)
 from migrate.playbook.access import (
     AccessSection,
     ZookeeperAccessSection,
@@ -96,6 +104,14 @@ class ServiceSection(Section):
     java_home: FilePath | None = None
 
 
+class OwnExecutorSection(Section):
+    """How one node's host is worked, in place of what `spec.executor` says."""
+
+    kind: Literal["local", "ssh"] | None = None
+    host_program: FilePath | None = None
+    sudo: Flag | None = None
+
+
 class BrokerSection(Section):
     """One broker."""
 
@@ -107,6 +123,9 @@ class BrokerSection(Section):
     jmx: Address | None = None  # where it offers JMX without a password; read only where a broker reports nothing
     unit: UnitName | None = None
     service: ServiceSection | None = None
+    kafka_home: FilePath | None = None  # these three: of this node alone, in place of what is said for all
+    access: AccessSection | None = None
+    executor: OwnExecutorSection | None = None
 
 
 class ControllerSection(Section):
@@ -120,6 +139,12 @@ class ControllerSection(Section):
     unit: UnitName | None = None
     jmx: Address | None = None  # the port that it will have: no other one of the host may be the same
     service: ServiceSection | None = None
+    kafka_home: FilePath | None = None
+    access: AccessSection | None = None
+    executor: OwnExecutorSection | None = None
+
+
+Located = tuple[str, int, BrokerSection | ControllerSection]  # brokers or controllers, the place in that list
 
 
 class BrokersSection(Section):
@@ -227,7 +252,7 @@ def faults_of(spec: InventorySpec) -> Iterator[Fault]:
     """Rules over several keys: ids and addresses are disjoint, SASL has its user."""
     ids = Counter[int]()
     addresses = Counter[str]()
-    nodes: list[tuple[str, int, BrokerSection | ControllerSection]] = [
+    nodes: list[Located] = [
         *(("brokers", index, node) for index, node in enumerate(spec.brokers.nodes)),
         *(("controllers", index, node) for index, node in enumerate(spec.controllers.nodes)),
     ]
@@ -245,7 +270,9 @@ def faults_of(spec: InventorySpec) -> Iterator[Fault]:
         if addresses[node.address] > 1:
             yield Fault((*at, "address"), f"the address {node.address} appears twice", "a port has one listener")
         yield from _host_faults(spec.executor.kind, node, at)
+        yield from _own_faults(spec, node, at)
     yield from _executor_faults(spec.executor)
+    yield from _faults_of_one_host(spec.executor, nodes)
     if spec.password_encoder_old_secret and not spec.password_encoder_secret:
         yield Fault(
             ("spec", "password_encoder_old_secret"),
@@ -326,6 +353,57 @@ def _commands(section: ServiceSection | None) -> OwnCommands | None:
     )
 
 
+def _own_faults(
+    spec: InventorySpec, node: BrokerSection | ControllerSection, at: tuple[str | int, ...]
+) -> Iterator[Fault]:
+    """What a node has for itself: only `local` and `ssh` are mixed, and a quorum's listener has one protocol."""
+    kind, own = spec.executor.kind, node.executor
+    if own is not None and kind not in ("local", "ssh"):
+        what = f"node {node.id} has an executor of its own beside {kind}"
+        why = f"{kind} works every node; only `local` and `ssh` can be mixed"
+        yield Fault((*at, "executor"), what, why, "take it out")
+    elif own is not None and (kind, own.kind) == ("local", "ssh"):
+        how = "make spec.executor `kind: ssh`, and give the nodes of this host `executor: {kind: local}`"
+        what = f"node {node.id} has ssh beside local"
+        yield Fault((*at, "executor", "kind"), what, "local is the exception: the one host on which the tool runs", how)
+    if node.kafka_home is not None and kind == "supervisor":
+        where = (*at, "kafka_home")
+        yield Fault(where, "kafka_home for the supervisor", "it starts the lab's own Kafka", "take it out")
+    for name, path in (("kafka_home", node.kafka_home), ("host_program", own and own.host_program)):
+        if not (path or "/").startswith("/"):
+            where = (*at, name) if name == "kafka_home" else (*at, "executor", name)
+            yield Fault(where, f"{name} is no absolute path", "it is a path on that node's host")
+    if node.access is None:
+        return
+    yield from access_faults(node.access, (*at, "access"))
+    if isinstance(node, ControllerSection) and node.access.protocol != spec.controllers.access.protocol:
+        yield Fault(
+            (*at, "access"),
+            f"controller {node.id} has {node.access.protocol}, the controllers have {spec.controllers.access.protocol}",
+            "brokers' and controllers' files name one protocol for the controllers' listener",
+            "only user, mechanism and stores may be its own",
+        )
+
+
+def _faults_of_one_host(executor: ExecutorSection, nodes: Iterable[Located]) -> Iterator[Fault]:
+    """One host program works all nodes of a host, so they have one way to it; `local` is one host."""
+    ways: dict[str, tuple[int, object]] = {}
+    here: dict[str, int] = {}
+    for kind, index, node in nodes:
+        own, at = node.executor or OwnExecutorSection(), ("spec", kind, "nodes", index, "executor")
+        sudo = executor.sudo if own.sudo is None else own.sudo
+        way = (own.kind or executor.kind, own.host_program or executor.host_program, sudo is not False)
+        first, known = ways.setdefault("" if executor.kind == "local" else node.host, (node.id, way))
+        if known != way:
+            what = f"node {node.id} has another executor than node {first} of the same host {node.host}"
+            yield Fault(at, what, "one host program works all nodes of a host", "give both the same `executor`")
+        if executor.kind == "ssh" and own.kind == "local":
+            here[node.host] = node.id
+            if len(here) > 1:
+                what = f"node {node.id} on {node.host} is local, and so is node {next(iter(here.values()))}"
+                yield Fault(at, what, "local is the one host on which the tool runs", "make one of them `kind: ssh`")
+
+
 def _value(parsed: InventoryDocument, path: Path) -> Inventory:
     spec = parsed.spec
     near = path.absolute().parent
@@ -347,6 +425,7 @@ def _value(parsed: InventoryDocument, path: Path) -> Inventory:
                 node.jmx,
                 node.unit or "",
                 _commands(node.service),
+                *_own(node, beside),
             )
             for node in spec.brokers.nodes
         ),
@@ -360,6 +439,7 @@ def _value(parsed: InventoryDocument, path: Path) -> Inventory:
                 node.unit or "",
                 node.jmx,
                 _commands(node.service),
+                *_own(node, beside),
             )
             for node in spec.controllers.nodes
         ),
@@ -377,6 +457,15 @@ def _value(parsed: InventoryDocument, path: Path) -> Inventory:
         broker_properties=added(spec.brokers.properties, beside),
         controller_properties=added(spec.controllers.properties, beside),
     )
+
+
+def _own(
+    node: BrokerSection | ControllerSection, beside: Callable[[str], str]
+) -> tuple[str, Access | None, OwnExecutor | None]:
+    access = None if node.access is None else access_of(node.access, beside)
+    own = node.executor
+    executor = None if own is None else OwnExecutor(own.kind or "", own.host_program or "", own.sudo)
+    return node.kafka_home or "", access, executor
 
 
 def _options(section: ExecutorSection, beside: Callable[[str], str]) -> Mapping[str, str]:
@@ -424,12 +513,12 @@ def dump_inventory(inventory: Inventory) -> str:
     spec["brokers"] = {
         "access": dumped_access(inventory.broker_access, relative),
         **dumped_added(inventory.broker_properties, relative),
-        "nodes": [_node(node, of_node) for node in inventory.brokers],
+        "nodes": [_node(node, of_node, relative) for node in inventory.brokers],
     }
     spec["controllers"] = {
         "access": dumped_access(inventory.controller_access, relative),
         **dumped_added(inventory.controller_properties, relative),
-        "nodes": [_node(node, of_node) for node in inventory.controllers],
+        "nodes": [_node(node, of_node, relative) for node in inventory.controllers],
     }
     spec["runs"] = relative(inventory.runs)
     if inventory.expect_cluster_id:
@@ -438,18 +527,25 @@ def dump_inventory(inventory: Inventory) -> str:
     return HEADER + yaml.safe_dump(whole, sort_keys=False, allow_unicode=True, width=120)
 
 
-def _node(node: BrokerNode | ControllerNode, of_node: Callable[[str], str]) -> dict[str, Any]:
+def _node(
+    node: BrokerNode | ControllerNode, of_node: Callable[[str], str], relative: Callable[[str], str]
+) -> dict[str, Any]:
     found: dict[str, Any] = {"id": int(node.id), "host": node.host, "address": node.address}
     found["config"] = of_node(node.config)
     if isinstance(node, ControllerNode):
         found["metadata_directory"] = of_node(node.metadata_directory)
     rest = ("unit", "jmx") if isinstance(node, ControllerNode) else ("rack", "jmx", "unit")
-    found |= {name: value for name in rest if (value := getattr(node, name))}
+    found |= {name: value for name in (*rest, "kafka_home") if (value := getattr(node, name))}
     if node.service is not None:
         values = asdict(node.service) | {"timeout": f"{node.service.timeout:.0f}s"}
         found["service"] = {
             name: list(value) if isinstance(value, tuple) else value for name, value in values.items() if value
         }
+    if node.access is not None:
+        found["access"] = dumped_access(node.access, relative)
+    if node.executor is not None:
+        own = {name: getattr(node.executor, name) for name in ("kind", "host_program", "sudo")}
+        found["executor"] = {name: value for name, value in own.items() if value not in ("", None)}
     return found
 
 

@@ -121,6 +121,7 @@ def _executor(kind: str, kafka_home: str) -> Iterator[str]:
         yield f"    kafka_home: {_text(home)}"
         yield "    # sudo: false   # where root logs in: the host program runs without sudo"
         yield "    # each host needs the host program: doctor --inventory FILE --host-setup HOST prints its set-up"
+        yield "    # a node may have its own kafka_home, access, and executor: { kind: local, sudo: false }"
 
 
 def _unit(executor: str, place: Place | None = None) -> Iterator[str]:

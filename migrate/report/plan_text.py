@@ -188,6 +188,9 @@ def _znodes(page: Page, plan: Plan) -> None:
 
 
 def _tables(page: Page, plan: Plan, *, full: bool) -> None:
+    if plan.summary.own:
+        page.heading("Nodes that the inventory reaches or works in a way of their own")
+        page.table(plan.summary.own)
     if plan.summary.disks:
         page.heading("Disks")
         page.table(plan.summary.disks if full else disks_by_state(plan))
@@ -326,6 +329,7 @@ def plan_html(plan: Plan, path: str = "PLAN") -> str:
         parity_words=parity_words(plan),
         rollback=columns(plan.summary.rollback),
         schedule=columns(plan.summary.schedule),
+        own=columns(plan.summary.own),
         order=columns(plan.summary.order),
         approvals=columns(plan.summary.approvals),
         command=next_command(plan, path),

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from migrate.errors import PackageMissing, ProbeSilent
-from migrate.kafka.tls import bootstrap_servers, client_config
+from migrate.kafka.tls import cluster_config
 from migrate.kafka.topic_probe import TopicProbe
 from migrate.model import strict_json
 from migrate.model.history import Event
@@ -85,7 +85,7 @@ def probed(inventory: Inventory, playbook: Playbook | Unknown, events: tuple[Eve
     if budget is None or not budget.topic:
         yield
         return
-    config = client_config(bootstrap_servers(inventory), inventory.broker_access)
+    config = cluster_config(inventory)
     probe = TopicProbe(config, budget.topic, Path(budget.history))
     try:
         probe.start()

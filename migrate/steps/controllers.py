@@ -38,7 +38,9 @@ class FormatController(BaseStep):
 
     def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:
         node = next(node for node in world.inventory.controllers if node.id == self.controller)
-        command = f"kafka-storage format --cluster-id=ID -c {node.config} --release-version {self.release_version}"
+        # its path is told where it is not the others'
+        tool = f"{node.kafka_home.rstrip('/')}/bin/kafka-storage.sh" if node.kafka_home else "kafka-storage"
+        command = f"{tool} format --cluster-id=ID -c {node.config} --release-version {self.release_version}"
         return (Action("+", f"controller {self.controller}", f"{command} ({node.metadata_directory})"),)
 
     def binds(self, world: World, before: Predicted) -> Mapping[str, str]:

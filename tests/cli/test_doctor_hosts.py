@@ -164,7 +164,7 @@ def test_what_assess_and_plan_look_at_says_what_is_refused_and_what_was_not_trie
     assert rights_told(path) == []
     path.write_text(path.read_text().replace("unit: node-1.service", "unit: another.service"))
     other = rights_told(path)
-    assert {"its nodes are not those of this one" in entry.message for entry in other} == {True}
+    assert {"are not those of this one" in entry.message for entry in other} == {True}
     assert all("doctor --inventory FILE --host-setup kafka-1" in entry.fix for entry in other)
     server.stop()
     unseen = rights_told(path)

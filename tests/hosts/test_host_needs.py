@@ -186,8 +186,7 @@ def test_the_real_program_takes_every_command_of_every_stage(tmp_path: Path) -> 
     ("change", "says"),
     [
         ({"programs": {}}, "the host program is of another release"),
-        ({"nodes": []}, "its nodes are not those of this one"),
-        ({"kafka_home": "/opt/other"}, "its kafka_home are not those of this one"),
+        ({"nodes": []}, "its nodes, or a unit, a path or a kafka_home of them, are not those of this one"),
     ],
 )
 def test_a_program_of_another_release_or_inventory_is_refused(change: dict[str, object], says: str) -> None:

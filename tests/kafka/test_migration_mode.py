@@ -16,7 +16,7 @@ from migrate.hosts.files import LocalFiles
 from migrate.hosts.properties import log_dirs, read_config
 from migrate.kafka import live
 from migrate.kafka.controller import ActiveController
-from migrate.kafka.tls import bootstrap_servers, client_config
+from migrate.kafka.tls import cluster_config
 from migrate.kraft.fetch import MetadataReader
 from migrate.lab.cluster import Lab
 from migrate.lab.topology import Shape
@@ -49,7 +49,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 def make_topic(lab: Lab) -> None:
     """Through the SASL listener, as clients do."""
     inventory = lab.inventory
-    admin = AdminClient(client_config(bootstrap_servers(inventory), inventory.broker_access))
+    admin = AdminClient(cluster_config(inventory))
     for future in admin.create_topics([NewTopic("moved", PARTITIONS, 1)]).values():
         future.result(timeout=60)
 

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -26,7 +27,7 @@ from migrate.errors import (
 from migrate.java.find import find_java
 from migrate.kafka.connection import Connection, Limits
 from migrate.kafka.stores import authorities, identity
-from migrate.kafka.tls import bootstrap_servers, client_config, tls_context
+from migrate.kafka.tls import client_config, cluster_config, tls_context
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Access, BrokerNode, Inventory, SecretFile, Store
 from migrate.protocol.messages import DESCRIBE_CLUSTER
@@ -325,10 +326,16 @@ def test_a_password_file_that_is_missing_is_told(tmp_path: Path) -> None:
 
 
 def test_every_broker_is_a_way_in() -> None:
-    """One stopped broker does not shut the client out."""
-    brokers = tuple(BrokerNode(NodeId(node), "host", f"127.0.0.1:909{node}", "/c") for node in (1, 2))
+    """One stopped broker does not shut the client out; one with an access of its own is no way in for the others'."""
+    brokers = tuple(BrokerNode(NodeId(node), "host", f"127.0.0.1:909{node}", "/c") for node in (1, 2, 3))
     inventory = Inventory("i", "/i", "z", brokers, (), "CONTROLLER", Access(), Access(), None, "supervisor")
-    assert bootstrap_servers(inventory) == "127.0.0.1:9091,127.0.0.1:9092"
+    assert cluster_config(inventory)["bootstrap.servers"] == "127.0.0.1:9091,127.0.0.1:9092,127.0.0.1:9093"
+    own = replace(inventory, brokers=(replace(brokers[0], access=Access("SSL")), *brokers[1:]))
+    assert cluster_config(own)["bootstrap.servers"] == "127.0.0.1:9092,127.0.0.1:9093"
+    assert cluster_config(own)["security.protocol"] == "PLAINTEXT"
+    most = replace(own, brokers=(replace(brokers[1], access=Access("SSL")), *own.brokers[:1], brokers[2]))
+    assert cluster_config(most)["bootstrap.servers"] == "127.0.0.1:9092,127.0.0.1:9091"
+    assert cluster_config(most)["security.protocol"] == "SSL"
 
 
 def test_a_plain_listener_needs_no_credentials() -> None:

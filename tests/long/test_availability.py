@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from migrate.kafka.tls import bootstrap_servers, client_config
+from migrate.kafka.tls import cluster_config
 from migrate.lab import ready
 from migrate.lab.cluster import Lab
 from migrate.model.history import Event
@@ -95,7 +95,7 @@ class Run:
 
 def clients(lab: Lab) -> dict[str, Any]:
     """How the lab's clients come in."""
-    return dict(client_config(bootstrap_servers(lab.inventory), lab.inventory.broker_access))
+    return dict(cluster_config(lab.inventory))
 
 
 @pytest.fixture(scope="module")

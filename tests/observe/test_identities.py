@@ -200,7 +200,7 @@ def test_the_stores_that_a_file_names_and_will_name_are_read(authority: Authorit
     text = MAP + f"ssl.keystore.location={tmp_path}/one\nssl.keystore.password={PASSWORD}\nssl.keystore.type=PKCS12\n"
     text += f"listener.name.ctl.ssl.keystore.location={tmp_path}/two\nzookeeper.ssl.keystore.location=/none\n"
     added = AddedProperties("/b", {"listener.name.x.ssl.keystore.location": f"{tmp_path}/three"})
-    found = with_subjects(file_of(text), added, LocalFiles(), own).subjects
+    found = with_subjects(file_of(text), added, LocalFiles(), [own]).subjects
     told = {Path(path).name: said for path, said in found.items()}
     assert isinstance(told.pop("none"), Unknown)
     assert told == {"one": "CN=one", "two": "CN=two", "three": "CN=three", "tool.pem": "CN=tool"}
@@ -209,10 +209,10 @@ def test_the_stores_that_a_file_names_and_will_name_are_read(authority: Authorit
 def test_what_cannot_be_read_is_unknown_and_no_store_is_read_without_need() -> None:
     """A missing file, a reference; and a node without a listener of certificates."""
     text = "ssl.keystore.location=/none\n"
-    assert with_subjects(file_of(text), None, LocalFiles(), None).subjects == {}
-    missing = with_subjects(file_of(MAP + text), None, LocalFiles(), None).subjects
+    assert with_subjects(file_of(text), None, LocalFiles(), ()).subjects == {}
+    missing = with_subjects(file_of(MAP + text), None, LocalFiles(), ()).subjects
     assert isinstance(missing["/none"], Unknown)
-    referred = with_subjects(file_of(MAP + text + "ssl.keystore.password=${file:/a:b}\n"), None, LocalFiles(), None)
+    referred = with_subjects(file_of(MAP + text + "ssl.keystore.password=${file:/a:b}\n"), None, LocalFiles(), ())
     assert isinstance(referred.subjects["/none"], Unknown)
 
 
@@ -227,4 +227,4 @@ def test_the_store_for_zookeeper_is_read_by_its_own_keys(
     text = f"zookeeper.ssl.keystore.location={path}\nzookeeper.ssl.keystore.password={PASSWORD}\n"
     text += "ssl.keystore.type=JKS\nssl.keystore.password=another\n"
     text += f"zookeeper.ssl.keystore.type={kind}\n" if kind else ""
-    assert with_subjects(file_of(text), None, LocalFiles(), None).subjects == {str(path): "CN=zk-client"}
+    assert with_subjects(file_of(text), None, LocalFiles(), ()).subjects == {str(path): "CN=zk-client"}

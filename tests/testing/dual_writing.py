@@ -21,7 +21,7 @@ from confluent_kafka.admin import (
 from migrate.hosts.files import LocalFiles
 from migrate.hosts.properties import read_config
 from migrate.kafka.connection import Connection
-from migrate.kafka.tls import bootstrap_servers, client_config
+from migrate.kafka.tls import cluster_config
 from migrate.lab.cluster import Lab
 from migrate.lab.ready import brokers_agree
 from migrate.lab.topology import HOST
@@ -49,7 +49,7 @@ class Churn:
         """Until it is stopped; what fails is kept."""
         try:
             inventory = self.lab.inventory
-            admin = AdminClient(client_config(bootstrap_servers(inventory), inventory.broker_access))
+            admin = AdminClient(cluster_config(inventory))
             with Connection(f"{HOST}:{self.lab.topology.brokers[0].internal_port}", Access()) as connection:
                 while not self.stop.is_set():
                     self.once(admin, connection)
@@ -95,7 +95,7 @@ def migrate_by_hand(lab: Lab) -> None:
     brokers = [read_config(files, broker.id, broker.config) for broker in inventory.brokers]
     first = brokers[0]
     assert isinstance(first, ConfigFile)
-    admin = AdminClient(client_config(bootstrap_servers(inventory), inventory.broker_access))
+    admin = AdminClient(cluster_config(inventory))
     made = [NewTopic(name, 4, replica_assignment=[[0, 1]] * 4) for name in ("busy", "calm")]
     for future in admin.create_topics(made).values():
         future.result(60)

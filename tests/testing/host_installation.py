@@ -79,8 +79,8 @@ def install(folder: Path, nodes: Sequence[Mapping[str, Any]], kafka_home: str = 
     (folder / "bin" / "systemctl").write_text(SYSTEMCTL)
     (folder / "bin" / "systemctl").chmod(0o755)
     found = {
-        "format": 1, "account": "ops", "kafka_home": kafka_home, "nodes": list(nodes), "programs": host_setup.sums(),
-        "path": str(folder / "bin"),
+        "format": host_setup.FORMAT, "account": "ops", "programs": host_setup.sums(), "path": str(folder / "bin"),
+        "nodes": [{"kafka_home": kafka_home, **node} for node in nodes],
     }  # fmt: skip
     host_setup.install(folder, found, str(PYTHON))
     (folder / "bin").chmod(0o755)

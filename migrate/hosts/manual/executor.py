@@ -395,7 +395,7 @@ class ManualServices:
     ) -> str:
         """Have its storage formatted; over when every directory shows the cluster's id."""
         entry = self._desk.inventory.node(node)
-        home = self._desk.inventory.executor_options.get("kafka_home", "")
+        home = self._desk.inventory.kafka_home_of(entry)
         words = commands.storage_format(
             f"{home.rstrip('/')}/bin/{TOOL}" if home else TOOL, entry.config, cluster_id, release_version,
             ignore_formatted=ignore_formatted,
