@@ -360,6 +360,7 @@ PATTERNS: Final = {"^(0|[1-9][0-9]{0,5})([smhd])$": "duration"}
 PLAIN: Final = {"string": "text", "integer": "number", "boolean": "`true` or `false`", "null": "nothing"}
 
 
+SAME_AS_ABOVE: Final = ".nodes[].access"  # its keys are those of the section above
 KEY_HEAD: Final = ("| key | value | default | means |", "| --- | --- | --- | --- |")
 
 
@@ -395,7 +396,8 @@ def _key_rows(path: str, found: Schema, whole: Schema) -> Iterator[tuple[str, st
         needed = name in found.get("required", ())
         default = "**needed**" if needed else _key_default({**inner, **entry})
         yield here, _value(inner, whole), default, bool(entry.get("deprecated"))
-        yield from _inside(here, inner, whole)
+        if not here.endswith(SAME_AS_ABOVE):
+            yield from _inside(here, inner, whole)
 
 
 def _inside(path: str, found: Schema, whole: Schema) -> Iterator[tuple[str, str, str, bool]]:

@@ -327,8 +327,10 @@ ANY: Final = ("0.0.0.0", "[::]", "::")  # noqa: S104 - compared, never bound
     "B-NET-01",
     "a broker does not see every broker",
     "A rejected or unregistered broker says 'started' and sees no others: rolling on would take the next one too.",
-    "It is cut off, is denied by the controller, or has just started.",
-    "Look at that broker's log and at its way to the controller; a broker that was refused needs a restart.",
+    "It is cut off, is denied by the controller, or has just started. Or the inventory reaches brokers at listeners of "
+    "different names: at a listener a broker names only those that have one of the same name.",
+    "Look at that broker's log and at its way to the controller; a broker that was refused needs a restart. Let every "
+    "`address` of the inventory be at a listener whose name every broker has: its protocol and users may differ.",
     "Metadata; seen on 3.9.2: a rejected registration is retried indefinitely",
 ).sees(metadata_answers, blocks_from=Stage.MIGRATION_MODE, when=ALWAYS)
 def sees_every_broker(answers: dict[NodeId, MetadataAnswer], world: World) -> Result:

@@ -136,8 +136,8 @@ class Bed:
 
     def _power_on(self, host: str) -> None:
         place = self.folder / host
-        java = find_java().home
-        binds = {str(java): str(java), str(Path(kafka_jars().classpath[0]).parent): "/opt/kafka/libs"}
+        java, home = find_java().home, self.shape.home(int(host[1:]))
+        binds = {str(java): str(java), str(Path(kafka_jars().classpath[0]).parent): f"{home}/libs"}
         binds |= {str(path): str(path) for path in _linked_from(java)}
         words = [
             *("systemd-nspawn", "--quiet", "--boot", "--register=no", "--keep-unit", f"--machine={host}"),

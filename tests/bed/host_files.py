@@ -14,7 +14,7 @@ DOMAIN: Final = "example.test"
 CHROOT: Final = "/prod/kafka"
 START: Final = """#!/bin/sh
 exec java $KAFKA_HEAP_OPTS -XX:+UseSerialGC -XX:TieredStopAtLevel=1 $KAFKA_OPTS \\
-  -Dlog4j.configuration=file:/opt/kafka/log4j.properties -cp "/opt/kafka/libs/*" {main} "$@"
+  -Dlog4j.configuration=file:{home}/log4j.properties -cp "{home}/libs/*" {main} "$@"
 """
 MAINS: Final = {
     "kafka-server-start.sh": "kafka.Kafka",
@@ -83,12 +83,18 @@ ExecStart={start}
 [Install]
 WantedBy=sysinit.target
 """
+LISTENERS: Final = """listeners=CLIENTS://:9092,INTERNAL://:9091
+advertised.listeners=CLIENTS://kafka-{n}.{domain}:9092,INTERNAL://kafka-{n}:9091
+listener.security.protocol.map=CLIENTS:PLAINTEXT,INTERNAL:PLAINTEXT
+"""
+OPERATORS: Final = ("ops", "ops-s3cr3t-canary")  # user and password at that listener of the host that is unlike
+WITH_LOGIN: Final = f"""listener.name.clients.sasl.enabled.mechanisms=PLAIN
+listener.name.clients.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required \\
+    user_{OPERATORS[0]}="{OPERATORS[1]}";
+"""
 BROKER: Final = """# Managed by hand since 2019 -- broker {n}
 broker.id={n}
-listeners=PLAINTEXT://:9092,INTERNAL://:9091
-advertised.listeners=PLAINTEXT://kafka-{n}.{domain}:9092,INTERNAL://kafka-{n}:9091
-listener.security.protocol.map=PLAINTEXT:PLAINTEXT,INTERNAL:PLAINTEXT
-inter.broker.listener.name = INTERNAL
+{listeners}inter.broker.listener.name = INTERNAL
 
 log.dirs = {first},\\
     {others}
@@ -167,8 +173,8 @@ def write(up: Path, shape: Shape, n: int) -> None:
     put("/etc/ssh/sshd_config", SSHD + ("Banner /etc/issue.net\n" if shape.banner else ""))
     put("/etc/issue.net", BANNER)
     for script, main in MAINS.items():
-        put(f"/opt/kafka/bin/{script}", START.format(main=main), 0o755)
-    put("/opt/kafka/log4j.properties", LOG4J)
+        put(f"{shape.home(n)}/bin/{script}", START.format(main=main, home=shape.home(n)), 0o755)
+    put(f"{shape.home(n)}/log4j.properties", LOG4J)
     configuration = "/opt/kafka/config" if shape.linked_configuration else "/etc/kafka"
     fstab = [f"/dev/bed/{disk.rpartition('/')[2]} {disk} ext4 errors=remount-ro,nofail 0 0" for disk in mounts(shape)]
     put("/etc/fstab", "\n".join([*fstab, ""]))
@@ -177,21 +183,24 @@ def write(up: Path, shape: Shape, n: int) -> None:
     put("/etc/systemd/system/bed-disks.service", ONCE.format(what="Disks", start="/bin/mount --all"))
     if n <= shape.hosts:
         first, *others = shape.log_directories
-        text = BROKER.format(n=n, domain=DOMAIN, first=first, others=", ".join(others), chroot=CHROOT)
+        listeners = LISTENERS.format(n=n, domain=DOMAIN)
+        if shape.is_unlike(n):
+            listeners = listeners.replace("CLIENTS:PLAINTEXT", "CLIENTS:SASL_PLAINTEXT") + WITH_LOGIN
+        text = BROKER.format(n=n, listeners=listeners, first=first, others=", ".join(others), chroot=CHROOT)
         put(f"{configuration}/server.properties", text)
         unit = shape.unit.replace("@1", "@")
         if not shape.is_unit(n):
             _put_runit(up, put)
     if n <= shape.hosts and shape.is_unit(n):
-        put(f"/etc/systemd/system/{unit}", _unit("Apache Kafka broker", "kafka", shape, "server.properties"))
+        put(f"/etc/systemd/system/{unit}", _unit("Apache Kafka broker", "kafka", shape, n))
         put(f"/etc/systemd/system/{unit}.d/limits.conf", "[Service]\nLimitNPROC=65536\nNice=1\n")
     if n in shape.controllers.values():
-        text = _unit("Apache Kafka controller", "kafka-controller", shape, "controller.properties")
+        text = _unit("Apache Kafka controller", "kafka-controller", shape, n)
         put("/etc/systemd/system/kafka-controller.service", text)
         (up / configuration.lstrip("/")).mkdir(parents=True, exist_ok=True)
     if n == 1:
         put(f"{configuration}/zookeeper.properties", ZOOKEEPER)
-        start = "/opt/kafka/bin/zookeeper-server-start.sh /etc/kafka/zookeeper.properties"
+        start = f"{shape.home(n)}/bin/zookeeper-server-start.sh /etc/kafka/zookeeper.properties"
         text = UNIT.format(what="ZooKeeper", environment="zookeeper", start=start, stop=shape.stop_seconds)
         put("/etc/systemd/system/zookeeper.service", text)
     for name, megabytes in (("kafka", 320), ("kafka-controller", 200), ("zookeeper", 128)):
@@ -212,8 +221,9 @@ def mounts(shape: Shape) -> tuple[str, ...]:
     return (*shape.disks, "/srv/kafka/metadata")
 
 
-def _unit(what: str, environment: str, shape: Shape, file: str) -> str:
-    start = f"/opt/kafka/bin/kafka-server-start.sh /etc/kafka/{file}"
+def _unit(what: str, environment: str, shape: Shape, n: int) -> str:
+    file = "controller.properties" if environment == "kafka-controller" else "server.properties"
+    start = f"{shape.home(n)}/bin/kafka-server-start.sh /etc/kafka/{file}"
     if shape.start == "shell":
         start = f"/bin/sh -c 'exec {start}'"
     elif shape.start == "override":

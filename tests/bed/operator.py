@@ -15,7 +15,7 @@ import yaml
 
 from migrate.errors import NoProgress
 from tests.bed.bed import ROOT, Bed, Completed
-from tests.bed.host_files import CHROOT, COMMANDS, DOMAIN
+from tests.bed.host_files import CHROOT, COMMANDS, DOMAIN, OPERATORS
 
 PLAYBOOK: Final = """apiVersion: kraft-migrate/v1
 kind: MigrationPlaybook
@@ -100,10 +100,19 @@ class Operator:
             node |= {"host": f"h{n}", "address": f"kafka-{n}.{DOMAIN}:9092", "config": "/etc/kafka/server.properties"}
             del node["unit"]
             node.update({"unit": shape.unit} if shape.is_unit(n) else {"service": COMMANDS})
+            if shape.is_unlike(n):
+                user, password = OPERATORS
+                (self.folder / "ops.password").write_text(password)
+                (self.folder / "ops.password").chmod(0o600)
+                access = {"mechanism": "PLAIN", "username": user, "password": {"file": "ops.password"}}
+                node["access"] = {"protocol": "SASL_PLAINTEXT", **access}
+                node["kafka_home"] = shape.home(n)
         for node in spec["controllers"]["nodes"]:
             n = shape.controllers[node["id"]]
             node |= {"host": f"h{n}", "address": f"kafka-{n}:9094", "config": "/etc/kafka/controller.properties"}
             node |= {"metadata_directory": shape.metadata_directory, "unit": "kafka-controller.service"}
+            if shape.is_unlike(n):
+                node["kafka_home"] = shape.home(n)
         text = yaml.safe_dump(told, sort_keys=False)
         assert "<fill in" not in text
         path.write_text(text)

@@ -20,6 +20,8 @@ class Shape:
     directories are symbolic links.  `python`: the whole one, Debian's python3-minimal, one in /usr/local/bin alone, or
     none.  `jump`: only the first host is reached directly.  `metadata`: the controllers' metadata directory is a mount
     point, a folder below one, or on the root file system.  `by_runit`: the host whose broker is no unit, but runit's.
+    `last_unlike`: the last broker's host has Kafka in another
+    folder, and that broker's listener asks for a user, as no other's does.
     """
 
     hosts: int = 3
@@ -42,6 +44,15 @@ class Shape:
     metadata: Literal["mount", "below", "root"] = "below"
     stop_seconds: int = 360
     by_runit: int = 0
+    last_unlike: bool = False
+
+    def is_unlike(self, number: int) -> bool:
+        """Is that host the one that is not as the others are?"""
+        return self.last_unlike and number == self.hosts
+
+    def home(self, number: int) -> str:
+        """Where Kafka is on that host."""
+        return "/srv/other-kafka" if self.is_unlike(number) else "/opt/kafka"
 
     @property
     def all_hosts(self) -> int:
@@ -87,7 +98,7 @@ class Shape:
 
 SHAPES: Final = {
     "plain": Shape(),
-    "mixed": Shape(by_runit=3),
+    "mixed": Shape(by_runit=2, last_unlike=True),
     "apart": Shape(controllers_apart=True, metadata="mount", login="deploy"),
     "template": Shape(unit="kafka@1.service", start="shell", use_pty=True, banner=True),
     "links": Shape(linked_configuration=True, linked_disks=True, jump=True),

@@ -16,7 +16,8 @@ pytestmark = [pytest.mark.hosts, pytest.mark.kafka]
 def test_there_and_back_and_there_and_after_a_power_cut_the_cluster_serves(tmp_path: Path) -> None:
     """Under exactly the rights that are printed; files byte for byte as before; every node comes up by itself.
 
-    Two brokers are systemd units, and one is runit's.
+    The second broker is no unit, but runit's.  On the third host Kafka is elsewhere, and its broker's listener asks for
+    a user.
     """
     with hosts_or_skip(SHAPES["mixed"]) as bed:
         there_and_back_and_there(bed, tmp_path)

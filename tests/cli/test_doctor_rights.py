@@ -187,3 +187,20 @@ def test_topics_that_brokers_leave_out_are_missed(stack: ExitStack, tmp_path_fac
         ]
         whole = known(stack, [broker(bits("DESCRIBE"), 3)])
         assert {said.stand for said in asked(replace(whole, zookeeper=server.address), "broker")} == {Stand.GOOD}
+
+
+def test_each_identity_is_asked_for_itself_with_the_nodes_that_it_opens(stack: ExitStack) -> None:
+    """A broker with an access of its own is no answer for the others."""
+    nodes = [stack.enter_context(FakeNode(broker(bits(*names), 1))) for names in (("DESCRIBE", "DESCRIBE_CONFIGS"), ())]
+    inventory = worlds.inventory()
+    first, second, third = inventory.brokers
+    brokers = (
+        replace(first, address=nodes[0].address),
+        replace(second, address=nodes[1].address, access=Access("PLAINTEXT", username="ops")),
+        replace(third, address=NOBODY),
+    )
+    found = list(rights_of(replace(inventory, zookeeper="", brokers=brokers, controllers=()), LOCK_PATH))
+    names = [said.name for said in found]
+    assert set(names) == {"broker rights (0, 2)", "broker rights (1)"}
+    lacks = {said.name for said in found if said.stand is Stand.MISSING and "lacks" in said.found}
+    assert lacks == {"broker rights (1)"}

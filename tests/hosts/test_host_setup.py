@@ -18,7 +18,8 @@ from migrate.hosts import host_setup
 from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode, ControllerNode, Inventory
 from tests.testing import worlds
-from tests.testing.host_installation import PYTHON
+from tests.testing.host_installation import PYTHON, broker, controller
+from tests.testing.host_installation import install as install_program
 from tests.testing.sudo_room import KAFKA, OPS, Room, missing, room
 
 HOST = "kafka-1"
@@ -227,3 +228,30 @@ def test_settings_of_a_site_do_not_stand_in_the_way(real: Room, setting: str) ->
         assert b"\r" not in done.output
     finally:
         real.must("mv /etc/kept /etc/sudoers")
+
+
+def test_nodes_of_one_host_may_have_kafka_in_different_folders(tmp_path: Path) -> None:
+    """Each entry has its own; the program looks for the tool there, and runs that one."""
+    base = inventory()
+    other = replace(base, controllers=(replace(base.controllers[0], kafka_home="/srv/other"),))
+    entries = host_setup.configuration(other, HOST)["nodes"]
+    assert [entry["kafka_home"] for entry in entries] == ["/opt/kafka", "/srv/other"]
+    homes = [tmp_path / "one", tmp_path / "two"]
+    for home in homes:
+        (home / "bin").mkdir(parents=True)
+        (home / "bin" / "kafka-storage.sh").write_text(f"#!/bin/sh\necho {home.name}\n")
+        (home / "bin" / "kafka-storage.sh").chmod(0o755)
+    (tmp_path / "c").touch()
+    place = tmp_path / "place"
+    nodes = [
+        {**broker(tmp_path / "c"), "kafka_home": str(homes[0])},
+        {**controller(tmp_path / "c", tmp_path / "m"), "kafka_home": f"{homes[1]}/"},
+    ]
+    program = install_program(place, nodes)
+    for node, unit in (("1", "kafka.service"), ("3000", "kafka-controller.service")):
+        program.unit(unit, str(os.geteuid()))
+        told = json.loads(program.run("facts", node).output)
+        home = homes[node == "3000"]
+        assert told["kafka_home"]["storage_tool"] == f"{home}/bin/kafka-storage.sh"
+        assert told["kafka_home"]["exists"] is True
+        assert program.run("format", node, "A" * 22, "3.9").output == f"{home.name}\n".encode()

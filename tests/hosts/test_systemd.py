@@ -8,6 +8,7 @@ import shutil
 import signal
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import pytest
 
 from migrate.errors import (
     HostCommandRefused,
+    HostUnreachable,
     ProcessNotStarted,
     ProcessNotStopped,
     StorageNotFormatted,
@@ -27,9 +29,11 @@ from migrate.hosts.remote_files import RemoteFiles
 from migrate.hosts.runner import Completed, LocalRunner, ProgramHolder, Runner
 from migrate.hosts.systemd import Service, SystemdServices, parse_unit, seconds
 from migrate.model.ids import NodeId
+from migrate.model.inventory import OwnExecutor
 from migrate.model.outcome import Awaited, Unknown
 from migrate.model.views import Running, Stopped
 from tests.hosts.test_supervisor import OBEDIENT, STUBBORN, Stage
+from tests.testing import worlds
 from tests.testing.host_program import broker, installed
 from tests.testing.ssh_server import ssh_server
 
@@ -300,8 +304,6 @@ def test_refused_by_systemctl_is_unknown(bench: Bench) -> None:
 
 def test_the_executor_is_the_inventorys(bench: Bench) -> None:
     """Each kind has its own; that of the lab opens nothing on hosts."""
-    from tests.testing import worlds
-
     inventory = worlds.inventory()
     assert not executor_of(inventory).parallel
     nodes = replace(inventory, executor="ssh", executor_options={"kafka_home": "/opt/kafka"})
@@ -309,3 +311,35 @@ def test_the_executor_is_the_inventorys(bench: Bench) -> None:
     assert made.parallel
     assert isinstance(made.services, SystemdServices)
     made.close()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("ssh") is None, reason="no OpenSSH client on this machine")
+def test_the_host_of_the_tool_is_worked_without_ssh_beside_hosts_that_need_it(tmp_path: Path) -> None:
+    """One node is local with a program of its own; both answer, and the local one when no server does."""
+    (tmp_path / "state").mkdir()
+    here, there = (
+        broker(7, tmp_path / "b7"),
+        replace(broker(8, tmp_path / "b8"), host="kafka-2", address="kafka-2:9092"),
+    )
+    ways = []
+    for node in (here, there):
+        Path(node.config).write_text("broker.id=1\n")
+        ways.append(installed(tmp_path / f"program-{node.id}", [node]))
+    own = replace(here, executor=OwnExecutor("local", ways[0].program))
+    with ssh_server(tmp_path / "ssh") as (server, _connections):
+        options = {"kafka_home": "/k", "ssh_config": str(server.config), "host_program": ways[1].program, "sudo": "no"}
+        brokers = (own, there)
+        inventory = replace(
+            worlds.inventory(), brokers=brokers, controllers=(), executor="ssh", executor_options=options
+        )
+        with closing(executor_of(inventory)) as made:
+            assert made.runners[here.id].host == "this host"
+            assert made.runners[there.id].host == "kafka-2"
+            assert [made.files.read(node.id, node.config) for node in brokers] == [b"broker.id=1\n"] * 2
+            assert isinstance(made.services.state(here.id), Stopped)
+            server.stop()
+        with closing(executor_of(inventory)) as made:
+            assert made.files.read(here.id, here.config) == b"broker.id=1\n"
+            with pytest.raises(HostUnreachable):
+                made.files.read(there.id, there.config)

@@ -344,3 +344,15 @@ def test_a_real_broker_tells_its_topics_and_directories(kraft_cluster: KraftClus
     assert found.partitions >= 5
     assert [entry.path for entry in directories] == [str(kraft_cluster.data(BROKER, index)) for index in range(3)]
     assert {entry.error for entry in directories} == {0}
+
+
+def test_each_broker_is_called_with_its_own_access() -> None:
+    """A plain listener beside one that asks for a user; neither is called with the other's."""
+    with broker() as plain, broker() as other:
+        inventory = with_brokers(inventory_of(), plain.address, other.address)
+        own = replace(inventory.brokers[1], access=Access("SASL_PLAINTEXT", "PLAIN", "ops", SecretFile("/none")))
+        found = look(replace(inventory, brokers=(inventory.brokers[0], own)), limits=QUICK)
+    assert isinstance(found.brokers[NodeId(0)], NodeAnswer)
+    refused = found.brokers[NodeId(1)]
+    assert isinstance(refused, Unknown)
+    assert "/none" in refused.reason  # the password of its own access is looked for

@@ -9,6 +9,7 @@ import pytest
 from migrate.checks.parity import Cell
 from migrate.model.detect import Detected, detect
 from migrate.model.ids import NodeId
+from migrate.model.inventory import Access, OwnExecutor, SecretFile, Store
 from migrate.model.outcome import Unknown
 from migrate.model.plan import PlanSummary
 from migrate.model.stage import Stage
@@ -158,3 +159,23 @@ def test_the_plan_shows_it_in_every_format_and_keeps_it() -> None:
     assert 'href="#parity"' in page
     for shown in (text, page, plan_to_json(plan)):
         assert "a-secret-of-the-lab" not in shown
+
+
+def test_nodes_with_settings_of_their_own_are_told_and_no_secret_of_them() -> None:
+    """A row for each; none where every node is as the others are."""
+    world = whole(Stage.ASSESS)
+    assert summary(world).own == ()
+    access = Access("SASL_SSL", "PLAIN", "ops", SecretFile("/canary"), Store("/t.pem", password=SecretFile("/canary")))
+    brokers = (replace(world.inventory.brokers[0], access=access, kafka_home="/srv/k"), *world.inventory.brokers[1:])
+    here = OwnExecutor("local", sudo=False)
+    controllers = (*world.inventory.controllers[:2], replace(world.inventory.controllers[2], executor=here))
+    own = summary(replace(world, inventory=replace(world.inventory, brokers=brokers, controllers=controllers))).own
+    assert [dict(row) for row in own] == [
+        {
+            "node": "broker 0",
+            "kafka_home": "/srv/k",
+            "access": "SASL_SSL, PLAIN, user ops, truststore /t.pem",
+            "executor": "-",
+        },
+        {"node": "controller 3002", "kafka_home": "-", "access": "-", "executor": "local, without sudo"},
+    ]
