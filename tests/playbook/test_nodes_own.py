@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+import migrate
 from migrate.errors import DocumentInvalid
 from migrate.model.inventory import Access, OwnExecutor, SecretFile, Store
 from migrate.playbook.load import dump_inventory, load_inventory
@@ -141,3 +143,11 @@ def test_the_controllers_listener_has_one_protocol(tmp_path: Path) -> None:
     """Every file names it for that listener; user and stores may differ."""
     with pytest.raises(DocumentInvalid, match="controller 3000 has PLAINTEXT, the controllers have SSL"):
         load_inventory(written(tmp_path, "rack: r", "access: {protocol: PLAINTEXT}"))
+
+
+def test_only_the_inventory_decides_what_opens_a_node() -> None:
+    """Whoever connects asks `access_of`: what is said for all is read in two places, but for the quorum's protocol."""
+    for_all = re.compile(r"\.(broker|controller)_access\b(?!\.protocol)")
+    package = Path(migrate.__file__).parent
+    found = {str(path.relative_to(package)) for path in package.rglob("*.py") if for_all.search(path.read_text())}
+    assert found == {"model/inventory.py", "playbook/inventory.py"}
