@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from migrate.checks.principals import JAAS
-from migrate.checks.registry import Blind, Hit, Result, check
+from migrate.checks.registry import ALWAYS, Blind, Hit, Result, check
 from migrate.checks.sight import (
     Configs,
     both,
@@ -256,7 +256,8 @@ def file_is_no_product(seen: Launches, world: World) -> Result:
     "a broker runs with another file than the inventory names",
     "The tool would edit a file that the process does not read: the broker comes back from a roll as it was.",
     "The inventory is wrong, or the unit was changed; a link and its target count as two files.",
-    "Write the path into the inventory as the process's command line spells it.",
+    "Write the path into the inventory as the process's command line spells it, a link too; then make and run the "
+    "setup script of its host again.",
     "kafka.Kafka.getPropsFromArgs",
 ).sees(broker_launches, blocks_from=Stage.PREPARE, proof=True)
 def runs_with_its_file(seen: Launches, world: World) -> Result:
@@ -285,6 +286,21 @@ def unit_has_more(seen: Launches, world: World) -> Result:
     for node, launch in seen.items():
         if launch.unit is not None and (found := (*launch.unit.environment_files, *launch.unit.drop_ins)):
             yield Hit(f"broker {node}", f"its unit is made of {', '.join(found)}, too")
+
+
+@check(
+    "I-CFG-35",
+    "a node's file is a link",
+    "The link stays. What it leads to is replaced, and copies of the file are beside that.",
+    "It was one when root ran the setup script of its host, in folders that root alone can write.",
+    "Nothing. Where the link is to lead elsewhere, change it, and run the setup script again, before or after a run: "
+    "until then the file is not read.",
+    "docs/executors.md",
+).sees(node_configs, when=ALWAYS)
+def is_a_link(configs: Configs, world: World) -> Result:
+    for node, file in configs.items():
+        if file.target:
+            yield Hit(f"node {node}: {file.path}", f"it is followed: {file.shown}")
 
 
 RAISE: Final = (

@@ -13,6 +13,7 @@ from migrate.checks.registry import ALWAYS, BEFORE_COPY, UNTIL_FINALIZED, Blind,
 from migrate.checks.sight import (
     Configs,
     Sight,
+    both,
     broker_answers,
     broker_configs,
     broker_launches,
@@ -133,6 +134,7 @@ def features_in_use(world: World) -> frozenset[str]:
 
 WANTED: Final = "3.9"
 KUBERNETES: Final = re.compile(r"://[^/]*\.svc(\.|:)")
+CONFLUENT_SERVER: Final = re.compile(r"-ce(?![a-z0-9])")
 CONFLUENT_TOPIC: Final = re.compile(r"_{1,2}confluent[-_.].*")
 
 Answers = dict[NodeId, NodeAnswer]
@@ -296,24 +298,80 @@ def in_kubernetes(view: ZookeeperView, world: World) -> Result:
             yield Hit(f"broker {node}", f"its address is of a Kubernetes service: {named[0]}", ", ".join(named))
 
 
+REPORTER: Final = "io.confluent.metrics.reporter.ConfluentMetricsReporter"
+PLUGIN_KEYS: Final = ("confluent.metrics.reporter.", "confluent.support.")  # of that class, and of a start script's
+
+
+def confluents_keys(values: Mapping[str, str]) -> tuple[list[str], list[str]]:
+    """Keys of Confluent's that Apache Kafka runs with, for they are a plugin's own; and all the others.
+
+    Nothing is known of the others but that Confluent Server, and software beside it, has keys that begin so.
+    """
+    plugins, others = [], []
+    for key, value in sorted(values.items()):
+        classes = {entry.strip() for entry in value.split(",") if "io.confluent." in entry}
+        if key.startswith(PLUGIN_KEYS) or (key == "metric.reporters" and classes == {REPORTER}):
+            plugins.append(key)
+        elif key.startswith("confluent.") or classes:
+            others.append(key)
+    return plugins, others
+
+
 @check(
     "B-OPS-02",
     "a broker runs Confluent's own software",
-    "Confluent Server keeps metadata of its own (cluster links, tiers, balancer) that Apache's copy does not know.",
-    "The file has keys of Confluent's packages.",
+    "Confluent Server keeps metadata of its own (cluster links, tiers, balancer) that Apache's copy does not know. A "
+    "class of Confluent's in a key that controllers take over keeps them from starting.",
+    "The file has keys or classes of Confluent's packages, other than the metrics reporter's (W-OPS-14). Apache Kafka "
+    "ignores unknown keys, but which of them Confluent Server acts by is not known here: each of them blocks.",
     "Use Confluent's own procedure (cp-ansible, or its documentation) for these packages; Apache Kafka's packages are "
-    "what this tool is for.",
+    "what this tool is for. On Apache's packages take out the keys that nothing there reads.",
     "Confluent Platform: ZooKeeper to KRaft migration",
 ).sees(broker_configs, blocks_from=Stage.PREPARE, when=BEFORE_COPY)
 def confluents_server(configs: Configs, world: World) -> Result:
     """Keys and classes; the values are not shown."""
     for node, file in configs.items():
-        pairs = sorted(file.values.items())
-        keys = [
-            key for key, value in pairs if key.startswith("confluent.") or value.strip().startswith("io.confluent.")
-        ]
-        if keys:
+        if keys := confluents_keys(file.values)[1]:
             yield Hit(f"broker {node}: {file.path}", f"it has {', '.join(keys[:3])}", f"{len(keys)} keys")
+
+
+@check(
+    "W-OPS-14",
+    "a broker runs with Confluent's metrics reporter",
+    "It is a plugin that Apache Kafka loads, and these keys are its own. They stay in the brokers' files, and each "
+    "restart loads it again. No controller's file gets them: without the reporter's jar it would not start.",
+    "metric.reporters names ConfluentMetricsReporter, or there are keys confluent.metrics.reporter.* or "
+    "confluent.support.*.",
+    "Nothing, or take them out before the migration: this tool has not tried the reporter with brokers in KRaft mode. "
+    "With policy.rollout.order: canary-first and a soak the first broker shows it.",
+    "Confluent Metrics Reporter; MetricsReporter",
+).sees(broker_configs)
+def confluents_reporter(configs: Configs, world: World) -> Result:
+    for node, file in configs.items():
+        if keys := confluents_keys(file.values)[0]:
+            yield Hit(f"broker {node}: {file.path}", f"it has {', '.join(keys)}", f"{len(keys)} keys")
+
+
+@check(
+    "B-OPS-15",
+    "a broker runs Confluent Server, or with keys of Confluent's and nobody sees whose software it is",
+    "Confluent Server keeps metadata of its own, also where its file has no key of its own. Its jars' names end with "
+    "-ce; those of Confluent's community package with -ccs, and that is Apache Kafka.",
+    "kafka-clients-*-ce.jar in the class path; or a key of Confluent's in the file, and a class path without the names "
+    "of the jars.",
+    "Use Confluent's own procedure for Confluent Server. For Apache Kafka start the broker so that its command line "
+    "names the jars, as kafka-server-start.sh does, or take Confluent's keys out.",
+    "the names of the jars in the command line (kafka-clients-*.jar)",
+).sees(both(broker_launches, broker_configs), blocks_from=Stage.PREPARE, when=BEFORE_COPY, proof=True)
+def confluents_jars(seen: tuple[dict[NodeId, Launch], Configs], world: World) -> Result:
+    launches, configs = seen
+    for node, launch in launches.items():
+        if CONFLUENT_SERVER.search(launch.release):
+            yield Hit(f"broker {node}", f"it runs release {launch.release}, which is Confluent Server", launch.release)
+        elif not launch.release and node in configs and any(confluents_keys(configs[node].values)):
+            yield Hit(
+                f"broker {node}", "its file has keys of Confluent's, and its command line names no jar of Kafka's"
+            )
 
 
 @check(

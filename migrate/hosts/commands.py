@@ -131,6 +131,7 @@ def _id(node: NodeId) -> str:
     return str(int(node))
 
 
+target: Final = _of_node("target")  # what its file leads to, where that is a link which root's script found
 status: Final = _of_path("status")  # kind, size, mode, owner and change time, also of a link itself
 read: Final = _of_path("read")  # a regular file, at most READ_LIMIT + 1 bytes
 remove: Final = _of_path("remove")  # a copy; never a file that a node uses

@@ -59,18 +59,21 @@ class Tried:
     denied: bool = False
 
 
-def needs_of(inventory: Inventory, node: Node, directories: Sequence[str] = ()) -> tuple[HostNeed, ...]:
+def needs_of(
+    inventory: Inventory, node: Node, directories: Sequence[str] = (), target: str = ""
+) -> tuple[HostNeed, ...]:
     """Every command for a node, in any stage, rollback included (pure); `directories` are its log directories.
 
-    None where the executor uses no host program.
+    `target` is what its file leads to where it is a link.  None where the executor uses no host program.
     """
     if inventory.executor not in ("local", "ssh"):
         return ()
-    given = dict.fromkeys(_words(node, tuple(directories), zookeeper=bool(inventory.zookeeper)))
+    beside = target or node.config
+    given = dict.fromkeys(_words(node, tuple(directories), beside, zookeeper=bool(inventory.zookeeper)))
     return tuple(HostNeed(node.id, node.host, command) for command in given)
 
 
-def _words(node: Node, directories: tuple[str, ...], *, zookeeper: bool) -> Iterator[Words]:
+def _words(node: Node, directories: tuple[str, ...], beside: str, *, zookeeper: bool) -> Iterator[Words]:
     if node.service is None:
         yield from (make(node.unit) for make in UNIT_COMMANDS)
         yield from (commands.unit_log(node.unit, LOG_LINES), commands.unit_log(node.unit, LOG_LINES_DEEP))
@@ -80,9 +83,9 @@ def _words(node: Node, directories: tuple[str, ...], *, zookeeper: bool) -> Iter
         yield from (commands.service_process(node.id, 1), commands.service_sees(node.id, 1, (node.config,)))
         if node.service.status:
             yield commands.service_status(node.id)
-    yield from (commands.facts(node.id), commands.CLOCK, *map(commands.sockets, TABLES))
-    yield commands.names(node.id, os.path.dirname(node.config))  # noqa: PTH120 - a path of another host
-    yield from _of_file(node.id, node.config)
+    yield from (commands.facts(node.id), commands.target(node.id), commands.CLOCK, *map(commands.sockets, TABLES))
+    yield commands.names(node.id, os.path.dirname(beside))  # noqa: PTH120 - a path of another host
+    yield from _of_file(node.id, node.config, beside)
     if isinstance(node, ControllerNode):
         home = node.metadata_directory
         yield commands.make_directory(node.id, home)
@@ -99,17 +102,17 @@ def _words(node: Node, directories: tuple[str, ...], *, zookeeper: bool) -> Iter
         yield from (commands.hold_lock(node.id, lock), commands.try_lock(node.id, lock), commands.read(node.id, lock))
     for path in directories:
         yield commands.names(node.id, path)
-        yield from _of_file(node.id, f"{path}/{META_PROPERTIES}")
+        yield from _of_file(node.id, *[f"{path}/{META_PROPERTIES}"] * 2)
     if directories:
         yield from (commands.collector(node.id, directories), commands.resolve_paths(node.id, directories))
     for ignored in (False, True):
         yield commands.storage_format(node.id, SAMPLE_CLUSTER, SAMPLE_RELEASE, ignore_formatted=ignored)
 
 
-def _of_file(node: NodeId, path: str) -> Iterator[Words]:
-    for file in (path, f"{path}{BACKUP_SUFFIX}", f"{path}{BACKUP_SUFFIX}-{SAMPLE_HASH}"):
+def _of_file(node: NodeId, path: str, beside: str) -> Iterator[Words]:
+    for file in (path, f"{beside}{BACKUP_SUFFIX}", f"{beside}{BACKUP_SUFFIX}-{SAMPLE_HASH}"):
         yield from (commands.status(node, file), commands.read(node, file), commands.write(node, file, b""))
-    new = f"{path}{ASIDE_SUFFIX}-{SAMPLE_TIME}"
+    new = f"{beside}{ASIDE_SUFFIX}-{SAMPLE_TIME}"
     yield from (commands.status(node, path), commands.status(node, new), commands.rename(node, path, new))
 
 
@@ -128,11 +131,17 @@ def _host(inventory: Inventory, runners: Mapping[NodeId, Runner], nodes: Sequenc
     runner = runners[nodes[0].id]
     installed = [HostNeed(node.id, node.host, commands.ABOUT) for node in nodes]
     try:
-        problem = _another(inventory, nodes, _answer(runner, commands.ABOUT))
+        about = _answer(runner, commands.ABOUT)
+        problem = _another(inventory, nodes, about)
         if problem:
             return [Tried(need, problem, set_up(need.host), denied=True) for need in installed]
         files = RemoteFiles(runners)
-        needs = [need for node in nodes for need in needs_of(inventory, node, _directories(files, node))]
+        links = _links(about)
+        needs = [
+            need
+            for node in nodes
+            for need in needs_of(inventory, node, _directories(files, node), links.get(node.config, ""))
+        ]
         told = _answer(runner, commands.ALLOWED, json.dumps([need.command for need in needs]).encode())
         if not isinstance(told, list) or len(told) != len(needs):
             raise HostCommandRefused("the host program did not answer for each command", where=runner.host)
@@ -170,6 +179,12 @@ def _another(inventory: Inventory, nodes: Sequence[Node], told: object) -> str:
         what = "its nodes, or a unit, a path or a kafka_home of them, are not those of this one"
         return f"the host's configuration is of another inventory: {what}"
     return ""
+
+
+def _links(about: object) -> Mapping[str, str]:
+    """What nodes' files that are links lead to, as the host program tells it (pure)."""
+    links = about.get("links", {}) if isinstance(about, dict) else {}
+    return {str(path): str(target) for path, target in links.items()} if isinstance(links, dict) else {}
 
 
 def _directories(files: RemoteFiles, node: Node) -> tuple[str, ...]:

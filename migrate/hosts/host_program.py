@@ -8,7 +8,8 @@ the script), sudo lets one account run it, and nothing else of that account's is
 - Only nodes, units and paths of the configuration are acted on as root, and only commands of it are run.  Everything
   else is done as the user that the node's unit runs as, with that user's groups, and cannot become root again.
 - Folders are opened one by one from "/".  A link is followed only where root alone can have made it.  The last name of
-  a path is never followed, and a file with a second hard link is not touched.
+  a path is never followed, and a file with a second hard link is not touched.  A node's file that is itself a link is
+  one of the configuration's `links`, which root's script wrote: what it leads to is opened, and only while it does.
 - A file is replaced whole or not at all.  Owner, mode, SELinux context and ACL are set before it has its name.
 
 Exit codes: 0 done; 1 an error of the operating system; 2 the command that it gave refused; 3 tar saw a file change;
@@ -102,7 +103,10 @@ class Service(NamedTuple):
 
 
 class Node(NamedTuple):
-    """One node of this host; `metadata` is "" for a broker, `unit` where it has commands of its own."""
+    """One node of this host; `metadata` is "" for a broker, `unit` where it has commands of its own.
+
+    `target` is "" where `config` is no link that is known.
+    """
 
     id: int
     role: str
@@ -111,6 +115,7 @@ class Node(NamedTuple):
     metadata: str
     kafka_home: str
     service: Optional[Service]
+    target: str
 
     @property
     def called(self) -> str:
@@ -131,7 +136,7 @@ class User(NamedTuple):
 class Host(NamedTuple):
     account: str
     nodes: Tuple[Node, ...]
-    raw_nodes: List[Any]
+    given: Dict[str, Any]
     path: str
 
     def node(self, text: str) -> Node:
@@ -194,13 +199,20 @@ def sound(status: os.stat_result) -> bool:
 
 
 def open_folder(path: str, ours: bool = False) -> int:
-    """A descriptor of a folder, for names in it; with `ours` every folder on the way must be nobody else's.
+    """A descriptor of a folder, for names in it; with `ours` every folder on the way must be nobody else's."""
+    return walk(path, ours)[0]
 
-    A link on the way is followed where it is in a folder that we alone can write.
-    """
+
+def names_of(path: str) -> List[str]:
+    """The names of a path, the last one first."""
+    return [name for name in reversed(path.split("/")) if name not in ("", ".")]
+
+
+def walk(path: str, ours: bool = False) -> Tuple[int, str]:
+    """A folder's descriptor, and its path without links: they are followed where we alone can have made them."""
     flags = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
     folder = os.open(b"/", flags)
-    here, links, names = "", 0, list(reversed(path.strip("/").split("/"))) if path.strip("/") else []
+    here, links, names = "", 0, names_of(path)
     try:
         while names:
             name = names.pop()
@@ -209,15 +221,15 @@ def open_folder(path: str, ours: bool = False) -> int:
                 status = os.fstat(inner)
                 if stat.S_ISLNK(status.st_mode):
                     links += 1
-                    if links > 40 or not trusted(status.st_uid) or not only_ours(os.fstat(folder)):
-                        raise told(errno.ELOOP, "%s/%s (a link in a folder that others may write)" % (here, name))
+                    if links > 40 or not roots_link(folder, status):
+                        raise told(errno.ELOOP, "%s/%s (%s)" % (here, name, OTHERS_LINK))
                     target = text_of(os.readlink(b"", dir_fd=inner))
-                    names.extend(reversed([part for part in target.split("/") if part not in ("", ".")]))
+                    names.extend(names_of(target))
                     if target.startswith("/"):
                         here = ""
                         os.dup2(os.open(b"/", flags), folder, inheritable=False)
                     continue
-                here = here + "/" + name
+                here = here.rpartition("/")[0] if name == ".." else here + "/" + name  # it has no links: `..` is above
                 if not stat.S_ISDIR(status.st_mode):
                     raise told(errno.ENOTDIR, here)
                 if ours and not sound(status):
@@ -230,7 +242,51 @@ def open_folder(path: str, ours: bool = False) -> int:
     except BaseException:
         os.close(folder)
         raise
-    return folder
+    return folder, here
+
+
+OTHERS_LINK = "a link in a folder that others may write"
+UNKNOWN_LINK = "a link that was not there when root ran the setup script: for a node's file run it again"
+
+
+def roots_link(folder: int, link: os.stat_result) -> bool:
+    """Can nobody but us have made that link in that folder?"""
+    return trusted(link.st_uid) and only_ours(os.fstat(folder))
+
+
+def resolve(path: str) -> Tuple[str, int]:
+    """A file's path without links, and when the newest of the links that it is itself was made (0: it is none).
+
+    What it leads to need not be there; the folder must be.
+    """
+    newest = 0
+    for _ in range(40):
+        where, name = split(path)
+        folder, here = walk(where)
+        try:
+            real, link = here + "/" + name, found(folder, name) if name else None
+            if link is None or not stat.S_ISLNK(link.st_mode):
+                return real, newest
+            if not roots_link(folder, link):
+                raise told(errno.ELOOP, "%s (%s)" % (real, OTHERS_LINK))
+            newest = max(newest, link.st_ctime_ns)
+            target = text_of(os.readlink(raw(name), dir_fd=folder))
+            path = target if target.startswith("/") else here + "/" + target
+        finally:
+            os.close(folder)
+    raise told(errno.ELOOP, path)
+
+
+def target_of(node: Node) -> Tuple[str, int]:
+    """The file that a node's link leads to, which must be the one that root's script found, and the link's time."""
+    real, newest = resolve(node.config)
+    if real != node.target:
+        raise told(
+            errno.ELOOP,
+            "%s (the link led to %s when root ran the setup script, and leads to %s now: see why, and run it again)"
+            % (node.config, node.target, real),
+        )
+    return real, newest
 
 
 def plain_folder(path: str) -> int:
@@ -259,7 +315,7 @@ def found(folder: int, name: str) -> Optional[os.stat_result]:
 def regular(status: os.stat_result, path: str, strict: bool) -> None:
     """Raise what a file that is none, or has a second name, is refused with."""
     if stat.S_ISLNK(status.st_mode):
-        raise told(errno.ELOOP, path)
+        raise told(errno.ELOOP, path + (" (%s)" % UNKNOWN_LINK if strict else ""))
     if stat.S_ISDIR(status.st_mode):
         raise told(errno.EISDIR, path)
     if not stat.S_ISREG(status.st_mode):
@@ -320,17 +376,19 @@ def load() -> Host:
         given = from_json(own_text(CONFIGURATION))
         if given["format"] != 2:
             raise ValueError("it is of another format: install this release again")
+        links = given.get("links", {})
         nodes = tuple(
             Node(int(node["id"]), str(node["role"]), str(node["unit"]), absolute(node["config"]),
                  absolute(node["metadata_directory"]) if node["metadata_directory"] else "", str(node["kafka_home"]),
-                 service_of(node["service"]) if "service" in node else None)
+                 service_of(node["service"]) if "service" in node else None,
+                 absolute(links[node["config"]]) if node["config"] in links else "")
             for node in given["nodes"]
         )  # fmt: skip
         extra = str(given.get("path", "")) if CONFIGURATION != INSTALLED else ""
         account = str(given["account"])
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise RefusedError(NOT_SOUND, CONFIGURATION, "it is not understood: %r" % error) from error
-    return Host(account, nodes, given["nodes"], (extra + ":" if extra else "") + SAFE_PATH)
+    return Host(account, nodes, given, (extra + ":" if extra else "") + SAFE_PATH)
 
 
 def service_of(given: Dict[str, Any]) -> Service:
@@ -498,11 +556,11 @@ def become_if_root(host: Host, node: Node) -> None:
 
 
 # -- looking ----------------------------------------------------------------------------------------------------------
-def lines_of(status: os.stat_result) -> bytes:
-    """Kind (as stat(1) names it), size, mode, owner and change time, a line each."""
+def lines_of(status: os.stat_result, link: int = 0) -> bytes:
+    """Kind (as stat(1) names it), size, mode, owner and change time (a newer link's to it), a line each."""
     plain = "regular file" if status.st_size else "regular empty file"
     kind = next((word for is_kind, word in KINDS if is_kind(status.st_mode)), plain)
-    seconds, nanos = divmod(status.st_ctime_ns, 10**9)
+    seconds, nanos = divmod(max(status.st_ctime_ns, link), 10**9)
     numbers = (kind, status.st_size, stat.S_IMODE(status.st_mode), status.st_uid, status.st_gid, seconds, nanos)
     return ("%s\n%d\n%o\n%d:%d\n%d.%09d\n" % numbers).encode()
 
@@ -516,45 +574,58 @@ def say(content: bytes) -> int:
 
 def family(node: Node, path: str) -> str:
     """What a path is to a node: `config`, `backup`, `aside`, `lock`, `metadata`, or `other`."""
-    if path.startswith(node.config):
-        rest = path[len(node.config) :]
-        if not rest:
-            return "config"
+    if path == node.config:
+        return "config"
+    beside = node.target or node.config  # a lock is beside the name that every release knows
+    if path.startswith(beside):
+        rest = path[len(beside) :]
         if BACKUP.fullmatch(rest):
             return "backup"
-        if rest == LOCK:
-            return "lock"
         if ASIDE.fullmatch(rest):
             return "aside"
+    if path == node.config + LOCK:
+        return "lock"
     if node.metadata and path == node.metadata:
         return "metadata"
     return "other"
 
 
-def opened(host: Host, node: Node, path: str, folder: str) -> Tuple[int, bool]:
-    """A folder's descriptor, and whether we are still root: a path that is not the node's own is its user's matter."""
+def followed(node: Node, path: str) -> str:
+    """The path, of a node's file that is a known link the one that it leads to."""
+    return target_of(node)[0] if node.target and path == node.config else path
+
+
+def opened(host: Host, node: Node, path: str) -> Tuple[int, str, bool]:
+    """A folder's descriptor, a name in it, and whether we are still root: what is not the node's own is its user's."""
     if family(node, path) != "other":
-        return open_folder(folder), True
+        where, name = split(followed(node, path))
+        return open_folder(where), name, True
     become_if_root(host, node)
-    return plain_folder(folder), False
+    where, name = split(path)
+    return plain_folder(where), name, False
 
 
 def status(host: Host, node: Node, path: str) -> int:
-    where, name = split(path)
-    if not name:
+    if path.endswith("/"):
         raise refused(path, "it is no path of a node")
-    return say(lines_of(look(opened(host, node, path, where)[0], name)))
+    link = target_of(node)[1] if node.target and path == node.config else 0
+    folder, name, _ = opened(host, node, path)
+    return say(lines_of(look(folder, name), link))
 
 
 def read(host: Host, node: Node, path: str) -> int:
-    where, name = split(path)
-    folder, strict = opened(host, node, path, where)
+    folder, name, strict = opened(host, node, path)
     return say(content_of(open_file(folder, name, path, strict), LIMIT + 1))
+
+
+def target(host: Host, node: Node) -> int:  # noqa: ARG001 - one shape for all
+    """`target`: the node's file and what it leads to, where it is a known link; else nothing."""
+    return say(raw(node.config) + b"\0" + raw(target_of(node)[0]) if node.target else b"")
 
 
 def names(host: Host, node: Node, path: str) -> int:
     """`names`: of a configuration's folder those that begin with its name, of others all."""
-    where, config = split(node.config)
+    where, config = split(node.target or node.config)
     if path == where:
         folder, begin = open_folder(where), config
     else:
@@ -571,10 +642,10 @@ def write(host: Host, node: Node, path: str, sha256: str) -> int:
     content = sys.stdin.buffer.read(LIMIT + 1)
     if hashlib.sha256(content).hexdigest() != sha256:
         raise OSError(0, "the content did not arrive whole", path)
-    where, name = split(path)
     kind = family(node, path)
     if kind == "other":
         become(host, node)
+        where, name = split(path)
         return say(lines_of(replace(plain_folder(where), name, path, content, [], None)))
     user = None
     try:
@@ -584,14 +655,15 @@ def write(host: Host, node: Node, path: str, sha256: str) -> int:
             raise
     if user is not None:
         may_act_as(node, user)
+    folder, name, _ = opened(host, node, path)
     if kind == "backup":  # as closed as its file
-        return say(lines_of(replace(open_folder(where), name, path, content, [node.config], None)))
-    models = [other.config for other in host.nodes if other.role == "broker"]
-    return say(lines_of(replace(open_folder(where), name, path, content, models, user)))
+        return say(lines_of(replace(folder, name, path, content, [node], None)))
+    models = [other for other in host.nodes if other.role == "broker"]
+    return say(lines_of(replace(folder, name, path, content, models, user)))
 
 
 def replace(
-    folder: int, name: str, path: str, content: bytes, models: Sequence[str], reader: Optional[User]
+    folder: int, name: str, path: str, content: bytes, models: Sequence[Node], reader: Optional[User]
 ) -> os.stat_result:
     """Put a file of that content in the place of what is there; who must read a new one can."""
     old = found(folder, name)
@@ -629,12 +701,12 @@ def replace(
         os.close(file)
 
 
-def model_of(models: Sequence[str]) -> Optional[int]:
-    """The first of these files that can be opened: a new file gets its owner and mode."""
-    for path in models:
-        folder, name = split(path)
+def model_of(models: Sequence[Node]) -> Optional[int]:
+    """The first file of these nodes that can be opened: a new file gets its owner and mode."""
+    for node in models:
         try:
-            return open_file(open_folder(folder), name, path, strict=True)
+            where, name = split(followed(node, node.config))
+            return open_file(open_folder(where), name, node.config, strict=True)
         except OSError:
             continue
     return None
@@ -676,22 +748,21 @@ def readable(file: int, reader: User) -> bool:
 # -- names and folders ------------------------------------------------------------------------------------------------
 def rename(host: Host, node: Node, old: str, new: str) -> int:
     """`rename`: nothing where something is at the new name."""
-    (old_where, old_name), (new_where, new_name) = split(old), split(new)
-    source, root = opened(host, node, old, old_where)
-    target = source if old_where == new_where else plain_folder(new_where) if not root else open_folder(new_where)
+    source, old_name, root = opened(host, node, old)
+    (old_where, _), (new_where, new_name) = split(old), split(new)
+    goal = source if old_where == new_where else plain_folder(new_where) if not root else open_folder(new_where)
     look(source, old_name)
-    if found(target, new_name) is not None:
+    if found(goal, new_name) is not None:
         raise told(errno.EEXIST, new)
-    os.rename(raw(old_name), raw(new_name), src_dir_fd=source, dst_dir_fd=target)
-    for folder in dict.fromkeys((source, target)):
+    os.rename(raw(old_name), raw(new_name), src_dir_fd=source, dst_dir_fd=goal)
+    for folder in dict.fromkeys((source, goal)):
         sync(folder)
     return 0
 
 
 def remove(host: Host, node: Node, path: str) -> int:
     """`remove`: a copy, or what was set aside; never a file that a node uses."""
-    where, name = split(path)
-    folder, strict = opened(host, node, path, where)
+    folder, name, strict = opened(host, node, path)
     regular(look(folder, name), path, strict)
     os.unlink(raw(name), dir_fd=folder)
     sync(folder)
@@ -1067,7 +1138,9 @@ def facts(host: Host, node: Node) -> int:
         "unit": node.called, "user": user.name, "group": group, "uid": user.uid, "gid": user.gid,
         "config": {
             "exists": by_root["config"],
-            "path_readable_by_user": allowed_to(split(node.config)[0], os.X_OK),
+            "path_readable_by_user": all(
+                allowed_to(split(path)[0], os.X_OK) for path in (node.config, node.target or node.config)
+            ),
             "readable_by_user": allowed_to(node.config, os.R_OK),
         },
         "metadata_directory": metadata_facts(node, user, by_root) if node.metadata else None,
@@ -1081,7 +1154,7 @@ def facts(host: Host, node: Node) -> int:
 
 def root_facts(node: Node) -> Dict[str, bool]:
     """What is there, by the same way as it would be written; could root make the metadata directory."""
-    known = {"config": is_there(node.config), "metadata": False, "root_makes": False}
+    known = {"config": is_there(node.target or node.config), "metadata": False, "root_makes": False}
     if node.metadata:
         known["metadata"] = is_there(node.metadata)
         where = split(node.metadata)[0]
@@ -1152,10 +1225,27 @@ def about(host: Host) -> int:
     texts = {"host": released(own_text(here)), COLLECTOR: own_text(split(here)[0] + "/" + COLLECTOR)}
     sums = {name: hashlib.sha256(text).hexdigest() for name, text in texts.items()}
     answer = {
-        "format": 2, "programs": sums, "account": host.account, "nodes": host.raw_nodes,
-        "python": sys.version.split()[0], "uid": os.geteuid(),
+        "format": 2, "programs": sums, "account": host.account, "nodes": host.given["nodes"],
+        "links": host.given.get("links", {}), "python": sys.version.split()[0], "uid": os.geteuid(),
     }  # fmt: skip
     return say(as_json(answer).encode() + b"\n")
+
+
+def links(host: Host) -> int:
+    """`links`: the configuration with what each node's file that is a link leads to now; root's script writes it."""
+    known = {}
+    for node in host.nodes:
+        try:
+            folder, name = split(node.config)
+            here = found(open_folder(folder), name)
+            if here is not None and stat.S_ISLNK(here.st_mode):
+                known[node.config] = absolute(resolve(node.config)[0])
+        except (OSError, RefusedError) as error:  # what cannot be followed is no known link, and refused later, too
+            said = error.text if isinstance(error, RefusedError) else "%s: %s" % (error.filename, error.strerror)
+            sys.stderr.write(
+                "WARNING: the file of node %d, %s, cannot be used: %s\n" % (node.id, shown(node.config), shown(said))
+            )
+    return say(as_json(dict(host.given, links=known)).encode() + b"\n")
 
 
 def released(text: bytes) -> bytes:
@@ -1300,7 +1390,8 @@ def may_make(node: Node, path: str) -> str:
 
 
 COUNTS = {  # of each verb, how many words it takes; None: a node, and one or more
-    "about": 0, "allowed": 0, "looks": 0, "clock": 0, "boot-units": 0, "sockets": 1, "facts": 1, "archive": 1,
+    "about": 0, "allowed": 0, "looks": 0, "links": 0, "clock": 0, "boot-units": 0, "sockets": 1, "facts": 1,
+    "archive": 1, "target": 1,
     "unit-show": 1, "unit-start": 1, "unit-stop": 1, "unit-is-enabled": 1, "unit-enable": 1, "unit-disable": 1,
     "unit-log": 2, "process": 2, "status": 2, "read": 2, "names": 2, "lock": 2, "try-lock": 2, "make-directory": 2,
     "remove": 2, "write": 3, "rename": 3, "format": None, "collect": None, "places": None, "service-look": 1,
@@ -1308,7 +1399,7 @@ COUNTS = {  # of each verb, how many words it takes; None: a node, and one or mo
 }  # type: Dict[str, Optional[int]]  # fmt: skip
 LOOKS = (  # what changes nothing; `about` tells of files, and this process may be older than they are
     "clock", "boot-units", "sockets", "facts", "unit-show", "unit-is-enabled", "unit-log", "process", "status", "read",
-    "names", "try-lock", "collect", "places", "service-look", "service-process", "service-sees",
+    "target", "names", "try-lock", "collect", "places", "service-look", "service-process", "service-sees",
 )  # fmt: skip
 UNIT_COMMANDS = {
     "unit-show": ("show", "--no-pager", "-p", UNIT_PROPERTIES),
@@ -1335,7 +1426,7 @@ def act_of(host: Host, words: Sequence[str]) -> Act:
     if not given:
         return {
             "about": lambda: about(host), "allowed": lambda: allowed(host), "looks": looks, "clock": clock,
-            "boot-units": lambda: pass_on(host, *LISTING),
+            "links": lambda: links(host), "boot-units": lambda: pass_on(host, *LISTING),
         }[verb]  # fmt: skip
     if verb == "sockets":
         if given[0] not in ("tcp", "tcp6"):
@@ -1379,8 +1470,8 @@ def service_act(host: Host, verb: str, node: Node, given: Sequence[str]) -> Act:
 def node_act(host: Host, verb: str, node: Node, given: Sequence[str]) -> Act:
     if verb.startswith("service-"):
         return service_act(host, verb, node, given)
-    if verb == "facts":
-        return lambda: facts(host, node)
+    if verb in ("facts", "target"):
+        return lambda: (facts if verb == "facts" else target)(host, node)
     if verb == "archive":
         if not node.metadata:
             raise refused("node %d" % node.id, "it has no metadata directory")

@@ -10,6 +10,7 @@ import importlib.resources
 import json
 import re
 import shlex
+import subprocess
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
@@ -104,6 +105,9 @@ def install(prefix: Path, found: dict[str, Any], python: str) -> Path:
         (prefix / name).write_bytes(content)
         (prefix / name).chmod(mode)
     prefix.chmod(0o755)
+    known = subprocess.run([prefix / "host", "links"], capture_output=True, check=False).stdout
+    if known:
+        (prefix / "host.json").write_bytes(known)
     return prefix / "host"
 
 
@@ -208,7 +212,9 @@ _PROGRAM: Final = """\
 sed -e "1s|.*|#!$python -IS|" -e "s|^CONFIGURATION = .*|CONFIGURATION = \\"$settings/host.json\\"|" \\
     <<'{end}' | put 755 "$programs/host"
 {text}{end}
-"$programs/host" about >/dev/null || fail "the program was installed, and refuses to run; the sudo rule was not added"
+known=$("$programs/host" links) || fail "the program was installed, and refuses to run; the sudo rule was not added"
+printf '%s\\n' "$known" | put 644 "$settings/host.json"  # with what each node's file that is a link leads to
+"$programs/host" about >/dev/null || fail "the program does not take its own configuration; the sudo rule was not added"
 """
 _SUDO: Final = """\
 if [ -n "$sudoers" ]; then
@@ -241,6 +247,12 @@ echo {undo}
 main
 """
 _UNDO: Final = """\
+copies() {{  # beside the file that a link leads to
+    for file in {files}; do
+        real=$(readlink -f "$file") || real=$file
+        for each in "$real".kraft-migrate-*; do if [ -e "$each" ]; then echo "  $each"; fi; done
+    done
+}}
 [ -z "$sudoers" ] || rm -f "$sudoers"
 rm -f "$programs/host" "$programs/{collector}" "$settings/host.json"
 for each in "$programs" "$settings"; do
@@ -248,9 +260,7 @@ for each in "$programs" "$settings"; do
 done
 echo "The program, its configuration and the line for sudo are gone."
 echo "Left as they are: the nodes' files, units and metadata directories, and every copy that a run kept:"
-for each in {copies}; do
-    if [ -e "$each" ]; then echo "  $each"; fi
-done
+copies
 }}
 main
 """
@@ -276,9 +286,9 @@ def set_up(inventory: Inventory, host: str, account: str, *, sudo: bool = True) 
 
 def undo(inventory: Inventory, host: str) -> str:
     """The reverse (pure); what runs made on the host is left, and told."""
-    copies = [f"{shlex.quote(node.config)}.kraft-migrate-*" for node in nodes_of(inventory, host)]
+    files = [shlex.quote(node.config) for node in nodes_of(inventory, host)]
     begin = _begin("remove the host program and its right", host, sudo=True)
-    return begin + _UNDO.format(collector=COLLECTOR, copies=" ".join(dict.fromkeys(copies)))
+    return begin + _UNDO.format(collector=COLLECTOR, files=" ".join(dict.fromkeys(files)))
 
 
 def _begin(purpose: str, host: str, *, sudo: bool) -> str:

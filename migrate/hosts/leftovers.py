@@ -1,6 +1,7 @@
 """Copies of files and set-aside metadata that runs leave on the nodes' hosts.  They contain Kafka's secrets.
 
-A copy is never overwritten: one with other content gets the first digits of its hash as a suffix.
+What is kept of a file that is a link is beside the file that it leads to.  A copy is never overwritten: one with other
+content gets the first digits of its hash as a suffix.
 
 A controller's metadata is set aside inside its own directory, entry by entry.  The directory keeps its name: it may be
 a mount point, which cannot be renamed, and its parent may belong to root.  Kafka formats a directory with such a folder
@@ -22,7 +23,7 @@ from migrate.hosts.properties import all_directories
 from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode, ControllerNode
 from migrate.model.outcome import Unknown
-from migrate.model.ports import Files
+from migrate.model.ports import Files, target_of
 from migrate.model.views import ConfigFile, HostFile, KeptFiles, NoFile
 
 BACKUP_SUFFIX: Final = ".kraft-migrate-backup"
@@ -31,7 +32,7 @@ ASIDE_SUFFIX: Final = ".kraft-migrate-set-aside"
 
 def backup_path(files: Files, node: NodeId, path: str, content: bytes) -> str:
     """Return the path for a copy of that content: beside the file, under a name of its own for each content."""
-    beside = path + BACKUP_SUFFIX
+    beside = (target_of(files, node, path) or path) + BACKUP_SUFFIX
     if files.exists(node, beside) and files.read(node, beside) != content:
         beside = f"{beside}-{hashlib.sha256(content).hexdigest()[:8]}"  # the other one is of an earlier attempt
     return beside
@@ -41,7 +42,7 @@ def kept_files(files: Files, node: NodeId, config: ConfigFile | NoFile | Unknown
     """Every copy beside the node's configuration, and the meta.properties of each of its directories."""
     if not isinstance(config, ConfigFile):
         return config if isinstance(config, Unknown) else Unknown(f"node {int(node)} has no configuration file")
-    folder, name = os.path.split(config.path)
+    folder, name = os.path.split(config.target or config.path)
     try:
         copies = [entry for entry in files.names(node, folder) if entry.startswith(name + BACKUP_SUFFIX)]
         kept = tuple(_read(files, node, os.path.join(folder, entry)) for entry in copies)  # noqa: PTH118 - of a host
@@ -104,7 +105,7 @@ SUFFIXES: Final = (BACKUP_SUFFIX, ASIDE_SUFFIX)
 
 def leftovers(files: Files, node: BrokerNode | ControllerNode) -> tuple[str, ...]:
     """List copies beside a node's file and folders in its metadata directory.  OSError where they cannot be listed."""
-    folder, name = os.path.split(node.config)
+    folder, name = os.path.split(target_of(files, node.id, node.config) or node.config)
     beginnings = tuple(name + suffix for suffix in SUFFIXES)
     found = [f"{folder}/{entry}" for entry in files.names(node.id, folder) if entry.startswith(beginnings)]
     if isinstance(node, ControllerNode):

@@ -15,7 +15,7 @@ from javaproperties.reading import Comment, KeyValue, PropertiesElement
 
 from migrate.errors import BadProperties, ConfigUnreadable, DuplicateProperty
 from migrate.model.ids import NodeId
-from migrate.model.ports import Files
+from migrate.model.ports import Files, target_of
 from migrate.model.secrets import hidden, is_password_config
 from migrate.model.views import ConfigFile, NoFile
 
@@ -248,18 +248,18 @@ def read_config(files: Files, node: NodeId, path: str) -> ConfigFile | NoFile:
     """The node's properties file, or that there is none.
 
     Raises:
-        ConfigUnreadable: it is a link, or not ours to read.
+        ConfigUnreadable: it is a link that its host does not allow, or not ours to read.
         BadProperties: Kafka would refuse to load it.
     """
     try:
-        raw = files.read(node, path)
+        raw, target = files.read(node, path), target_of(files, node, path)
     except FileNotFoundError:
         return NoFile(path)
     except OSError as error:
         raise ConfigUnreadable(
             f"the configuration of node {node} cannot be read: {error.strerror or error}", where=path
         ) from error
-    return ConfigFile(node, path, raw, hashlib.sha256(raw).hexdigest(), parse(raw, path))
+    return ConfigFile(node, path, raw, hashlib.sha256(raw).hexdigest(), parse(raw, path), target=target)
 
 
 def log_dirs(values: Mapping[str, str]) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """Files, locks and metadata logs of hosts, through the host program.
 
-A file is replaced by rename once its content is on disk; no link is followed; owner, mode and SELinux context stay.
+A file is replaced by rename once its content is on disk; owner, mode and SELinux context stay.  No link is followed
+but that of a node's file which root's setup script found: the link stays, and what it leads to is replaced.
 Where a command's outcome is unknown, an error says so, and the old or the new content is there whole.
 
 Of metadata directories only `__cluster_metadata-0` and `meta.properties` are copied, by one tar stream per host, while
@@ -53,6 +54,8 @@ def error_of(done: Completed, place: str) -> OSError:
     """Translate a command's error message into an OSError (pure): EIO for an unknown one."""
     last = done.says.rpartition(": ")[2]
     code = _ERRNO.get(last, errno.EIO)
+    if code == errno.ELOOP:  # which link, and what is wrong with it
+        last = done.says.partition(": ")[2]
     return OSError(code, last if code != errno.EIO else done.says or f"ended with {done.code}", place)
 
 
@@ -71,7 +74,16 @@ class RemoteFiles:
 
     def __init__(self, runners: Mapping[NodeId, Runner]) -> None:
         self._runners = runners
+        self._targets: dict[NodeId, tuple[str, ...]] = {}  # only root's script changes them
         self.between: Callable[[str], None] = _nothing
+
+    def target(self, node: NodeId, path: str) -> str:
+        """What a node's own file leads to, where it is a link that the host program knows; else "".  OSError."""
+        if node not in self._targets:
+            told = self._must(node, commands.target(node), path).decode(errors="surrogateescape")
+            self._targets[node] = tuple(told.split("\0"))
+        config, *target = self._targets[node]
+        return target[0] if target and config == path else ""
 
     def _must(self, node: NodeId, command: Words, place: str, stdin: bytes = b"") -> bytes:
         done = self._runners[node].run(command, stdin=stdin)

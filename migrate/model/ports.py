@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final, Protocol
+from typing import Final, Protocol, runtime_checkable
 
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
@@ -68,6 +68,19 @@ class Files(Protocol):
 
     def names(self, node: NodeId, path: str) -> Sequence[str]:
         """The names in a folder, sorted; FileNotFoundError or another OSError if it cannot be listed."""
+
+
+@runtime_checkable
+class FollowsLinks(Protocol):
+    """Files of hosts that allow a node's file to be a link."""
+
+    def target(self, node: NodeId, path: str) -> str:
+        """What the file leads to; "" where it is no such link, OSError where it leads elsewhere by now."""
+
+
+def target_of(files: Files, node: NodeId, path: str) -> str:
+    """What a node's file leads to, "" where it is no link that is followed.  OSError."""
+    return files.target(node, path) if isinstance(files, FollowsLinks) else ""
 
 
 class Disks(Protocol):

@@ -447,6 +447,12 @@ class ConfigFile:
     sha256: str
     values: Mapping[str, str] = field(repr=False)
     subjects: Mapping[str, str | Unknown] = field(default_factory=dict)  # keystore's path -> its certificate's subject
+    target: str = ""  # where `path` is a link that its host allows: the file that it leads to
+
+    @property
+    def shown(self) -> str:
+        """Its path for people; of a link both names."""
+        return f"{self.path} -> {self.target}" if self.target else self.path
 
 
 @dataclass(frozen=True, slots=True)

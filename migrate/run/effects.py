@@ -32,7 +32,7 @@ from migrate.hosts.properties import diff
 from migrate.model.history import Event
 from migrate.model.ids import NodeId
 from migrate.model.launch import STOP_SECONDS
-from migrate.model.ports import Clock, Files, Lock, ServiceControl, ZookeeperWrites
+from migrate.model.ports import Clock, Files, Lock, ServiceControl, ZookeeperWrites, target_of
 from migrate.model.rollback_readiness import StateBehind
 from migrate.model.secrets import without_digits
 from migrate.model.views import MetaProperties, Stopped
@@ -150,10 +150,10 @@ class JournaledEffects:
         """Give a file of a stopped node a name with the time in it; what is not there needs none."""
         if not self._hands.files.exists(node, path):
             return
-        moment = self._moment()
-        new, number = f"{path}{ASIDE_SUFFIX}-{moment}", 1
+        beside = f"{target_of(self._hands.files, node, path) or path}{ASIDE_SUFFIX}-{self._moment()}"
+        new, number = beside, 1
         while self._hands.files.exists(node, new):
-            new, number = f"{path}{ASIDE_SUFFIX}-{moment}-{number}", number + 1
+            new, number = f"{beside}-{number}", number + 1
         with self._effect("set-aside", str(int(node)), f"{path} -> {new}"):
             self._hold_down((node,))
             try:

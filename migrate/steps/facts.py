@@ -63,6 +63,12 @@ def predicted_config(world: World, before: Predicted, node: int) -> bytes | None
     return seen.raw if isinstance(seen, ConfigFile) else None
 
 
+def file_name(world: World, node: int) -> str:
+    """A node's file for people; both names where it is a link."""
+    seen = config(world, node)
+    return seen.shown if isinstance(seen, ConfigFile) else world.inventory.node(node).config
+
+
 def predicted_sha256(world: World, before: Predicted, node: int) -> str:
     raw = predicted_config(world, before, node)
     return UNKNOWN if raw is None else sha256(raw)

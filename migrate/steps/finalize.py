@@ -62,7 +62,9 @@ class FinalizeController(BaseStep):
             raw = facts.predicted_config(world, before, node.id)
             if raw is not None:
                 lines = tuple(diff(raw, configuration.finalized_controller(raw), node.config))
-                edits.append(Action("~", f"controller {int(node.id)}", f"edit {node.config}", lines))
+                edits.append(
+                    Action("~", f"controller {int(node.id)}", f"edit {facts.file_name(world, node.id)}", lines)
+                )
         return (*edits, restart)
 
     def binds(self, world: World, before: Predicted) -> Mapping[str, str]:

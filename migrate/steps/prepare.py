@@ -69,7 +69,9 @@ class BackUpBroker(BaseStep):
         return tuple(found)
 
     def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:
-        return tuple(Action("+", f"broker {self.broker}", f"keep a copy of {path}") for path in self.paths(world))
+        config, name = world.inventory.node(self.broker).config, facts.file_name(world, self.broker)
+        named = [name if path == config else path for path in self.paths(world)]
+        return tuple(Action("+", f"broker {self.broker}", f"keep a copy of {path}") for path in named)
 
     def check(self, world: World) -> Readiness:
         found = facts.config(world, self.broker)

@@ -54,9 +54,9 @@ class RollStep(BaseStep):
         raw = facts.predicted_config(world, before, self.broker)
         if raw is None:
             return (Action("?", f"broker {self.broker}", f"{path} cannot be read"),)
-        why = position_of(world, self.broker).contradiction
+        why, name = position_of(world, self.broker).contradiction, facts.file_name(world, self.broker)
         return (
-            Action("~", f"broker {self.broker}", f"edit {path}", tuple(diff(raw, self.target(world, raw), path))),
+            Action("~", f"broker {self.broker}", f"edit {name}", tuple(diff(raw, self.target(world, raw), path))),
             Action(">", f"broker {self.broker}", "restart: stop, write the file, start" + (f" ({why})" if why else "")),
         )
 

@@ -252,6 +252,7 @@ def prepare(shape: Shape, n: int) -> str:
         f"chown -R {shape.owner} {configuration}; chgrp {groups} {configuration}",
         f"find {configuration} -type f -exec chmod {shape.file_mode:o} {{}} +",
         f"chmod {shape.folder_mode:o} {configuration}",
+        *(_linked(configuration) if n == shape.linked_file else ()),
         f"mkdir -p {' '.join(mounts(shape))} /srv/zookeeper",
         "chown kafka:kafka /srv/kafka /srv/zookeeper; chmod 750 /srv/kafka /srv/zookeeper",
         *(links if shape.linked_disks else ()),
@@ -262,6 +263,13 @@ def prepare(shape: Shape, n: int) -> str:
         "systemctl disable apt-daily.timer apt-daily-upgrade.timer e2scrub_all.timer 2>/dev/null || true",
         "rm -rf /bed",
     ))  # fmt: skip
+
+
+def _linked(configuration: str) -> tuple[str, ...]:
+    """The broker's file is elsewhere, under another name."""
+    real = "/opt/kafka/config/broker.properties"
+    file = f"{configuration}/server.properties"
+    return ("mkdir -p /opt/kafka/config", f"mv {file} {real}", f"ln -s ../../opt/kafka/config/broker.properties {file}")
 
 
 def _python(shape: Shape) -> tuple[str, ...]:

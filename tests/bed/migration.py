@@ -28,6 +28,8 @@ def there_and_back_and_there(bed: Bed, folder: Path) -> None:
     files = {host: configuration(bed, host) for host in bed.hosts}
 
     plan, _ = operator.plan("--to", "kraft-mode")
+    both = "/etc/kafka/server.properties -> /opt/kafka/config/broker.properties"
+    assert (both in plan.with_suffix(".txt").read_text()) == bool(bed.shape.linked_file)
     operator.apply_until(HALF, str(plan))
     seen("killed in the second roll")
     plan, fingerprint = operator.plan(command=("rollback", "plan"))
@@ -79,6 +81,6 @@ def serves_after_a_power_cut(operator: Operator, written: dict[str, int]) -> Non
 
 
 def configuration(bed: Bed, host: str) -> str:
-    """Owner, group, mode and content of each file in /etc/kafka/, without copies of ours."""
-    found = f"find /etc/kafka/ -type f ! -name '*{COPY}*' | sort | while read -r file"
-    return bed.must(host, f"{found}; do stat -c '%n %U:%G %a' $file; base64 $file; done")
+    """Owner, group, mode and content of each file in /etc/kafka/, without copies of ours; what links lead to, too."""
+    found = f"find -L /etc/kafka/ -type f ! -name '*{COPY}*' | sort | while read -r file"
+    return bed.must(host, f"{found}; do stat -c '%N %U:%G' $file; stat -L -c '%U:%G %a' $file; base64 $file; done")

@@ -17,11 +17,11 @@ class Shape:
     gives it before the host program is installed, `none`, or `all` for a person's.  `owner`, `file_mode`,
     `folder_mode`: of the configuration.  `unit`: the brokers'.  `start`: how a unit calls Kafka's start script;
     `override` gives it `--override` besides.  `linked_configuration` and `linked_disks`: /etc/kafka and the log
-    directories are symbolic links.  `python`: the whole one, Debian's python3-minimal, one in /usr/local/bin alone, or
-    none.  `jump`: only the first host is reached directly.  `metadata`: the controllers' metadata directory is a mount
-    point, a folder below one, or on the root file system.  `by_runit`: the host whose broker is no unit, but runit's.
-    `last_unlike`: the last broker's host has Kafka in another
-    folder, and that broker's listener asks for a user, as no other's does.
+    directories are symbolic links; `linked_file`: the number of a host whose broker's file is one.  `python`: the whole
+    one, Debian's python3-minimal, one in /usr/local/bin alone, or none.  `jump`: only the first host is reached
+    directly.  `metadata`: the controllers' metadata directory is a mount point, a folder below one, or on the root
+    file system.  `by_runit`: the host whose broker is no unit, but runit's.  `last_unlike`: the last broker's host has
+    Kafka in another folder, and that broker's listener asks for a user, as no other's does.
     """
 
     hosts: int = 3
@@ -34,6 +34,7 @@ class Shape:
     unit: str = "kafka.service"
     start: Literal["direct", "shell", "override"] = "direct"
     linked_configuration: bool = False
+    linked_file: int = 0
     linked_disks: bool = False
     python: Literal["full", "minimal", "local", "none"] = "full"
     login_shell: str = "/bin/bash"
@@ -98,7 +99,7 @@ class Shape:
 
 SHAPES: Final = {
     "plain": Shape(),
-    "mixed": Shape(by_runit=2, last_unlike=True),
+    "mixed": Shape(by_runit=2, last_unlike=True, linked_file=1),
     "apart": Shape(controllers_apart=True, metadata="mount", login="deploy"),
     "template": Shape(unit="kafka@1.service", start="shell", use_pty=True, banner=True),
     "links": Shape(linked_configuration=True, linked_disks=True, jump=True),

@@ -70,6 +70,20 @@ def values(node: int, **changed: str | None) -> Bend:
     return lambda world: with_values(world, node, **changed)
 
 
+def linked(node: int) -> Bend:
+    """A node's file is a link that its host allows."""
+
+    def bend(world: World) -> World:
+        assert not isinstance(world.configs, Unknown)
+        file = world.configs[NodeId(node)]
+        assert isinstance(file, ConfigFile)
+        return replace(
+            world, configs={**world.configs, NodeId(node): replace(file, target="/opt/kafka/one.properties")}
+        )
+
+    return bend
+
+
 def written_twice(node: int, key: str) -> Bend:
     """A second line of a key that stands in the node's file already, with the same value."""
 

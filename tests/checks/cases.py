@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from migrate.checks.releases import REPORTER
 from migrate.model.columns import PartitionColumns
 from migrate.model.difference import DiffReport
 from migrate.model.disk_trouble import NO_REPLICA
@@ -57,6 +58,7 @@ from tests.checks.bends import (
     entity,
     kraft_has,
     launched,
+    linked,
     login,
     malformed,
     many_entities,
@@ -185,6 +187,7 @@ CONFIG = (
     Case("B-CFG-27", ZK, "broker 0", launched(0, config="/opt/kafka/config/server.properties")),
     Case("B-CFG-27", ZK, "broker 0", launched(0, config=None), "none"),
     Case("I-CFG-28", ZK, "broker 0", launched(0, unit=UnitNotes(("/etc/default/kafka",), ()))),
+    Case("I-CFG-35", ZK, "node 0: /conf/b0.properties", linked(0)),
     Case("B-CFG-29", ZK, "node 0", unit_of(0, reload_due=True)),
     Case("B-CFG-29", ZK, "node 3000", unit_of(3000, reload_due=True), "controller"),
     Case("B-CFG-30", ZK, "broker 1", values(1, listeners="INTERNAL://b1:9092,CTL://b1:9091")),
@@ -232,6 +235,14 @@ OPERATIONS = (
     Case("B-OPS-01", ZK, "broker 1", endpoints(1, "TLS://kafka-1.kafka.svc.cluster.local:9093"), "long name"),
     Case("B-OPS-02", ZK, "broker 0", values(0, confluent__license__topic="_c")),
     Case("B-OPS-02", ZK, "broker 0", values(0, metric__reporters="io.confluent.Reporter"), "class"),
+    Case("B-OPS-02", ZK, "broker 1", values(1, metric__reporters=f"{REPORTER},io.confluent.telemetry.T"), "another"),
+    Case("B-OPS-02", ZK, "broker 1", values(1, authorizer__class__name="x.Y, io.confluent.Z"), "authorizer"),
+    Case("B-OPS-02", ZK, "broker 2", values(2, confluent__of__tomorrow="1"), "unknown key"),
+    Case("W-OPS-14", ZK, "broker 1", values(1, metric__reporters=f"org.x.Jmx, {REPORTER}")),
+    Case("W-OPS-14", ZK, "broker 1", values(1, confluent__metrics__reporter__bootstrap__servers="b:9092"), "key"),
+    Case("W-OPS-14", ZK, "broker 0", values(0, confluent__support__metrics__enable="false"), "support"),
+    Case("B-OPS-15", ZK, "broker 1", launched(1, release="7.9.0-ce")),
+    Case("B-OPS-15", ZK, "broker 2", values(2, confluent__support__metrics__enable="false"), "no jar"),
     Case("W-OPS-03", ZK, "1 topic", column("topic", 0, "_confluent-command")),
     Case("I-OPS-04", ZK, "this tool", same),
     Case("W-ZKN-20", ZK, "10.0.0.9", lambda w: with_zk(w, clients=(ZookeeperSession("10.0.0.9", 77),))),

@@ -103,7 +103,8 @@ class RollBack(RollStep):
             actions.append(Action("?", where, f"{path} cannot be restored"))
         elif found.raw != raw:
             lines = tuple(diff(raw, found.raw, path))
-            actions.append(Action("~", where, f"restore {path} from {found.source}", lines))
+            name = facts.file_name(world, self.broker)
+            actions.append(Action("~", where, f"restore {name} from {found.source}", lines))
             if found.note:
                 actions.append(Action("=", where, f"{path} was {found.note}", found.kept))
         down = back.stopped(world, [self.broker])

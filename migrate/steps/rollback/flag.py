@@ -51,7 +51,7 @@ class PutFlagBack(BaseStep):
         if not isinstance(found, Restored):
             return ()
         lines = tuple(diff(file.raw, found.raw, file.path))
-        edit = Action("~", f"controller {self.controller}", f"restore {file.path} from {found.source}", lines)
+        edit = Action("~", f"controller {self.controller}", f"restore {file.shown} from {found.source}", lines)
         down = back.stopped(world, [self.controller])
         if isinstance(down, Unknown) or not down:
             return (edit,)

@@ -22,7 +22,7 @@ from migrate.model.config_keys import IBP
 from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode
 from migrate.model.outcome import Readiness, Ready, Refused, Unknown
-from migrate.model.views import HostFile
+from migrate.model.views import ConfigFile, HostFile
 from migrate.model.world import World
 from migrate.steps import configuration
 
@@ -85,10 +85,12 @@ def to_zookeeper(world: World, broker: int, raw: bytes) -> Restored | Refused | 
         return copies
     node = next(node for node in world.inventory.brokers if node.id == broker)
     if not copies:
+        file = world.configs.get(node.id) if not isinstance(world.configs, Unknown) else None
+        beside = (file.target if isinstance(file, ConfigFile) else "") or node.config
         return Refused(
             f"no copy of {node.config} from before the migration is next to it: a file is never generated. Put the "
             "file "
-            f"of ZooKeeper mode from your own backup to {node.config}{BACKUP_SUFFIX}, then plan the rollback again"
+            f"of ZooKeeper mode from your own backup to {beside}{BACKUP_SUFFIX}, then plan the rollback again"
         )
     leading = [copy for copy in copies if raw in _forward(world, node, copy.raw)]
     writes = [
