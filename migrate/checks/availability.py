@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Final
 
-from migrate.checks.registry import BEFORE_COPY, Blind, Hit, Result, check
-from migrate.checks.sight import metadata_answers, zookeeper
+from migrate.checks.registry import ALWAYS, BEFORE_COPY, Blind, Hit, Result, check
+from migrate.checks.replicas import acceptance, entries, holds
+from migrate.checks.sight import both, metadata_answers, zookeeper
 from migrate.checks.zookeeper import sample
 from migrate.model import availability
 from migrate.model.availability import Suffering
 from migrate.model.broker_modes import Mode, positions
 from migrate.model.ids import NodeId
+from migrate.model.inventory import AcceptedDifference
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
-from migrate.model.views import MetadataAnswer, ZookeeperView
+from migrate.model.views import KraftView, MetadataAnswer, PartitionHealth, ZookeeperView
 from migrate.model.words import plural
 from migrate.model.world import World
 
@@ -73,27 +76,132 @@ def unavailable_unaccepted(view: ZookeeperView, world: World) -> Result:
         yield Hit(f"topic {topic}", f"{found.topics[topic]}: unavailable while one of its brokers restarts")
 
 
+ISR_RULE: Final = "W-HLT-03"
+PARTITION: Final = "partition"  # the selector's kind; its name is TOPIC-PARTITION, its field a broker's id
+Answers = Mapping[NodeId, MetadataAnswer | Unknown]
+
+
+def excuses(world: World, entry: PartitionHealth) -> tuple[AcceptedDifference, ...]:
+    """The acceptances of the replicas that its ISR lacks; () where one is not accepted, or that does not help.
+
+    Without a leader, or with one that its ISR lacks, a partition is lost or changes at this moment: nothing excuses it.
+    """
+    missing, name = sorted(set(entry.replicas) - set(entry.isr)), f"{entry.topic}-{entry.partition}"
+    if entry.partition < 0 or entry.leader not in entry.isr:
+        return ()
+    found = [acceptance(world, ISR_RULE, PARTITION, name, str(broker)) for broker in missing]
+    return tuple(one for one in found if one is not None) if all(found) else ()
+
+
+def unexcused(world: World, answer: MetadataAnswer) -> tuple[PartitionHealth, ...]:
+    """What is not whole in a broker's answer and not accepted by name."""
+    return tuple(entry for entry in answer.unhealthy if not excuses(world, entry))
+
+
+def endangered(
+    world: World, view: ZookeeperView | KraftView, answers: Answers, broker: NodeId
+) -> Iterator[str | Unknown]:
+    """Why a stop of the broker takes too much from each partition whose replicas are excused.
+
+    Its last replica in sync is never taken.  Below min.insync.replicas it goes where its topic is accepted as
+    unavailable, too: an acceptance of a replica alone does not say that.
+    """
+    patterns = () if isinstance(world.playbook, Unknown) else world.playbook.accept_unavailable
+    default = availability.of_brokers(view.entities, world.configs, [node.id for node in world.inventory.brokers])
+    own = availability.of_topics(view.entities)
+    seen = {entry: None for answer in answers.values() if not isinstance(answer, Unknown) for entry in answer.unhealthy}
+    for entry in seen:
+        if broker not in entry.isr or not excuses(world, entry):
+            continue
+        name, left = f"{entry.topic}-{entry.partition}", len(set(entry.isr)) - 1
+        least = own.get(entry.topic, default)
+        if not left:
+            yield f"broker {broker} has the only replica of {name} that is in sync"
+        elif not availability.not_accepted([entry.topic], patterns):
+            continue
+        elif isinstance(least, Unknown):
+            yield Unknown(f"{availability.MIN_ISR} of {name} is not known: {least.reason}")
+        elif left < least:
+            in_sync = plural(left, "replica")
+            yield f"without broker {broker} {name} has {in_sync} in sync, and {availability.MIN_ISR}={least}"
+
+
 @check(
-    "W-HLT-03",
+    ISR_RULE,
     "partitions are not whole",
     "Restarting a broker while another replica lags can take a partition below min.insync.replicas; every restart "
     "waits for full ISRs.",
     "A broker is down, slow or catching up.",
-    "Wait, or find out what holds the replicas back.",
+    "Wait, or find out what holds the replicas back. A replica that stays out of its ISR can be accepted by name as "
+    "W-HLT-03 in an AcceptedDifferences file (kind: partition, name: TOPIC-PARTITION, field: the broker's id).",
     "Metadata: leader, isr",
 ).sees(metadata_answers)
 def not_whole(answers: dict[NodeId, MetadataAnswer], world: World) -> Result:
     """Over all brokers' answers, each partition once."""
-    names = dict.fromkeys(_unhealthy(answers))
+    found = (entry for answer in answers.values() for entry in unexcused(world, answer))
+    names = dict.fromkeys(f"{entry.topic}-{entry.partition}" for entry in found)
     if names:
         message = f"no leader, or an ISR smaller than the replica list: {sample(list(names))}"
         yield Hit(plural(len(names), "partition"), message)
 
 
-def _unhealthy(answers: dict[NodeId, MetadataAnswer]) -> Iterator[str]:
-    for answer in answers.values():
-        for entry in answer.unhealthy:
-            yield f"{entry.topic}-{entry.partition}"
+@check(
+    "W-HLT-05",
+    "a replica is not in sync, as was accepted",
+    "Restarts do not wait for it. They wait for every other replica, and none of them takes the partition's last "
+    "replica in sync.",
+    "An AcceptedDifferences file names it as W-HLT-03.",
+    "Nothing, if the acceptance is right. It does not prove the replica: its directory must be in the metadata before "
+    "the migration ends, like that of every other one.",
+    "kind: AcceptedDifferences",
+).sees(metadata_answers, when=ALWAYS)
+def accepted_replica(answers: dict[NodeId, MetadataAnswer], world: World) -> Result:
+    found = (entry for answer in answers.values() for entry in answer.unhealthy)
+    for one in dict.fromkeys(one for entry in found for one in excuses(world, entry)):
+        message = f"its replica on broker {one.field} is not in sync: accepted by {one.ticket} until {one.expires}"
+        yield Hit(f"partition {one.name}", message, one.reason)
+
+
+@check(
+    "W-HLT-06",
+    "an accepted replica is in sync, or its acceptance has expired",
+    "An entry that has expired has no effect, and one that matches nothing could hide a later finding.",
+    "The replica has caught up, the entry names another one, or its day has come.",
+    "Delete the entry, or agree on a new `expires` with whoever owns the ticket.",
+    "kind: AcceptedDifferences",
+).sees(metadata_answers, when=ALWAYS)
+def idle_replica(answers: dict[NodeId, MetadataAnswer], world: World) -> Result:
+    found = [entry for answer in answers.values() for entry in answer.unhealthy]
+    used = {one for entry in found for one in excuses(world, entry)}
+    for one in entries(world, ISR_RULE):
+        if not holds(one, world):
+            yield Hit(
+                f"partition {one.name}", f"the acceptance {one.ticket} of broker {one.field} expired {one.expires}"
+            )
+        elif one not in used:
+            yield Hit(f"partition {one.name}", f"the acceptance {one.ticket} of broker {one.field} excuses nothing")
+
+
+@check(
+    "B-HLT-07",
+    "a partition whose replica is accepted does not bear the restart of a broker",
+    "A restart takes one more of its replicas. The last one in sync is never taken, and min.insync.replicas is kept "
+    "unless the topic is accepted as unavailable.",
+    "Too few of its replicas are in sync: with three replicas, one of them accepted, min.insync.replicas is 2.",
+    "Repair the replica, or reassign it to a broker where it catches up (kafka-reassign-partitions.sh, before the "
+    "migration). Where one more is in sync, name the topic in policy.availability.accept_unavailable as well.",
+    "min.insync.replicas",
+).sees(both(zookeeper, metadata_answers), blocks_from=Stage.MIGRATION_MODE)
+def does_not_bear(seen: tuple[ZookeeperView, dict[NodeId, MetadataAnswer]], world: World) -> Result:
+    view, answers = seen
+    for one in positions(world):
+        if one.settled(Mode.KRAFT):
+            continue
+        for why in endangered(world, view, answers, one.broker):
+            if isinstance(why, Unknown):
+                yield Blind(availability.MIN_ISR, why.reason)
+            else:
+                yield Hit(f"broker {int(one.broker)}", why)
 
 
 @check(

@@ -34,12 +34,15 @@ def holds(entry: AcceptedDifference, world: World) -> bool:
     return bool(world.today) and world.today < entry.expires
 
 
+def acceptance(world: World, rule: str, kind: str, name: str, field: str) -> AcceptedDifference | None:
+    """The acceptance that holds and names exactly that."""
+    found = (entry for entry in entries(world, rule) if (entry.kind, entry.name, entry.field) == (kind, name, field))
+    return next((entry for entry in found if holds(entry, world)), None)
+
+
 def accepted(world: World, rule: str, broker: int, path: str) -> bool:
     """Does an acceptance that holds name exactly that path on that broker?"""
-    return any(
-        (entry.kind, entry.name, entry.field) == (BROKER, str(int(broker)), path) and holds(entry, world)
-        for entry in entries(world, rule)
-    )
+    return acceptance(world, rule, BROKER, str(int(broker)), path) is not None
 
 
 @dataclass(frozen=True, slots=True)

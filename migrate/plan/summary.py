@@ -6,7 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from migrate.checks import parity
+from migrate.checks.availability import ISR_RULE
 from migrate.checks.parity import Row, table_rows, unset
+from migrate.checks.replicas import entries, holds
 from migrate.hosts.properties import parse
 from migrate.model import availability
 from migrate.model.detect import Detected
@@ -160,6 +162,9 @@ def _availability(world: World, playbook: Playbook) -> Iterator[str]:
     default = availability.of_brokers(view.entities, world.configs, brokers)
     found = availability.suffering(view.partitions, view.entities, default, map(int, brokers))
     accepted = ", ".join(playbook.accept_unavailable) or "none"
+    for one in entries(world, ISR_RULE):
+        words = f"accepted by {one.ticket} until {one.expires} ({one.reason})" if holds(one, world) else "expired"
+        yield f"{one.name}: the replica on broker {one.field} may be out of sync, {words}"
     if found.unknown is not None:
         yield f"topics without a {availability.MIN_ISR} of their own: not known, {found.unknown}"
     for topic, why in sorted(found.topics.items()):

@@ -17,6 +17,7 @@ from typing import Final
 
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential
 
+from migrate.checks.availability import unexcused
 from migrate.errors import AssignmentRefused, DriveStopped, ReplicaMoved, Retryable
 from migrate.model.ids import NodeId
 from migrate.model.ledger import Ledger, ReplicaState
@@ -294,8 +295,8 @@ def _still(world: World, leader: int) -> None:
     for broker, answer in world.live.metadata.items():
         if isinstance(answer, Unknown):
             raise DriveStopped(f"whether every ISR is full is unknown to broker {int(broker)}: {answer.reason}")
-        if answer.unhealthy:
-            entry = answer.unhealthy[0]
+        if unhealthy := unexcused(world, answer):
+            entry = unhealthy[0]
             raise DriveStopped(
                 f"{entry.topic}-{entry.partition} lacks a replica in its ISR, as broker {int(broker)} sees it"
             )

@@ -10,8 +10,10 @@ from dataclasses import replace
 from typing import Final
 
 from migrate import checks
+from migrate.checks import availability as health
 from migrate.checks import processes
 from migrate.checks.phase import no_quorum_yet
+from migrate.checks.replicas import entries
 from migrate.model import availability
 from migrate.model.causes import kraft_only, summary
 from migrate.model.findings import Finding, Severity, blocks
@@ -24,10 +26,12 @@ from migrate.model.rollback_readiness import old_log
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.step import Progress
 from migrate.model.views import (
+    KraftView,
     LiveView,
     MetadataAnswer,
     NodeAnswer,
     Running,
+    ZookeeperView,
 )
 from migrate.model.words import plural, registered_as
 from migrate.model.world import NOT_ASKED, World
@@ -156,7 +160,7 @@ def replicas_full(world: World) -> Readiness:
         if isinstance(answer, Unknown):
             silent[node] = answer.reason
         else:
-            heard[node] = answer
+            heard[node] = replace(answer, unhealthy=health.unexcused(world, answer))
     if silent:  # before all else: whoever does not see a broker that ended is not what the wait is for
         return _silent_brokers(world, silent)
     least = 0 if isinstance(partitions, Unknown) else partitions
@@ -332,7 +336,22 @@ def stop_is_accepted(world: World, broker: int) -> Readiness:
             f"stopping broker {broker} makes {plural(len(refused), 'topic')} unavailable that policy.availability."
             f"accept_unavailable does not name: {why}"
         )
-    return Ready() if found.unknown is None else Unknown(f"which topics suffer is not known: {found.unknown}")
+    if found.unknown is not None:
+        return Unknown(f"which topics suffer is not known: {found.unknown}")
+    return _excused_bear(world, view, broker)
+
+
+def _excused_bear(world: World, view: ZookeeperView | KraftView, broker: int) -> Readiness:
+    """Partitions with an accepted replica keep one in sync, and as many as their topic asks for, without the broker."""
+    if not any(entries(world, health.ISR_RULE)):
+        return Ready()
+    if isinstance(world.live, Unknown):
+        return world.live
+    found = list(health.endangered(world, view, world.live.metadata, NodeId(broker)))
+    told = [why for why in found if not isinstance(why, Unknown)]
+    if told:
+        return Refused("; ".join(told[:5]), ("B-HLT-07",))
+    return next((why for why in found if isinstance(why, Unknown)), Ready())
 
 
 def runs_with(world: World, node: int, sha256: str) -> Readiness:

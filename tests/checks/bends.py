@@ -21,6 +21,7 @@ from migrate.model.views import (
     Malformed,
     MetadataAnswer,
     MetaMissing,
+    PartitionHealth,
     PendingWork,
     Stopped,
     ZnodeAcl,
@@ -333,6 +334,18 @@ def accepting(broker: str, path: str, day: str = "2026-06-30") -> Bend:
         assert not isinstance(world.playbook, Unknown)
         entry = AcceptedDifference("W-DIR-07", "broker", broker, path, "known", "CHG1", "2027-01-01")
         return replace(world, today=day, playbook=replace(world.playbook, accepted_differences=(entry,)))
+
+    return bend
+
+
+def lagging(broker: int, day: str = "2026-06-30", isr: tuple[int, ...] = (1, 0), *, leader: int = 1) -> Bend:
+    """t0-0 with three replicas lacks one; on that day the playbook accepts that broker's, until 2027."""
+    entry = AcceptedDifference("W-HLT-03", "partition", "t0-0", str(broker), "its disk is slow", "CHG1", "2027-01-01")
+
+    def bend(world: World) -> World:
+        assert not isinstance(world.playbook, Unknown)
+        sick = metadata(unhealthy=(PartitionHealth("t0", 0, leader, isr, (0, 1, 2)),))(world)
+        return replace(sick, today=day, playbook=replace(world.playbook, accepted_differences=(entry,)))
 
     return bend
 
