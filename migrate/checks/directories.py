@@ -50,7 +50,8 @@ def place(node: NodeId, directory: Directory) -> str:
     "In migration mode one failing directory stops the whole broker; its replicas stay MIGRATING and are not failed "
     "over when the broker comes back as KRaft.",
     "The disk is dead, full, read-only or not mounted, or its meta.properties is damaged.",
-    "Repair or replace the disk and let its replicas catch up; then check again.",
+    "Repair or replace the disk and let its replicas catch up; then check again. It cannot be accepted: its replicas "
+    "could never be proven (docs/availability.md).",
     "KAFKA-16431; DirectoryId.isOnline takes MIGRATING for online",
 ).sees(broker_disks, blocks_from=Stage.MIGRATION_MODE, when=ALWAYS)
 def broken_directory(disks: Disks, world: World) -> Result:

@@ -19,6 +19,7 @@ EXCUSED: Final = ("RF 1", "restart")  # a leaderless time whose reason starts so
 AT_BOOT: Final = "Every controller and every broker starts again at the boot of its host."
 UNWATCHED: Final = 180.0  # seconds between two looks at a soak, which is looked at each minute: nobody watched
 MOST_FAULTS: Final = 20  # of a soak, that a claim names
+ISR_ACCEPTED: Final = "W-HLT-05"
 _DIFF_DUE: Final = ("hybrid", "soak", "finalize")
 
 
@@ -58,7 +59,7 @@ def build(
         hosts=story.hosts(),
         left=next((step.left for step in reversed(steps) if step.left), ()),  # the last look at the hosts counts
         blind_spots=blind,
-        notes=tuple(story.notes),
+        notes=(*story.notes, *_accepted(plan)),
         journal=_journal_line(story, events, extra),
         versions={"kraft-migrate (plan)": plan.tool_version, **extra.versions},
         roles=_roles(story, extra),
@@ -259,6 +260,13 @@ def _holds(against: int, looked_at: int) -> Holds:
     if against:
         return Holds.NO
     return Holds.YES if looked_at else Holds.NOT_SEEN
+
+
+def _accepted(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Replicas out of their ISR that the plan was made with, by name and with the day on which that ends."""
+    for finding in plan.findings:
+        if finding.code == ISR_ACCEPTED:
+            yield f"{finding.about} ({finding.code})", f"{finding.message}: {finding.evidence}"
 
 
 def _blind_spots(plan: Plan, story: Story, load: LoadSummary | None, extra: Extra) -> tuple[str, ...]:

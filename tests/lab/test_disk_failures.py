@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -27,6 +28,7 @@ from migrate.lab.load_check import check_load, complaints
 from migrate.lab.load_watch import RestartInterval
 from migrate.lab.topology import Shape
 from migrate.model.disk_trouble import TIMEOUT
+from tests.lab.accepted import named_replicas_are_accepted_and_the_disk_is_not
 from tests.lab.commands import kraft_migrate
 from tests.lab.sick_broker import BLOCKED, CHANGES, INCOMPLETE, ROOT, STOP, SickBroker
 from tests.testing.rotating import DISKS, in_turn, rotated, rotation
@@ -217,7 +219,9 @@ def test_a_disk_is_gone_the_next_stage_waits_and_mended_it_goes_on(part: str, tm
         assert SickBroker(lab, 1).disks() == []
         load = UnderLoad(lab) if mode == "kraft" else None
         case = Case(DiskFault(fault), UNDER, MENDED_WITH)
-        line = suffer(lab, mode, case, 1, load.works_on if load else lambda: None)
+        accepted = partial(named_replicas_are_accepted_and_the_disk_is_not, lab, 1)
+        meanwhile = accepted if mode == "zookeeper" else load.works_on if load else lambda: None
+        line = suffer(lab, mode, case, 1, meanwhile)
         assert line.startswith(f"{mode}: {fault}")
         if load is not None:
             load.judge(1)

@@ -8,6 +8,7 @@ import json
 
 import pytest
 
+from migrate.model.findings import Finding, Severity
 from migrate.model.history import Event
 from migrate.model.plan import Direction
 from migrate.model.stage import MIGRATION, Stage
@@ -440,3 +441,15 @@ def test_what_is_left_on_the_hosts_has_a_section_of_its_own_and_is_no_evidence()
     for page in (run_html(report), run_markdown(report)):
         assert "Left on the hosts" in page
     assert "Left on the hosts" not in run_html(_whole())
+
+
+def test_an_accepted_replica_stands_in_the_report_with_its_day() -> None:
+    """What was not waited for, by name; nothing is said where nothing was accepted."""
+    message = "its replica on broker 2 is not in sync: accepted by CHG1 until 2027-01-01"
+    found = Finding("W-HLT-05", Severity.WARNING, "partition orders-3", message, "slow disk")
+    plan = dataclasses.replace(story.plan(), findings=(*story.plan().findings, found))
+    report = build(plan, story.journal(), story.load(), story.extra())
+    for page in (run_html(report), run_markdown(report)):
+        assert "accepted by CHG1 until 2027-01-01" in page
+        assert "partition orders-3" in page
+    assert "W-HLT-05" not in run_markdown(_whole())
