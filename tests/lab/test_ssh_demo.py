@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from migrate.hosts.leftovers import BACKUP_SUFFIX
+from migrate.lab import ssh_access
+from migrate.lab.cluster import Lab
 from migrate.playbook.load import load_inventory
 from migrate.run import journal as journals
 from tests.lab.commands import kraft_migrate
@@ -18,6 +21,7 @@ pytestmark = [
     pytest.mark.kafka,
     pytest.mark.skipif(shutil.which("ssh") is None, reason="no OpenSSH client on this machine"),
 ]
+CONFLUENTS = b"confluent.support.metrics.enable=false\nconfluent.metrics.reporter.bootstrap.servers=localhost:1\n"
 
 
 @pytest.fixture
@@ -34,6 +38,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 def test_by_hosts_a_killed_run_goes_on_and_every_step_is_proven(folder: Path, executor: str) -> None:
     """Files, formats, starts and stops by commands that we or a person run; killed before a broker's start."""
     words = ("lab", "demo", "--dir", str(folder), "--executor", executor, "--until", "migration-mode", "--no-load")
+    link = with_a_linked_file(folder) if executor == "ssh" else None
     killed = kraft_migrate(*words, crash="before:start:1")
     assert killed.returncode == -9, killed.stderr[-3000:]
     ended = kraft_migrate(*words)
@@ -48,6 +53,35 @@ def test_by_hosts_a_killed_run_goes_on_and_every_step_is_proven(folder: Path, ex
     assert [row[0] for row in rows if row[1:] == ["running", "migration", "migration"]] == ["0", "1", "2"], (
         status.stdout
     )
+    if link is not None:
+        (plan,) = (folder / "runs").glob("*/plan.txt")
+        assert f"{link} -> {link.resolve()}" in plan.read_text()
+        assert "W-OPS-14" in plan.read_text()
+        assert link.is_symlink()
+        assert CONFLUENTS in link.read_bytes()
+        assert not any(b"confluent." in file.read_bytes() for file in link.parent.glob("controller-*.properties"))
+        assert b"zookeeper.metadata.migration.enable=true" in link.read_bytes()
+        assert [path.name for path in link.parent.glob(f"{link.name}.*")] == []
+        (copy,) = link.resolve().parent.glob(f"{link.resolve().name}{BACKUP_SUFFIX}*")
+        assert b"zookeeper.metadata.migration.enable" not in copy.read_bytes()
+
+
+def with_a_linked_file(folder: Path) -> Path:
+    """A lab over SSH: broker 2 has a file that is a link, with keys of Confluent's, since before it was started."""
+    ended = kraft_migrate("lab", "up", "--dir", str(folder), "--executor", "ssh")
+    assert ended.returncode == 0, ended.stderr[-3000:]
+    lab = Lab.open(folder)
+    lab.supervisor.stop("broker-2", 120)
+    link, real = Path(lab.inventory.node(2).config), folder / "elsewhere" / "two.properties"
+    real.parent.mkdir()
+    link.rename(real)
+    with real.open("ab") as file:
+        file.write(CONFLUENTS)
+    link.symlink_to(real)
+    place = folder / ssh_access.FOLDER
+    ssh_access.install(place / ssh_access.PROGRAM, lab.inventory, place / ssh_access.BIN)
+    lab.supervisor.start("broker-2")
+    return link
 
 
 @pytest.mark.long
