@@ -226,7 +226,7 @@ def held_management(seen: Inventory, world: World) -> Result:
 
 
 @check(
-    "W-OPS-14",
+    "W-OPS-16",
     "nodes are no systemd units: what their supervisor does is not seen",
     "systemd tells how long it lets a stop take, and whether it starts a node again and at boot. Of other supervisors "
     "a run knows what the inventory says. A process that is killed in its shutdown recovers its logs; a broker in "

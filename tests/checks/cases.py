@@ -225,7 +225,7 @@ OPERATIONS = (
     Case("B-OPS-09", ZK, "node 0", unit_of(0, faults=("systemd says that this unit is masked",)), "masked"),
     Case("W-OPS-10", ZK, "host-1", users_of_a_host),
     Case("W-OPS-11", ZK, "broker 1", unit_of(1, restarts_halted=True)),
-    Case("W-OPS-14", ZK, "node 0", commanded),
+    Case("W-OPS-16", ZK, "node 0", commanded),
     Case("B-OPS-12", ZK, "node 3000", unit_of(3000, access=(("user kafka cannot read it", "chmod g+r"),))),
     Case("I-OPS-13", ZK, "the nodes' hosts", by_ssh),
     Case("I-OPS-13", ZK, "Ansible", commented(1, "# Ansible managed: do not edit"), "ansible"),
