@@ -15,6 +15,7 @@ from migrate.cli.errors import EXIT_OK
 from migrate.cli.options import FILE, OUTPUT_FILE, account
 from migrate.cli.screen import say
 from migrate.errors import FileNotReplaced, LockHeld, MigrateError, NotConfirmed, RunLocked, UsageWrong
+from migrate.model.afterwards import after_the_migration
 from migrate.model.history import Event
 from migrate.model.plan import Plan, PlanKind
 from migrate.report.lines import Tone
@@ -81,7 +82,8 @@ def typed_name(plan: Plan) -> str:
     """The cluster's name as a person types it; "" where there is no terminal to ask on."""
     if not sys.stdin.isatty():
         return ""
-    say(f"No rollback is possible after stage finalize of plan {plan.short}.", err=True)
+    first = next(step.stage.label for step in plan.steps if not step.stage.reversible)
+    say(f"No rollback is possible after stage {first} of plan {plan.short}.", err=True)
     name: str = click.prompt("Type the cluster's name to continue", default="", show_default=False, err=True)
     return name
 
@@ -138,6 +140,8 @@ def carry_out_saved(
     try:
         with lines.following(plan, folder.journal, playbook, lambda: sources.work):
             carry_out(plan, sources, options)
+        if plan.ends_migration:
+            lines.say(after_the_migration(plan.playbook).line, Tone.TITLE)
         if plan.kind.rolls_back:
             lines.say(f"next: {after_rollback(plan)}", Tone.TITLE)
     except (LockHeld, RunLocked):

@@ -19,6 +19,7 @@ from migrate.cli.options import cluster_options, load_target, observing, output_
 from migrate.cli.screen import say_text
 from migrate.errors import MigrateError
 from migrate.model import rescue
+from migrate.model.afterwards import Afterwards, after_the_migration
 from migrate.model.broker_modes import node_mode, positions
 from migrate.model.detect import Detected, detect
 from migrate.model.disk_remedies import disk_troubles
@@ -50,7 +51,8 @@ NEXT: Final = {
     "soak": "plan PLAYBOOK --stage finalize",
     "finalize": "plan PLAYBOOK --stage cleanup",
 }
-DONE: Final = "cleanup"  # nothing comes after it
+DONE: Final = ("cleanup", "retire-zookeeper")  # of these a run proves the end
+LAST: Final = "plan PLAYBOOK --stage retire-zookeeper"  # where the playbook asks for it
 FOR_EVER: Final = "S-STUCK-04"  # a copy that no controller will ever note: no stage can be planned over it
 OUT_OF_IT: Final = "rollback plan PLAYBOOK --copy-again"
 
@@ -69,6 +71,7 @@ def status(playbook: pathlib.Path | None, inventory: pathlib.Path | None, output
     found, loaded = load_target(playbook, inventory)
     of_directories = isinstance(loaded, Playbook) and loaded.of_directories
     needs = ROLLBACK_NEEDS | {Need.LEDGER} | ({Need.NEW_DIRECTORIES} if of_directories else set())
+    needs |= {Need.PROTOCOLS} if isinstance(loaded, Playbook) and loaded.of_protocol else set()
     with observing(found, loaded, progress=not watch) as observer:
 
         def look() -> dict[str, Any]:
@@ -104,6 +107,9 @@ def named(answer: dict[str, Any], playbook: pathlib.Path | None) -> dict[str, An
     path = shlex.quote(str(playbook))
     rows = [{**row, "next": row["next"].replace("PLAYBOOK", path)} for row in answer.get("waiting", ())]
     said = {**answer, "waiting": rows} if "waiting" in answer else answer
+    if "afterwards" in said:
+        later = said["afterwards"]
+        said = {**said, "afterwards": {**later, "command": later["command"].replace("PLAYBOOK", path)}}
     return {**said, "next": said["next"].replace("PLAYBOOK", path)} if "next" in said else said
 
 
@@ -112,7 +118,8 @@ def describe(world: World, clues: Clues | None = None) -> dict[str, Any]:
     from migrate.checks import stuck
 
     here = detect(world)
-    stage = {"unknown": here.reason} if isinstance(here, Unknown) else _stage(here)
+    retires = isinstance(world.playbook, Playbook) and Stage.RETIRE_ZOOKEEPER in world.playbook.stages
+    stage = {"unknown": here.reason} if isinstance(here, Unknown) else _stage(here, retires=retires)
     waits = waiting_values(stuck.explain(world, NO_CLUES if clues is None else clues))
     if "next" in stage and any(row["code"] == FOR_EVER for row in waits):
         stage = {**stage, "next": OUT_OF_IT}
@@ -126,6 +133,7 @@ def describe(world: World, clues: Clues | None = None) -> dict[str, Any]:
         "quorum": _quorum(world),
         "ledger": _ledger(world),
         "unhealthy_partitions": _unhealthy(world),
+        **({"protocols": _protocols(world)} if _of_protocol(world) else {}),
         "waiting": waits,
         "disks": disk_values(world),
         "disks_unseen": unseen_disks(world),
@@ -141,14 +149,16 @@ def rollback_readiness(world: World) -> dict[str, Any]:
     return rollback_values(readiness.rollback_readiness(world, rollback_facts(world)))
 
 
-def _stage(here: Detected) -> dict[str, Any]:
-    told = {
+def _stage(here: Detected, *, retires: bool) -> dict[str, Any]:
+    told: dict[str, Any] = {
         "stage": here.stage.label,
         "half_done": None if here.half is None else here.half.label,
         "how": here.how,
     }
-    if here.stage.label == DONE:
-        return told
+    if here.half is None and here.stage >= Stage.FINALIZE:
+        told["afterwards"] = asdict(after_the_migration("PLAYBOOK"))
+    if here.stage.label in DONE:
+        return {**told, "next": LAST} if retires and here.stage is Stage.CLEANUP else told
     return {
         **told,
         "next": NEXT.get(here.stage.label, "plan") if here.half is None else f"plan PLAYBOOK --stage {here.half.label}",
@@ -181,6 +191,33 @@ def _file(file: ConfigFile | NoFile | Unknown) -> str:
     if isinstance(file, ConfigFile):
         return node_mode(file.values)
     return "none" if isinstance(file, NoFile) else "unknown"
+
+
+def _of_protocol(world: World) -> bool:
+    return isinstance(world.playbook, Playbook) and world.playbook.of_protocol
+
+
+def _protocols(world: World) -> list[dict[str, Any]]:
+    """What each running broker itself says; `version` is null where it does not, and `unknown` says why."""
+    from migrate.checks.releases import PROTOCOLS
+    from migrate.steps.protocol import said_by
+
+    said = {int(node.id): said_by(world, int(node.id)) for node in world.inventory.brokers}
+    return [
+        {
+            "broker": broker,
+            "version": None if isinstance(found, Unknown) else found,
+            "wanted": PROTOCOLS[0],
+            "unknown": found.reason if isinstance(found, Unknown) else None,
+        }
+        for broker, found in said.items()
+    ]
+
+
+def _protocol_line(row: Mapping[str, Any]) -> str:
+    found = f"unknown: {row['unknown']}" if row["version"] is None else row["version"]
+    wanted = "" if row["version"] == row["wanted"] else f" (wanted: {row['wanted']})"
+    return f"version  broker {row['broker']}: inter.broker.protocol.version {found}{wanted}"
 
 
 def _quorum(world: World) -> Mapping[str, Any]:
@@ -234,6 +271,7 @@ def as_text(answer: Mapping[str, Any]) -> str:
         f"{row['node']:<8} {row['state']:<9} {row['file']:<12} {row['registered']}" for row in answer["processes"]
     ]
     lines += answer.get("contradictions", ())
+    lines += map(_protocol_line, answer.get("protocols", ()))
     lines.append(_quorum_line(answer))
     ledger = answer["ledger"]
     if "unknown" in ledger:
@@ -257,6 +295,8 @@ def as_text(answer: Mapping[str, Any]) -> str:
     if "next" in answer:
         first = "fix the disk as described above, then " if answer.get("disks") else ""
         lines.append(f"next     {first}kraft-migrate {answer['next']}")
+    if "afterwards" in answer:
+        lines.append(f"later    {Afterwards(**answer['afterwards']).line}")
     return "\n".join(hanging(line, " " * 9) for line in lines)
 
 

@@ -29,9 +29,10 @@ from migrate.hosts.remote_files import (
 from migrate.hosts.runner import Holder, LocalRunner, ProgramHolder, Runner
 from migrate.hosts.ssh import SshConnections
 from migrate.hosts.supervisor import Supervisor
+from migrate.hosts.zookeeper_servers import SupervisedServers, UnitServers
 from migrate.model.ids import NodeId
-from migrate.model.inventory import BrokerNode, ControllerNode, Inventory
-from migrate.model.ports import Disks, Files, ServiceControl
+from migrate.model.inventory import Inventory, ZookeeperServer
+from migrate.model.ports import Disks, Files, ServiceControl, ZookeeperServers
 
 if TYPE_CHECKING:
     from migrate.hosts.manual.executor import NetworkWitness
@@ -78,6 +79,7 @@ class Executor:
     runners: Mapping[NodeId, Runner] = field(default_factory=dict)  # none where no hosts are worked
     parallel: bool = False
     locks: LocksOnHosts | None = None  # None: files of this host
+    servers: ZookeeperServers | None = None  # of ZooKeeper; None where none is named, or people work the hosts
     resume: Callable[[], None] = field(default=_nothing)  # continues what a killed run left to the operator
     witness: NetworkWitness | None = None  # what is seen from here, where others work the hosts
 
@@ -96,7 +98,8 @@ def executor_of(inventory: Inventory) -> Executor:
     """Return the inventory's executor.  Connections open on first use; `close` ends them."""
     if inventory.executor == SUPERVISOR:
         services = Supervisor(inventory.executor_options.get("state", ""))
-        return Executor(LocalFiles(), CollectorDisks(), services, LocalMetadata())
+        servers = SupervisedServers(_named(inventory), services) if inventory.zookeeper_servers else None
+        return Executor(LocalFiles(), CollectorDisks(), services, LocalMetadata(), servers=servers)
     if inventory.executor == MANUAL:
         from migrate.hosts.manual.executor import (  # noqa: PLC0415 - all of `manual`, which others do without
             ManualDisks,
@@ -117,30 +120,38 @@ def executor_of(inventory: Inventory) -> Executor:
     connections = SshConnections(inventory.executor_options.get("ssh_config"))
     programs: dict[str, ProgramHolder] = {}  # by host; "" is this one
 
-    def program(node: BrokerNode | ControllerNode) -> ProgramHolder:
-        is_here = inventory.executor_of(node) == LOCAL
-        place = "" if is_here else node.host
+    def program(host: str) -> ProgramHolder:
+        """All nodes of a host are worked in one way."""
+        node = next((node for node in inventory.nodes if node.host == host), None)
+        is_here = (inventory.executor if node is None else inventory.executor_of(node)) == LOCAL
+        place = "" if is_here else host
         if place not in programs:
-            holder = LocalRunner() if is_here else connections.runner(node.host)
-            programs[place] = ProgramHolder(holder, HostAccess.of(inventory.options_of(node)))
+            options = inventory.executor_options if node is None else inventory.options_of(node)
+            holder = LocalRunner() if is_here else connections.runner(host)
+            programs[place] = ProgramHolder(holder, HostAccess.of(options))
         return programs[place]
 
     return _units(inventory, program, connections.close)
 
 
-def _units(
-    inventory: Inventory, program: Callable[[BrokerNode | ControllerNode], ProgramHolder], close: Callable[[], None]
-) -> Executor:
-    runners = {node.id: program(node) for node in inventory.nodes}
+def _units(inventory: Inventory, program: Callable[[str], ProgramHolder], close: Callable[[], None]) -> Executor:
+    runners = {node.id: program(node.host) for node in inventory.nodes}
     files = RemoteFiles(runners)
     services = {node.id: service_of(node, runner=runners[node.id], files=files) for node in inventory.nodes}
+    named = _named(inventory)
+    by_address = {address: program(server.host) for address, server in named.items()}
 
     def close_all() -> None:
-        for found in runners.values():
+        for found in (*runners.values(), *by_address.values()):
             found.close()
         close()
 
     return Executor(
         files, CollectorDisks(runners), HostServices(services, _Waits()), RemoteMetadata(runners), close=close_all,
         runners=runners, parallel=True, locks=LocksOnHosts(runners),
+        servers=UnitServers(named, by_address, _Waits()) if named else None,
     )  # fmt: skip
+
+
+def _named(inventory: Inventory) -> dict[str, ZookeeperServer]:
+    return {server.address: server for server in inventory.zookeeper_servers}

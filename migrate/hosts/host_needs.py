@@ -16,7 +16,7 @@ from migrate.errors import HostCommandRefused, HostProgramMissing, MigrateError
 from migrate.hosts import commands, leftovers
 from migrate.hosts.commands import Words
 from migrate.hosts.executors import HOSTS_AT_ONCE
-from migrate.hosts.host_setup import configuration
+from migrate.hosts.host_setup import configuration, servers_of
 from migrate.hosts.leftovers import ASIDE_SUFFIX, BACKUP_SUFFIX
 from migrate.hosts.meta_properties import META_PROPERTIES
 from migrate.hosts.properties import all_directories, read_config
@@ -38,6 +38,9 @@ SAMPLE_RELEASE: Final = "3.9"
 UNIT_COMMANDS: Final = (
     commands.unit_state, commands.unit_stop, commands.unit_start, commands.unit_is_enabled, commands.unit_enable,
     commands.unit_disable,
+)  # fmt: skip
+SERVER_COMMANDS: Final = (  # of a unit of ZooKeeper; a host of servers alone is asked by the stage that stops them
+    commands.unit_state, commands.unit_is_enabled, commands.unit_stop, commands.unit_disable, commands.unit_mask,
 )  # fmt: skip
 Node = BrokerNode | ControllerNode
 
@@ -142,6 +145,11 @@ def _host(inventory: Inventory, runners: Mapping[NodeId, Runner], nodes: Sequenc
             for node in nodes
             for need in needs_of(inventory, node, _directories(files, node), links.get(node.config, ""))
         ]
+        needs += [
+            HostNeed(nodes[0].id, nodes[0].host, make(unit))
+            for unit in servers_of(inventory, nodes[0].host)
+            for make in SERVER_COMMANDS
+        ]
         told = _answer(runner, commands.ALLOWED, json.dumps([need.command for need in needs]).encode())
         if not isinstance(told, list) or len(told) != len(needs):
             raise HostCommandRefused("the host program did not answer for each command", where=runner.host)
@@ -175,9 +183,10 @@ def _another(inventory: Inventory, nodes: Sequence[Node], told: object) -> str:
         return "the host program says nothing of itself"
     if told.get("programs") != wanted["programs"]:
         return "the host program is of another release"
-    if told.get("nodes") != wanted["nodes"]:
-        what = "its nodes, or a unit, a path or a kafka_home of them, are not those of this one"
-        return f"the host's configuration is of another inventory: {what}"
+    for key, of in (("nodes", "a unit, a path or a kafka_home of them"), ("zookeeper", "its units of ZooKeeper")):
+        if told.get(key) != wanted[key]:
+            what = f"its {key}, or {of}, are not those of this one"
+            return f"the host's configuration is of another inventory: {what}"
     return ""
 
 

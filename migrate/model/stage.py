@@ -1,7 +1,7 @@
 """The eleven stages of a migration, in order (design: a plan before, a proof after, a rollback until the last).
 
-Two more stand behind them, each with a playbook of its own and no part of a migration: a KRaft cluster gets more log
-directories, and brokers get the inter.broker.protocol.version that a migration begins with.
+Three more stand behind them, each in a plan of its own: ZooKeeper is retired once it was kept for long enough; a KRaft
+cluster gets more log directories; brokers get the inter.broker.protocol.version that a migration begins with.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ class Stage(IntEnum):
     SOAK = 8
     FINALIZE = 9
     CLEANUP = 10
-    DIRECTORIES = 11
-    PROTOCOL = 12
+    RETIRE_ZOOKEEPER = 11
+    DIRECTORIES = 12
+    PROTOCOL = 13
 
     @property
     def label(self) -> str:
@@ -40,7 +41,7 @@ class Stage(IntEnum):
     @property
     def reversible(self) -> bool:
         """Is a rollback possible once the stage has begun?"""
-        return self not in (Stage.FINALIZE, Stage.CLEANUP)
+        return self not in (Stage.FINALIZE, Stage.CLEANUP, Stage.RETIRE_ZOOKEEPER)
 
 
 ACTING: Final = frozenset(  # stages that change something; the others look, watch and prove
@@ -51,6 +52,7 @@ ACTING: Final = frozenset(  # stages that change something; the others look, wat
         Stage.KRAFT_MODE,
         Stage.FINALIZE,
         Stage.CLEANUP,
+        Stage.RETIRE_ZOOKEEPER,
         Stage.DIRECTORIES,
         Stage.PROTOCOL,
     }

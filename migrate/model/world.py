@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from migrate.model.copied import CopyCheck, NoLook
 from migrate.model.difference import DiffReport
+from migrate.model.ensemble import Ensemble
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory, Playbook
 from migrate.model.launch import Launch, Listening, Unit
@@ -51,6 +52,7 @@ class Need(StrEnum):
     REHEARSAL = "rehearsal"  # what a rollback does while no controller leads, tried while one does; nothing is changed
     COPY = "copy"  # the last look at ZooKeeper before Kafka's copy, held against the metadata at the copy's end
     PROTOCOLS = "protocols"  # inter.broker.protocol.version, as each running broker itself says it
+    ENSEMBLE = "ensemble"  # ZooKeeper's servers, each by itself: who is connected, what else is stored, their units
     CONTROLLER_NAMES = "controller-names"  # live, with each broker asked for its controller often enough for a proof
 
 
@@ -83,5 +85,6 @@ class World:
     rehearsal: str | Unknown = NOT_ASKED  # what ZooKeeper refuses of what a rollback changes in it; "" for nothing
     copy: CopyCheck | NoLook | Unknown = NOT_ASKED
     protocols: Mapping[NodeId, str | Unknown] | Unknown = NOT_ASKED  # of brokers, by DescribeConfigs
+    ensemble: Ensemble | Unknown = NOT_ASKED
     today: str = ""  # ISO date of the observation, by our clock; "" where nobody said: no acceptance holds then
     facts: Mapping[str, str] = field(default_factory=dict)  # what the run itself knows: paths of backups and the like

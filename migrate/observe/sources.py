@@ -28,6 +28,7 @@ from migrate.kafka.secrets import read_secret
 from migrate.kraft.fetch import MetadataReader
 from migrate.model.copied import CopyCheck, KeptTree, NoLook
 from migrate.model.difference import SparkWhere
+from migrate.model.ensemble import Ensemble
 from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode, ControllerNode, Inventory, Playbook
 from migrate.model.launch import Launch, Listening, Unit
@@ -53,9 +54,10 @@ from migrate.model.work import Work
 from migrate.observe.copy_check import BeforeCopy, CopyQuestion, check_copy
 from migrate.observe.identities import with_subjects, with_zookeeper_clients
 from migrate.observe.metadata_logs import metadata_logs, states_behind
-from migrate.zookeeper.client import ZookeeperClient, access_of, connect
+from migrate.zookeeper.client import ZookeeperClient, access_of, connect, parse_connect_string
+from migrate.zookeeper.ensemble import look_at_ensemble
 from migrate.zookeeper.layout import TreeReader
-from migrate.zookeeper.lock import sessions
+from migrate.zookeeper.lock import LOCK_PATH, sessions
 from migrate.zookeeper.password_encoder import EncoderSecrets
 from migrate.zookeeper.rate_limit import Pace
 from migrate.zookeeper.read import Rereader, read_migration
@@ -89,6 +91,7 @@ class Sources:
         self.files = self._executor.files
         self._disks = self._executor.disks
         self.services = self._executor.services
+        self.zookeeper_servers = self._executor.servers
         if self._executor.witness is not None:
             self._executor.witness.fenced = self._is_fenced
         self.lock_on_host = None if self._executor.locks is None else self._executor.locks.take
@@ -203,6 +206,26 @@ class Sources:
         if isinstance(view, PartlyRead):
             return replace(view, view=replace(view.view, clients=sessions(view.view.connect)))
         return view if isinstance(view, Unknown) else replace(view, clients=sessions(view.connect))
+
+    def ensemble(self) -> Ensemble | Unknown:
+        """Each server of ZooKeeper by itself; the session of this process is ended first, so that it is no client."""
+        if not self.inventory.zookeeper:
+            return Unknown(NO_ZOOKEEPER)
+        self.forget_zookeeper()
+        named = [server.address for server in self.inventory.zookeeper_servers]
+        addresses = named or parse_connect_string(self.inventory.zookeeper)[0].split(",")
+        lock = LOCK_PATH if isinstance(self.playbook, Unknown) else self.playbook.lock_path or LOCK_PATH
+        try:
+            access = access_of(self.inventory.zookeeper_login)
+            found = look_at_ensemble(self.inventory.zookeeper, addresses, access, lock)
+        except MigrateError as error:
+            return Unknown(f"{error.id} {error}")
+        units = self.zookeeper_servers
+        if units is None:
+            return found
+        return replace(
+            found, servers=tuple(replace(server, unit=units.look(server.address)) for server in found.servers)
+        )
 
     def dual_write_offset(self) -> int:
         """/migration's offset, -1 where it has none."""

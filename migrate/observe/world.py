@@ -75,6 +75,7 @@ class ClusterObserver:
             ports=self.sources.ports() if Need.PORTS in wanted else NOT_ASKED,
             host_rights=self.sources.host_rights() if Need.HOST_RIGHTS in wanted else NOT_ASKED,
             units=self.sources.units() if Need.UNITS in wanted else NOT_ASKED,
+            ensemble=self.sources.ensemble() if Need.ENSEMBLE in wanted else NOT_ASKED,
             leftovers=self.sources.leftovers() if Need.LEFTOVERS in wanted else NOT_ASKED,
             today=datetime.now(UTC).date().isoformat(),
             facts=facts,

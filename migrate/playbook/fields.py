@@ -98,11 +98,6 @@ def _duration(value: Any) -> float:
     return float(int(match[1]) * SECONDS[match[2]])
 
 
-def _duration_text(value: Any) -> str:
-    _duration(value)
-    return str(value)
-
-
 def _address(text: str) -> str:
     match = ADDRESS.fullmatch(text)
     if match is None or int(match[3]) > 65535:
@@ -156,9 +151,6 @@ NodeNumber = Annotated[Whole, AfterValidator(_node_id), Field(json_schema_extra=
 Rate = Annotated[Whole, AfterValidator(_rate), Field(json_schema_extra={"minimum": 1, "maximum": MOST_A_SECOND})]
 Duration = Annotated[
     float, BeforeValidator(_duration), WithJsonSchema({"type": "string", "pattern": f"^{DURATION.pattern}$"})
-]
-DurationText = Annotated[
-    str, BeforeValidator(_duration_text), WithJsonSchema({"type": "string", "pattern": f"^{DURATION.pattern}$"})
 ]
 Address = Annotated[Text, AfterValidator(_address)]
 ZookeeperConnect = Annotated[Text, AfterValidator(_connect)]

@@ -25,7 +25,6 @@ from migrate.playbook.fields import (
     ClusterId,
     Day,
     Duration,
-    DurationText,
     Fault,
     FilePath,
     Flag,
@@ -54,6 +53,7 @@ StageName = Literal[
     "soak",
     "finalize",
     "cleanup",
+    "retire-zookeeper",
 ]
 Policy = Literal["observe", "drive"]
 DifferenceClass = Literal["ONLY_ZK", "ONLY_KRAFT", "DIFFERS"]
@@ -239,7 +239,7 @@ class StageSection(Section):
     no_progress_timeout: Annotated[Duration, Field(ge=10)] | None = None
     diff: Diff | None = None
     duration: Duration | None = None
-    keep_zookeeper: DurationText | None = None
+    keep_zookeeper: Duration | None = None
 
     @property
     def stage(self) -> Stage:

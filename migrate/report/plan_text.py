@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
+from migrate import checks
 from migrate.model.findings import Severity, Word
 from migrate.model.plan import Plan, PlannedStep
 from migrate.model.stage import Stage
@@ -41,6 +42,7 @@ LATER_STAGES: Final = (
 )
 BLOCKED: Final = "remove the blockers, make visible what could not be seen, then plan again"
 LAST: Final = ("Verdict", "Changes", "Time", "No return")  # of the head, once more beside the command at the end
+INSTRUCT: Final = frozenset({"I-MIG-15", "I-OPS-13"})  # information that says what people must not do meanwhile
 TONES: Final = {"+": Tone.ADD, "-": Tone.REMOVE, "!": Tone.BAD, "=": Tone.DIM}
 
 
@@ -96,6 +98,8 @@ def _findings(page: Page, plan: Plan, *, full: bool) -> None:
         finding_lines(plan.findings if full else [entry for entry in plan.findings if entry not in infos], page.width)
     )
     if infos and not full:
+        for code in sorted(INSTRUCT & {entry.code for entry in infos}):
+            page.wrap(f"{code} {checks.CODES[code].title}", hang=4)
         codes = ", ".join(sorted({entry.code for entry in infos}))
         page.wrap(f"{plural(len(infos), 'info')}: {codes}  (all: --full)", Tone.DIM)
 

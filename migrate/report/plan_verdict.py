@@ -134,7 +134,7 @@ def _restarts(plan: Plan) -> str:
 
 
 def _no_return(plan: Plan) -> str:
-    if plan.kind.rolls_back or not plan.kind.migrates:
+    if plan.kind.rolls_back or not (plan.kind.migrates or plan.irreversible):
         return "not in this plan"
     before = sum(step.stage.reversible for step in plan.steps)
     if before == len(plan.steps):

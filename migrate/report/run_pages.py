@@ -374,6 +374,8 @@ def _markdown(report: RunReport, named: dict[str, Table]) -> Iterator[str]:
         yield from ("", "## Left on the hosts", "", *(f"- {words(entry)}" for entry in report.left))
     yield from ("", "## What could not be checked", "")
     yield from [f"- {words(entry)}" for entry in report.blind_spots] or ["Nothing is known to have been left out."]
+    if report.afterwards is not None:
+        yield from ("", "## What comes next", "", words(report.afterwards.line))
     yield from _section("Steps", named["steps"])
     yield from ("", "## Journal and versions", "", words(report.journal), "")
     yield from (f"- {words(name)}: {words(value)}" for name, value in (*report.versions.items(), *report.notes))

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
+from migrate.model.afterwards import Afterwards
 from migrate.model.history import LoadSummary
 from migrate.model.stage import Stage
 from migrate.report.wording import clock, duration, plural
@@ -305,6 +306,7 @@ class RunReport:
     roles: Mapping[str, str]
     title: str = ""  # what the run was, without markup
     back: bool = False
+    afterwards: Afterwards | None = None  # where nothing of the migration is left to do
 
     def name(self, node: str) -> str:
         """`broker 1`, `controller 3001`, `zookeeper`."""

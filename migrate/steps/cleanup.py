@@ -38,7 +38,7 @@ class ReleaseZookeeper(BaseStep):
         return (Action("-", "ZooKeeper", "delete the run's own lock", znode="lock", before=held, after=NO_ZNODE),)
 
     def own_gates(self) -> tuple[Gate, ...]:
-        return _free_of_zookeeper()
+        return free_of_zookeeper()
 
     def do(self, world: World, effects: Effects) -> None:
         effects.release_zookeeper_lock()
@@ -64,7 +64,7 @@ class RemoveCopies(BaseStep):
         return (*there, Action("-", "every node", "remove the copies that this run leaves"))
 
     def own_gates(self) -> tuple[Gate, ...]:
-        return (*_free_of_zookeeper(), Gate("every node's host was searched for copies", _seen))
+        return (*free_of_zookeeper(), Gate("every node's host was searched for copies", _seen))
 
     def do(self, world: World, effects: Effects) -> None:
         """Each of them; a folder in a metadata directory stays, and is told."""
@@ -77,7 +77,7 @@ class RemoveCopies(BaseStep):
         return gates.as_outcome(found, left=tuple(left_behind(world)))
 
 
-def _free_of_zookeeper() -> tuple[Gate, ...]:
+def free_of_zookeeper() -> tuple[Gate, ...]:
     return (
         named_gates.state_is(ZkMigrationState.POST_MIGRATION),
         Gate("no file of a node has a key of ZooKeeper", _no_zookeeper_keys),

@@ -49,7 +49,7 @@ class FinalizeController(BaseStep):
     @property
     def needs(self) -> frozenset[Need]:  # type: ignore[override] # the interlock looks at everything, later ones do not
         if self.position == 1:
-            return frozenset(Need) - {Need.LEDGER, Need.COPY, Need.REHEARSAL, Need.LEFTOVERS}
+            return frozenset(Need) - {Need.LEDGER, Need.COPY, Need.REHEARSAL, Need.LEFTOVERS, Need.ENSEMBLE}
         return frozenset({Need.KRAFT, Need.LIVE, Need.CONFIGS, Need.SERVICES})
 
     def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:

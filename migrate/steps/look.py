@@ -199,7 +199,7 @@ class ProveHybrid(BaseStep):
     kind = "hybrid"
     stage_is = Stage.HYBRID
     titled = "compare ZooKeeper with KRaft, and every replica with its disk"
-    proof_needs = frozenset(Need) - {Need.LEDGER, Need.REHEARSAL}
+    proof_needs = frozenset(Need) - {Need.LEDGER, Need.REHEARSAL, Need.ENSEMBLE}
     undo = "one roll and the znodes of the takeover"
     proof = (
         "no difference outside EXPECTED, nothing of ZooKeeper before the copy is missing; every replica MIGRATING, "
@@ -225,7 +225,7 @@ class Soak(BaseStep):
 
     kind = "soak"
     stage_is = Stage.SOAK
-    proof_needs = frozenset(Need) - {Need.LEDGER, Need.COPY, Need.REHEARSAL}
+    proof_needs = frozenset(Need) - {Need.LEDGER, Need.COPY, Need.REHEARSAL, Need.ENSEMBLE}
     waits_for = frozenset()  # its looks are the proof
     undo = "two rolls and the znodes of the takeover"
     proof = "views equal and every replica VERIFIED, at the end of the soak; faults meanwhile are named"

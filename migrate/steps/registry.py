@@ -8,7 +8,19 @@ from typing import Any, Final
 
 from migrate.errors import PlanUnreadable
 from migrate.model.step import Step
-from migrate.steps import assign, at_boot, cleanup, controllers, finalize, leaders, look, prepare, protocol, roll_broker
+from migrate.steps import (
+    assign,
+    at_boot,
+    cleanup,
+    controllers,
+    finalize,
+    leaders,
+    look,
+    prepare,
+    protocol,
+    retire,
+    roll_broker,
+)
 from migrate.steps.directories import steps as directories
 from migrate.steps.rollback import brokers, control, copy_again, flag
 from migrate.steps.rollback import cleanup as rollback_cleanup
@@ -39,6 +51,10 @@ KINDS: Final[Mapping[str, Any]] = {
         cleanup.ReleaseZookeeper,
         cleanup.RemoveCopies,
         cleanup.ProveFinal,
+        retire.ProveUnused,
+        retire.ArchiveZookeeper,
+        retire.RetireServer,
+        retire.ProveRetired,
         brokers.RollBackToMigrationMode,
         flag.PutFlagBack,
         control.FinishDualWrite,

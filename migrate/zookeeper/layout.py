@@ -68,6 +68,14 @@ PLACES: Final = (*SINGLE_ZNODES, *FLAT_DIRECTORIES, *NAME_DIRECTORIES, *ACL_ROOT
 # every ZooKeeper-mode cluster has them (`KafkaZkClient.createTopLevelPaths`)
 CORE: Final = (CLUSTER_ID, BROKER_IDS, TOPICS)
 DEFAULT_ENTITY: Final = "<default>"
+TOP_LEVEL: Final = frozenset(  # below the chroot: what Kafka of any release, and this tool, create there
+    {
+        *("admin", "brokers", "cluster", "config", "consumers", "controller", "controller_epoch", "delegation_token"),
+        *("feature", "isr_change_notification", "kafka-acl", "kafka-acl-changes", "kafka-acl-extended"),
+        *("kafka-acl-extended-changes", "kraft-migrate", "latest_producer_id_block", "log_dir_event_notification"),
+        "migration",
+    }
+)
 
 
 def child(directory: str, name: str) -> str:

@@ -231,29 +231,36 @@ def sessions(connect: str, *, seconds: float = SECONDS) -> tuple[ZookeeperSessio
     hosts, _ = parse_connect_string(connect)
     found: set[ZookeeperSession] = set()
     for server in hosts.split(","):
-        answer = ask_server(server, seconds)
+        answer = ask_server(server, b"cons", seconds)
         if isinstance(answer, Unknown):
             return answer
         found.update(parse_sessions(answer))
     return tuple(sorted(found, key=lambda entry: (entry.host, entry.session)))
 
 
-def ask_server(server: str, seconds: float) -> str | Unknown:
+def ask_server(server: str, word: bytes, seconds: float = SECONDS) -> str | Unknown:
+    """The answer to a four-letter word."""
     try:
-        with socket.create_connection(address_of(server), timeout=seconds) as connection:
-            connection.sendall(b"cons")
-            data = b""
-            while len(data) <= MOST_BYTES and (part := connection.recv(1 << 16)):
-                data += part
+        return answer_of(server, word, seconds)
     except OSError as error:
-        return Unknown(f"{server} does not answer cons: {error}")
+        return Unknown(f"{server} does not answer {word.decode()}: {error}")
+
+
+def answer_of(server: str, word: bytes, seconds: float = SECONDS) -> str | Unknown:
+    """The same; OSError where nobody answers, ConnectionRefusedError where nothing listens."""
+    name = word.decode()
+    with socket.create_connection(address_of(server), timeout=seconds) as connection:
+        connection.sendall(word)
+        data = b""
+        while len(data) <= MOST_BYTES and (part := connection.recv(1 << 16)):
+            data += part
     if len(data) > MOST_BYTES:
-        return Unknown(f"{server} answers cons with more than {MOST_BYTES:,} bytes")
+        return Unknown(f"{server} answers {name} with more than {MOST_BYTES:,} bytes")
     text = data.decode("utf-8", "replace")
     if NOT_ALLOWED in text:
-        return Unknown(f"{server} does not allow cons (4lw.commands.whitelist)")
+        return Unknown(f"{server} does not allow {name} (4lw.commands.whitelist)")
     if not text.strip():
-        return Unknown(f"{server} answers cons with nothing (TLS, or another service)")
+        return Unknown(f"{server} answers {name} with nothing (TLS, or another service)")
     return text
 
 

@@ -88,7 +88,7 @@ def test_an_empty_playbook_assesses_only(tmp_path: Path) -> None:
     assert found.stages == (Stage.ASSESS,)
     assert found.default_policy is DirectoryPolicy.OBSERVE
     assert (found.accept_unavailable, found.accepted_differences, dict(found.broker_policies)) == ((), (), {})
-    assert (found.no_progress_seconds, found.soak_seconds, found.keep_zookeeper) == (600.0, 7 * 86400.0, "14d")
+    assert (found.no_progress_seconds, found.soak_seconds, found.keep_zookeeper) == (600.0, 7 * 86400.0, 14 * 86400.0)
     assert (found.lock_path, found.expect_cluster_id, found.expect_brokers) == ("/kraft-migrate/lock", None, None)
 
 
@@ -131,7 +131,7 @@ def test_a_full_playbook_becomes_its_values(tmp_path: Path) -> None:
     assert [found.policy(broker) for broker in (0, 1)] == [DirectoryPolicy.OBSERVE, DirectoryPolicy.DRIVE]
     assert found.accept_unavailable == ("scratch-.*", "audit")
     assert [found.patience(stage) for stage in (Stage.COPY, Stage.HYBRID, Stage.KRAFT_MODE)] == [3600.0, 120.0, 180.0]
-    assert (found.no_progress_seconds, found.soak_seconds, found.keep_zookeeper) == (120.0, 0.0, "2d")
+    assert (found.no_progress_seconds, found.soak_seconds, found.keep_zookeeper) == (120.0, 0.0, 2 * 86400.0)
     assert (found.lock_path, found.expect_cluster_id) == ("/ops/lock", "REh233dFSJKhrlnVHSnalQ")
     assert found.expect_brokers == (2, 0, 1)
     (accepted,) = found.accepted_differences

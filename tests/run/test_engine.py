@@ -63,8 +63,9 @@ def run(
     clock = FakeClock()
     journal = Journal.resume(path) if path.exists() else Journal.begin(path, 0.0, {"plan": plan.fingerprint})
     hands = Hands(
-        cluster, cluster, lambda: cluster, cluster.drive, cluster.restore_leaders, not_storing=cluster.not_storing
-    )
+        cluster, cluster, lambda: cluster, cluster.drive, cluster.restore_leaders, not_storing=cluster.not_storing,
+        servers=cluster.zookeeper_servers,
+    )  # fmt: skip
     crash: Any = kill or KillAt()
     effects = JournaledEffects(hands, journal, held, clock, folder, crash)
     machinery = Machinery(AsAsked(cluster), effects, journal, held, clock, lambda _: 60.0, lambda _: None, OpenGate())

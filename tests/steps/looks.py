@@ -189,6 +189,14 @@ class Remembered:
         """Remember it."""
         self.done.append(f"disable {int(node)} {unit}")
 
+    def stop_zookeeper(self, address: str) -> None:
+        """Remember it."""
+        self.done.append(f"stop zookeeper {address}")
+
+    def mask_zookeeper(self, address: str) -> None:
+        """Remember it."""
+        self.done.append(f"mask zookeeper {address}")
+
     def make_directory(self, node: NodeId, path: str) -> None:
         """Remember it."""
         self.done.append(f"make {int(node)} {path}")

@@ -133,8 +133,9 @@ def carry_out(cluster: SimulatedCluster, plan: Plan, path: Path, crash: Any) -> 
     crash.journal = journal
     journal.between = crash.reach
     hands = Hands(
-        cluster, cluster, lambda: cluster, cluster.drive, cluster.restore_leaders, not_storing=cluster.not_storing
-    )
+        cluster, cluster, lambda: cluster, cluster.drive, cluster.restore_leaders, not_storing=cluster.not_storing,
+        servers=cluster.zookeeper_servers,
+    )  # fmt: skip
     effects = JournaledEffects(hands, journal, Free(), clock, path.parent, crash)
     try:
         Engine(

@@ -58,7 +58,7 @@ def test_a_server_that_does_not_say_is_unknown(said: bytes, why: str) -> None:
 
         thread = threading.Thread(target=answer)
         thread.start()
-        found = ask_server(f"127.0.0.1:{listener.getsockname()[1]}", 5.0)
+        found = ask_server(f"127.0.0.1:{listener.getsockname()[1]}", b"cons", 5.0)
         thread.join()
     assert isinstance(found, Unknown)
     assert why in found.reason
