@@ -183,10 +183,10 @@ def _another(inventory: Inventory, nodes: Sequence[Node], told: object) -> str:
         return "the host program says nothing of itself"
     if told.get("programs") != wanted["programs"]:
         return "the host program is of another release"
-    for key, of in (("nodes", "a unit, a path or a kafka_home of them"), ("zookeeper", "its units of ZooKeeper")):
+    parts = {"nodes": "its nodes, or a unit, a path or a kafka_home of them,", "zookeeper": "its units of ZooKeeper"}
+    for key, what in parts.items():
         if told.get(key) != wanted[key]:
-            what = f"its {key}, or {of}, are not those of this one"
-            return f"the host's configuration is of another inventory: {what}"
+            return f"the host's configuration is of another inventory: {what} are not those of this one"
     return ""
 
 

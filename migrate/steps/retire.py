@@ -214,10 +214,7 @@ def no_clients(world: World) -> Readiness:
     for server in world.ensemble.servers:
         for seen in (server.listens, server.clients):
             if isinstance(seen, Unknown):
-                return Unknown(
-                    f"whether somebody uses ZooKeeper is not known: {seen.reason}; allow `srvr` in "
-                    "4lw.commands.whitelist of each server"
-                )
+                return Unknown(f"whether somebody uses ZooKeeper is not known: {seen.reason}")
     used = [server for server in world.ensemble.servers if server.clients]
     if not used:
         return Ready()

@@ -1,7 +1,7 @@
 """ZooKeeper's servers, asked one by one before they are stopped for good: their clients, and whose data they hold.
 
-`srvr` is allowed by default. It counts the connections of a server, the one that asks among them. `cons` and `conf`,
-where they are allowed, add whose connections these are, and where the data lies.
+Every server answers `srvr`, for zkServer.sh needs it. It counts the server's connections, the one that asks among them.
+`cons` and `conf`, where they are allowed, add whose connections these are, and where the data lies.
 """
 
 from __future__ import annotations

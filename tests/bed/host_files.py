@@ -202,7 +202,7 @@ def write(up: Path, shape: Shape, n: int) -> None:
         put(f"{configuration}/zookeeper.properties", ZOOKEEPER)
         start = f"{shape.home(n)}/bin/zookeeper-server-start.sh /etc/kafka/zookeeper.properties"
         text = UNIT.format(what="ZooKeeper", environment="zookeeper", start=start, stop=shape.stop_seconds)
-        put("/etc/systemd/system/zookeeper.service", text)
+        put("/usr/lib/systemd/system/zookeeper.service", text)  # as a package puts it: it can be masked
     for name, megabytes in (("kafka", 320), ("kafka-controller", 200), ("zookeeper", 128)):
         put(f"/etc/default/{name}", f'KAFKA_HEAP_OPTS="-Xmx{megabytes}m -Xms64m"\n')
 

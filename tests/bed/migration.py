@@ -43,8 +43,11 @@ def there_and_back_and_there(bed: Bed, folder: Path) -> None:
     plan, fingerprint = operator.plan()
     operator.tool("apply", str(plan), "--confirm", fingerprint, "--confirm-cluster", "prod")
     seen("migrated")
+    zookeeper_is_retired(operator)
+    seen("ZooKeeper stopped for good")
     serves_after_a_power_cut(operator, {"before": 2000, "between": 500})
-    seen("all hosts powered off and booted; the cluster serves")
+    assert bed.must("h1", "systemctl is-active zookeeper || true") == "inactive\n"
+    seen("all hosts powered off and booted; the cluster serves, and no boot starts ZooKeeper")
 
 
 def begin(bed: Bed, folder: Path) -> Operator:
@@ -64,6 +67,17 @@ def a_login_file_that_prints_is_named(operator: Operator) -> None:
     operator.bed.must("h2", f"for file in {files}; do echo echo Welcome >$file; done")
     assert "E-HOST-29" in operator.tool(*DOCTOR, expect=(1,)).stdout
     operator.bed.must("h2", f"rm {files}")
+
+
+def zookeeper_is_retired(operator: Operator) -> None:
+    """Its unit is stopped and masked on its host, under the printed rights; its data is where it was."""
+    plan, fingerprint = operator.plan("--stage", "retire-zookeeper")
+    operator.tool("apply", str(plan), "--confirm", fingerprint, "--confirm-cluster", "prod")
+    assert operator.bed.must("h1", "systemctl is-enabled zookeeper || true") == "masked\n"
+    assert operator.bed.must("h1", "ls -d /srv/zookeeper/version-2")
+    status = operator.tool("status", "playbook.yaml").stdout
+    assert "stage    retire-zookeeper" in status
+    assert "Next comes Kafka 4" in status
 
 
 def serves_after_a_power_cut(operator: Operator, written: dict[str, int]) -> None:

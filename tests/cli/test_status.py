@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from migrate.cli.status import as_text, describe, named
-from migrate.model.detect import CLEANUP_PROVEN
+from migrate.model.detect import CLEANUP_PROVEN, RETIRED_PROVEN
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
@@ -265,3 +265,44 @@ def test_watch_goes_on_with_the_board_of_a_run(monkeypatch: pytest.MonkeyPatch, 
     assert ended.out.count("cluster ") == 1
     assert ended.err == "", "Ctrl-C is how it ends: nothing is to be resumed"
     assert ticks == [1.0, 1.0, 1.0]
+
+
+# -- behind the migration --------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("stage", [Stage.SOAK, Stage.FINALIZE])
+def test_the_upgrade_to_kafka_4_is_told_once_the_migration_is_final(stage: Stage) -> None:
+    """With its trap, the command and the page; before it nobody needs that."""
+    found = describe(whole(stage))
+    told = stage is Stage.FINALIZE
+    assert ("afterwards" in found) is told
+    assert ("KAFKA-21426" in as_text(found)) is told
+    if told:
+        command = named(found, Path("my play.yaml"))["afterwards"]["command"]
+        assert command == "kraft-migrate assess 'my play.yaml' --target 4.3"
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_zookeeper_is_retired_next_where_the_playbook_asks_for_it(asked: bool) -> None:
+    """Else nothing comes after the cleanup."""
+    stages = (*worlds.playbook().stages, Stage.RETIRE_ZOOKEEPER) if asked else worlds.playbook().stages
+    cleaned = replace(
+        whole(Stage.FINALIZE),
+        facts={CLEANUP_PROVEN: "run 3f2a9c01"},
+        playbook=replace(worlds.playbook(), stages=stages),
+    )
+    assert describe(cleaned).get("next") == ("plan PLAYBOOK --stage retire-zookeeper" if asked else None)
+    retired = replace(cleaned, facts={RETIRED_PROVEN: "run 3f2a9c02"})
+    found = describe(retired)
+    assert (found["stage"], found.get("next")) == ("retire-zookeeper", None)
+
+
+def test_a_protocol_playbook_has_each_brokers_version() -> None:
+    """As the running broker says it, and what is wanted where it is another."""
+    said = {NodeId(0): "3.8", NodeId(1): "3.9-IV0", NodeId(2): Unknown("connection refused")}
+    playbook = replace(worlds.playbook(), stages=(Stage.PROTOCOL,))
+    found = describe(replace(whole(Stage.ASSESS), protocols=said, playbook=playbook))
+    assert [row["version"] for row in found["protocols"]] == ["3.8", "3.9", None]
+    text = as_text(found)
+    assert "version  broker 0: inter.broker.protocol.version 3.8 (wanted: 3.9)" in text
+    assert "version  broker 1: inter.broker.protocol.version 3.9\n" in text
+    assert "connection refused (wanted: 3.9)" in text
+    assert "protocols" not in describe(whole(Stage.ASSESS))

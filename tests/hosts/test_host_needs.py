@@ -187,6 +187,7 @@ def test_the_real_program_takes_every_command_of_every_stage(tmp_path: Path) -> 
     [
         ({"programs": {}}, "the host program is of another release"),
         ({"nodes": []}, "its nodes, or a unit, a path or a kafka_home of them, are not those of this one"),
+        ({"zookeeper": ["zookeeper.service"]}, "its units of ZooKeeper are not those of this one"),
     ],
 )
 def test_a_program_of_another_release_or_inventory_is_refused(change: dict[str, object], says: str) -> None:

@@ -80,7 +80,7 @@ def install(folder: Path, nodes: Sequence[Mapping[str, Any]], kafka_home: str = 
     (folder / "bin" / "systemctl").chmod(0o755)
     found = {
         "format": host_setup.FORMAT, "account": "ops", "programs": host_setup.sums(), "path": str(folder / "bin"),
-        "nodes": [{"kafka_home": kafka_home, **node} for node in nodes],
+        "nodes": [{"kafka_home": kafka_home, **node} for node in nodes], "zookeeper": ["zookeeper.service"],
     }  # fmt: skip
     host_setup.install(folder, found, str(PYTHON))
     (folder / "bin").chmod(0o755)

@@ -44,8 +44,9 @@ def free_port() -> int:
 class ZookeeperServer:
     """One server process; `address` is host:port.  It can be stopped, started again, paused and resumed."""
 
-    def __init__(self, folder: Path, extra: str = "", options: Sequence[str] = ()) -> None:
+    def __init__(self, folder: Path, extra: str = "", options: Sequence[str] = (), main: str = MAIN_CLASS) -> None:
         self.folder = folder
+        self.main = main
         self.options = options
         self.port = free_port()
         self.address = f"127.0.0.1:{self.port}"
@@ -58,15 +59,19 @@ class ZookeeperServer:
 
     def start(self) -> None:
         """Start, and return when the server gives sessions."""
+        self.launch()
+        self.client(timeout=START_SECONDS).close()
+
+    def launch(self) -> None:
+        """Start, and return at once: one of several gives no session before the others run."""
         options = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dzookeeper.forceSync=no", *self.options]
         with (self.folder / "server.log").open("ab") as log:
             self._process = subprocess.Popen(
-                [find_java().path, *options, "-cp", classpath(), MAIN_CLASS, str(self.folder / "zoo.cfg")],
+                [find_java().path, *options, "-cp", classpath(), self.main, str(self.folder / "zoo.cfg")],
                 stdout=log,
                 stderr=log,
                 stdin=subprocess.DEVNULL,
             )
-        self.client(timeout=START_SECONDS).close()
 
     def client(self, chroot: str = "", *, session: float = 10.0, timeout: float = 20.0) -> ZookeeperClient:
         """A session below `chroot`."""
