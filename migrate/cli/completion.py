@@ -10,7 +10,7 @@ from click.shell_completion import CompletionItem
 
 from migrate.cli.errors import EXIT_OK
 from migrate.cli.screen import say_page
-from migrate.model.stage import MIGRATION
+from migrate.model.stage import MIGRATION, Stage
 
 PROGRAM = "kraft-migrate"
 VARIABLE = "_KRAFT_MIGRATE_COMPLETE"  # where click's own part of the program looks for a completion's request
@@ -63,8 +63,8 @@ def _begin(names: Iterable[str], incomplete: str) -> list[str]:
 
 
 def complete_stage(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
-    """The stages of a migration."""
-    return _begin((stage.label for stage in MIGRATION), incomplete)
+    """The stages of a MigrationPlaybook."""
+    return _begin((stage.label for stage in (*MIGRATION, Stage.RETIRE_ZOOKEEPER)), incomplete)
 
 
 def complete_code(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:

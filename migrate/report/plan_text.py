@@ -42,7 +42,7 @@ LATER_STAGES: Final = (
 )
 BLOCKED: Final = "remove the blockers, make visible what could not be seen, then plan again"
 LAST: Final = ("Verdict", "Changes", "Time", "No return")  # of the head, once more beside the command at the end
-INSTRUCT: Final = frozenset({"I-MIG-15", "I-OPS-13"})  # information that says what people must not do meanwhile
+INSTRUCT: Final = frozenset({"I-OPS-13"})  # information that says what people must hold before the first change
 TONES: Final = {"+": Tone.ADD, "-": Tone.REMOVE, "!": Tone.BAD, "=": Tone.DIM}
 
 
@@ -98,9 +98,10 @@ def _findings(page: Page, plan: Plan, *, full: bool) -> None:
         finding_lines(plan.findings if full else [entry for entry in plan.findings if entry not in infos], page.width)
     )
     if infos and not full:
-        for code in sorted(INSTRUCT & {entry.code for entry in infos}):
-            page.wrap(f"{code} {checks.CODES[code].title}", hang=4)
-        codes = ", ".join(sorted({entry.code for entry in infos}))
+        codes = ", ".join(
+            f"{code} ({checks.CODES[code].title})" if code in INSTRUCT else code
+            for code in sorted({entry.code for entry in infos})
+        )
         page.wrap(f"{plural(len(infos), 'info')}: {codes}  (all: --full)", Tone.DIM)
 
 

@@ -47,6 +47,7 @@ class ProveUnused(OfRetirement):
 
     kind = "prove-unused"
     name = "unused"
+    undo = "nothing to undo: it looks"
     titled = "prove that ZooKeeper was kept for long enough, and that nobody uses it"
     proof = "keep_zookeeper has passed; no server has a client, and no znode is another application's"
 
@@ -166,6 +167,7 @@ class ProveRetired(OfRetirement):
 
     kind = "prove-retired"
     name = "prove"
+    undo = "nothing to undo: it looks, and people stop what has no unit here"
     titled = "prove that ZooKeeper is stopped, and the cluster whole without it"
     proof_needs = LOOK | {Need.LIVE}
     proof = "every server refuses connections, units are masked or disabled; every ISR is full, the quorum healthy"

@@ -132,7 +132,7 @@ def test_an_unknown_stage_is_a_usage_error(tmp_path: Path) -> None:
 def test_the_demos_help_names_every_stage_it_can_stop_after() -> None:
     """Nobody has to guess a name to learn the names."""
     said = CliRunner().invoke(cli, ["lab", "demo", "--help"]).output
-    assert [stage.label for stage in Stage if stage.label not in said] == ["discover", "protocol"]
+    assert [stage.label for stage in Stage if stage.label not in said] == ["discover", "retire-zookeeper", "protocol"]
 
 
 def test_json_is_json(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from migrate.model.findings import Severity
+from migrate.model.findings import Finding, Severity
 from migrate.model.inventory import Playbook
 from migrate.model.plan import Plan
 from migrate.model.stage import Stage
@@ -232,6 +232,15 @@ def test_no_line_of_prose_is_wider_than_the_page() -> None:
     wide = [line.text for line in plan_lines(story.plan(), PATH) if len(line.text) > 110]
 
     assert all("kraft-migrate apply" in line for line in wide)
+
+
+def test_a_folded_plan_says_what_to_hold_before_the_first_change() -> None:
+    """Other information is a code: a reader who has no time must not miss this one."""
+    held = Finding("I-OPS-13", Severity.INFO, "the nodes' files", "Ansible writes them")
+    other = Finding("I-MIG-08", Severity.INFO, "the metadata", "NONE")
+    lines = plan_lines(dataclasses.replace(story.plan(), findings=(held, other)), PATH, 120)
+    said = " ".join(line.text for line in lines)
+    assert "I-MIG-08, I-OPS-13 (what to hold until the migration is over: configuration management)" in said
 
 
 def _of_brokers(brokers: int) -> Plan:
