@@ -413,7 +413,7 @@ class DirectoryDemo(Demo):
 
     def _run(self) -> int:
         playbook = self._begin()
-        self._lay_disks(playbook)
+        self._lab.lay_disks(playbook)
         sources = Sources(self._lab.inventory, playbook, None)
         try:
             plan, folder = self._migrate(sources, playbook)
@@ -424,12 +424,6 @@ class DirectoryDemo(Demo):
         finally:
             sources.close()
         return self._finish(plan, folder, playbook)
-
-    def _lay_disks(self, playbook: Playbook) -> None:
-        """What an operator does: mount empty disks."""
-        for paths in playbook.new_directories.values():
-            for path in paths:
-                pathlib.Path(path).mkdir(mode=0o750, parents=True, exist_ok=True)
 
     def _first_claims(self) -> Iterator[Claim]:
         """What the cluster does with its new directories."""

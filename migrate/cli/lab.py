@@ -15,7 +15,7 @@ from migrate.cli.answers import give_answer
 from migrate.cli.completion import complete_stage
 from migrate.cli.options import FILE, output_option, stage_named
 from migrate.cli.screen import say, say_text
-from migrate.errors import FaultRefused, UsageWrong
+from migrate.errors import FaultRefused, LabMissing, UsageWrong
 from migrate.model.stage import MIGRATION, Stage
 from migrate.model.views import Running
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from migrate.lab.cluster import Lab
     from migrate.lab.from_bundle import BundleShape
     from migrate.lab.status import LabStatus
+    from migrate.lab.topology import Shape
 
 
 def require_options(found: Lab, executor: str, *, secured: bool) -> None:
@@ -43,6 +44,7 @@ def require_options(found: Lab, executor: str, *, secured: bool) -> None:
 F = TypeVar("F", bound=Callable[..., Any])
 DEFAULT_DIRECTORY: Final = "kraft-migrate-lab"
 SHOWN_NAMES: Final = 5  # of what a lab does not have of its bundle
+KAFKAS: Final = ("3.9.2", "4.3.1", "4.4.0")
 HOWS: Final = ("gone", "emptied", "replaced", "unreadable", "read-only", "full")
 
 
@@ -57,7 +59,7 @@ dir_option: Final = click.option(
 kafka_home_option: Final = click.option(
     "--kafka-home",
     metavar="DIR",
-    help="An unpacked Apache Kafka 3.9; without it 3.9.2's jars are fetched once and cached.",
+    help="An unpacked Apache Kafka, of the lab's line of releases; without it its jars are fetched once and cached.",
 )
 
 
@@ -143,8 +145,37 @@ def lab() -> None:
     """A real Apache Kafka cluster on this host: ZooKeeper, three brokers with three log directories each, seeded."""
 
 
+def _of_release(shape: Shape, release: str | None) -> Shape:
+    """The shape of a new lab on that release."""
+    from migrate.java.jars import is_newer
+
+    if release is None or not is_newer(release):
+        return shape
+    if shape.proxied or shape.secured or shape.bundled:
+        raise UsageWrong(
+            "--proxy, --secured and --from-bundle are for a lab that begins with ZooKeeper, on Kafka 3.9.2"
+        )
+    return replace(shape, kraft=True, directories=1, kafka=release)
+
+
+def _is_other(directory: pathlib.Path, release: str | None) -> bool:
+    """Is there a lab that runs another release?"""
+    try:
+        return release is not None and _open(directory).topology.kafka != release
+    except LabMissing:
+        return False
+
+
 @lab.command()
 @lab_options
+@click.option(
+    "--kafka-version",
+    "release",
+    type=click.Choice(KAFKAS),
+    help="With a release of Kafka 4: a new lab is KRaft from its first start, with one log directory a broker and a "
+    "DirectoryPlaybook for more; a lab that was migrated to the end is stopped, and started again on that release, "
+    "with its files and metadata as they are. Without it a lab stays on what it has; a new one has 3.9.2.",
+)
 @click.option(
     "--proxy",
     is_flag=True,
@@ -169,7 +200,12 @@ def lab() -> None:
     help="Of a bundle: at most so many partitions in all; without it 300.",
 )
 def up(
-    chosen: LabOptions, proxy: bool, bundle: pathlib.Path | None, brokers: int | None, partitions: int | None
+    chosen: LabOptions,
+    release: str | None,
+    proxy: bool,
+    bundle: pathlib.Path | None,
+    brokers: int | None,
+    partitions: int | None,
 ) -> int:
     """Make the lab, or start what of it does not run.
 
@@ -188,7 +224,10 @@ def up(
     copied = _shape_of(bundle, brokers, partitions) if bundle else None
     if copied:
         shape = replace(shape, brokers=len(copied.disks), disks=copied.disks, bundled=True)
-    found = Lab.create(chosen.directory, shape, chosen.kafka_home, lines.say, copied.seed if copied else None)
+    other = _is_other(chosen.directory, release)
+    new = shape if other else _of_release(shape, release)
+    home = None if other else chosen.kafka_home  # of the other release
+    found = Lab.create(chosen.directory, new, home, lines.say, copied.seed if copied else None)
     if (proxy and not found.topology.proxied) or (copied and not found.topology.bundled):
         raise FaultRefused(
             f"this lab was made without a {'bundle' if copied and not found.topology.bundled else 'proxy'}",
@@ -197,13 +236,19 @@ def up(
         )
     require_options(found, chosen.executor, secured=chosen.secured)
     with no_run_goes_on(found):
+        if other and release is not None:
+            found = found.take_up(release, chosen.kafka_home, lines.say)
         found.up(lines.say)
+    _say_next(found)
+    return 0
+
+
+def _say_next(found: Lab) -> None:
     say(f"inventory: {found.inventory_path}")
-    after = f"plan {found.playbook_path}" if found.seeded() else f"lab seed --dir {chosen.directory}"
+    after = f"plan {found.playbook_path}" if found.seeded() else f"lab seed --dir {found.topology.directory}"
     say(f"next: kraft-migrate {after}")
     if found.topology.bundled:
         _say_differences(found)
-    return 0
 
 
 @lab.command(short_help="Fill the lab with topics, configurations, users, ACLs, records.")
@@ -311,7 +356,8 @@ def as_text(status: LabStatus) -> str:
     lines = [
         f"lab in {status.directory}",
         f"  inventory  {status.inventory}",
-        f"  zookeeper  {status.zookeeper or 'none: KRaft from its first start'}",
+        f"  kafka      {status.kafka}",
+        f"  zookeeper  {status.zookeeper or 'none'}",
         f"  clients    {status.bootstrap} ({status.protocol}, PLAIN, user admin)",
         "",
         f"  {'process':<18}{'state':<10}{'pid':>8}{'MB':>6}  {'ports':<14}mode",

@@ -1,4 +1,6 @@
-"""Kafka's jars: the operator's own distribution, or the locked set of 3.9.2, fetched once and checked.
+"""Kafka's jars: the operator's own distribution, or the locked set of a release, fetched once and checked.
+
+3.9.2 is what migrates; the releases of Kafka 4 are for labs alone, in which an upgrade afterwards is rehearsed.
 
 The per-user cache is shared by every lab and by several runs at once.  One rule makes it safe: a folder appears under
 its final name complete and checked, by one rename, or not at all.
@@ -7,8 +9,8 @@ Apache Ivy, which is among pyspark's own jars, fetches them.  It knows where to 
 operator's ivysettings.xml with their mirror and credentials.  What it brings is believed only after every sum was
 compared.
 
-The lock list (`kafka-3.9.2.sha256.txt`, in the form that `sha256sum -c` reads) names every jar that may reach a class
-path.  A jar that is missing, changed or unknown to it never does.
+A release's lock list (`kafka-3.9.2.sha256.txt`, in the form that `sha256sum -c` reads) names every jar that may reach a
+class path.  A jar that is missing, changed or unknown to it never does.
 """
 
 from __future__ import annotations
@@ -117,7 +119,12 @@ def staged(final: Path) -> Iterator[Path]:
 
 
 KAFKA_VERSION: Final = "3.9.2"
-MIGRATING_LINE: Final = "3.9."  # the last line of Kafka that can migrate
+RELEASES: Final = {  # and the logging binding of each: without one Kafka logs nothing
+    KAFKA_VERSION: ("org.slf4j", "slf4j-reload4j", "1.7.36"),
+    "4.3.1": ("org.apache.logging.log4j", "log4j-slf4j-impl", "2.25.4"),
+    "4.4.0": ("org.apache.logging.log4j", "log4j-slf4j-impl", "2.25.5"),
+}
+NEWER: Final = tuple(release for release in RELEASES if release != KAFKA_VERSION)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +146,19 @@ def fingerprint(classpath: Sequence[str]) -> str:
     return hashlib.sha256(facts.encode()).hexdigest()[:16]
 
 
-def lock_list() -> dict[str, str]:
-    """File name -> SHA-256 of every jar of Kafka 3.9.2."""
-    text = files("migrate.java").joinpath(f"kafka-{KAFKA_VERSION}.sha256.txt").read_text(encoding="utf-8")
+def line_of(release: str) -> str:
+    """4.3 of 4.3.1."""
+    return release.rpartition(".")[0]
+
+
+def is_newer(version: str) -> bool:
+    """Is it a release of Kafka 4, which has no ZooKeeper and no log4j 1?"""
+    return line_of(version) != line_of(KAFKA_VERSION)
+
+
+def lock_list(release: str = KAFKA_VERSION) -> dict[str, str]:
+    """File name -> SHA-256 of every jar of that Kafka."""
+    text = files("migrate.java").joinpath(f"kafka-{release}.sha256.txt").read_text(encoding="utf-8")
     return parse_lock_list(text)
 
 
@@ -151,37 +168,43 @@ def parse_lock_list(text: str) -> dict[str, str]:
     return {name.strip(): digest for digest, name in pairs}
 
 
-def jars_directory(sums: Mapping[str, str]) -> Path:
+def jars_directory(sums: Mapping[str, str], release: str = KAFKA_VERSION) -> Path:
     """The locked set's folder in the cache: named after the list, so that another list never finds it."""
     digest = hashlib.sha256(repr(sorted(sums.items())).encode()).hexdigest()[:12]
-    return cache_directory() / f"kafka-{KAFKA_VERSION}-{digest}"
+    return cache_directory() / f"kafka-{release}-{digest}"
 
 
-def kafka_jars(kafka_home: str | None = None, progress: Progress = silent, *, java: Java | None = None) -> KafkaJars:
+def kafka_jars(
+    kafka_home: str | None = None,
+    progress: Progress = silent,
+    *,
+    java: Java | None = None,
+    release: str = KAFKA_VERSION,
+) -> KafkaJars:
     """Return the jars to run Kafka with; fetched on a user's first call, then from the cache.
 
     Raises:
-        KafkaHomeUnusable: `kafka_home` is given and holds no Kafka 3.9.
+        KafkaHomeUnusable: `kafka_home` is given and holds no Kafka of the release's line.
         JarsUnavailable: they are not cached and could not be fetched.
         JarSumWrong: a jar, fetched or cached, is not the one of the lock list.
     """
     if kafka_home is not None:
-        return from_home(Path(kafka_home))
-    sums = lock_list()
-    folder = jars_directory(sums)
+        return from_home(Path(kafka_home), release)
+    sums = lock_list(release)
+    folder = jars_directory(sums, release)
     if not folder.is_dir():
-        _install(folder, sums, java or find_java(), progress)
-    return check_jars(folder, sums)
+        _install(folder, sums, java or find_java(), progress, release)
+    return check_jars(folder, sums, release)
 
 
-def cached_jars() -> KafkaJars | None:
+def cached_jars(release: str = KAFKA_VERSION) -> KafkaJars | None:
     """The locked set if it is in the cache (sums not read again), else None."""
-    sums = lock_list()
-    folder = jars_directory(sums)
-    return _ours(folder, sums) if folder.is_dir() else None
+    sums = lock_list(release)
+    folder = jars_directory(sums, release)
+    return _ours(folder, sums, release) if folder.is_dir() else None
 
 
-def _ours(folder: Path, sums: Mapping[str, str]) -> KafkaJars:
+def _ours(folder: Path, sums: Mapping[str, str], release: str) -> KafkaJars:
     jars = [folder / name for name in sorted(sums)]
     try:
         why = distrust_of(folder, *jars)
@@ -194,24 +217,27 @@ def _ours(folder: Path, sums: Mapping[str, str]) -> KafkaJars:
             why="its jars are run as you, and others could have changed them",
             next_step="remove that folder: it is fetched again",
         )
-    return KafkaJars(tuple(map(str, jars)), KAFKA_VERSION)
+    return KafkaJars(tuple(map(str, jars)), release)
 
 
-def from_home(home: Path) -> KafkaJars:
+def from_home(home: Path, release: str = KAFKA_VERSION) -> KafkaJars:
     """The jars of an unpacked distribution, as they are: its sums are the operator's own business."""
     jars = sorted(str(path.resolve()) for path in (home / "libs").glob("*.jar"))
     names = (re.fullmatch(r"kafka_2\.1[23]-([0-9][^-]*)\.jar", Path(path).name) for path in jars)
     version = next((found[1] for found in names if found), None)
     if version is None:
         raise KafkaHomeUnusable("no kafka_2.13-<version>.jar there", where=str(home / "libs"))
-    if not version.startswith(MIGRATING_LINE):
+    if line_of(version) != line_of(release):
+        migrates = "only 3.9 migrates brokers with several log directories"
         raise KafkaHomeUnusable(
-            f"this is Kafka {version}", where=str(home), why="only 3.9 migrates brokers with several log directories"
+            f"this is Kafka {version}",
+            where=str(home),
+            why=migrates if release == KAFKA_VERSION else f"a Kafka {line_of(release)} is needed there",
         )
     return KafkaJars(tuple(jars), version)
 
 
-def check_jars(folder: Path, sums: Mapping[str, str]) -> KafkaJars:
+def check_jars(folder: Path, sums: Mapping[str, str], release: str = KAFKA_VERSION) -> KafkaJars:
     """The class path of `folder`, every jar of the list compared with its sum.
 
     Raises:
@@ -228,24 +254,24 @@ def check_jars(folder: Path, sums: Mapping[str, str]) -> KafkaJars:
         if actual != expected:
             what = f"{name} is not there" if actual is None else f"{name} has a wrong SHA-256"
             raise JarSumWrong(what, where=str(folder), why=f"expected {expected}, found {actual or 'no file'}")
-    return _ours(folder, sums)
+    return _ours(folder, sums, release)
 
 
-def _install(folder: Path, sums: Mapping[str, str], java: Java, progress: Progress) -> None:
+def _install(folder: Path, sums: Mapping[str, str], java: Java, progress: Progress, release: str) -> None:
     """Fetch into a work folder, check there, and show the whole under its final name: complete or not at all."""
     work = folder.with_name(folder.name + ".work")
     with locked(folder.with_name("jars.lock"), progress) as lock:
         if folder.is_dir():
             return  # another run was first
-        progress(f"fetching Apache Kafka {KAFKA_VERSION}: {len(sums)} jars, 57 MB, once per user")
+        progress(f"fetching Apache Kafka {release}: {len(sums)} jars, 57 MB, once per user")
         try:
-            fetched = fetch(java, work, len(sums), lock, progress)
+            fetched = fetch(java, work, len(sums), lock, progress, release)
             missing = [name for name in sums if not (fetched / name).is_file()]
             if missing:
                 raise JarsUnavailable(
                     f"{len(missing)} jars were not found: {', '.join(sorted(missing)[:5])}", where=str(fetched)
                 )
-            check_jars(fetched, sums)
+            check_jars(fetched, sums, release)
         except JarSumWrong:
             shutil.rmtree(work, ignore_errors=True)  # a wrong jar must not be found again in Ivy's own cache
             raise
@@ -253,7 +279,7 @@ def _install(folder: Path, sums: Mapping[str, str], java: Java, progress: Progre
             for name in sums:
                 (fetched / name).rename(stage / name)
         shutil.rmtree(work, ignore_errors=True)
-    progress(f"Apache Kafka {KAFKA_VERSION} is in {folder}")
+    progress(f"Apache Kafka {release} is in {folder}")
 
 
 BUNDLES: Final = (
@@ -324,11 +350,6 @@ def trust_options(java: Java, folder: Path) -> list[str]:
     ]
 
 
-MODULES: Final = (
-    ("org.apache.kafka", "kafka_2.13", "3.9.2"),
-    ("org.apache.kafka", "kafka-tools", "3.9.2"),
-    ("org.slf4j", "slf4j-reload4j", "1.7.36"),  # without a binding Kafka logs nothing
-)
 SETTINGS_VARIABLE: Final = "KRAFT_MIGRATE_IVYSETTINGS"
 SILENCE_SECONDS: Final = 180.0  # no line from Ivy for so long: the network hangs
 TAIL_LINES: Final = 12
@@ -370,9 +391,17 @@ def find_ivy(environment: Mapping[str, str] | None = None) -> Ivy:
     return Ivy(tuple(jars), settings)
 
 
-def module_descriptor() -> str:
-    """The ivy.xml that asks for Kafka, its tools and a logging binding, with what they depend on."""
-    wanted = "\n".join(f'    <dependency org="{org}" name="{name}" rev="{rev}"/>' for org, name, rev in MODULES)
+def modules(release: str = KAFKA_VERSION) -> tuple[tuple[str, str, str], ...]:
+    """Kafka, its tools and a logging binding."""
+    org = "org.apache.kafka"
+    return (org, "kafka_2.13", release), (org, "kafka-tools", release), RELEASES[release]
+
+
+def module_descriptor(release: str = KAFKA_VERSION) -> str:
+    """The ivy.xml that asks for these modules, with what they depend on."""
+    wanted = "\n".join(
+        f'    <dependency org="{org}" name="{name}" rev="{rev}"/>' for org, name, rev in modules(release)
+    )
     return (
         '<ivy-module version="2.0">\n  <info organisation="kraft-migrate" module="kafka-jars"/>\n'
         '  <configurations><conf name="default"/></configurations>\n'
@@ -407,7 +436,7 @@ def ivy_argv(java: Java, ivy: Ivy, work: Path, options: Sequence[str]) -> list[s
     ]  # fmt: skip
 
 
-def fetch(java: Java, work: Path, expected: int, lock: int, progress: Progress) -> Path:
+def fetch(java: Java, work: Path, expected: int, lock: int, progress: Progress, release: str = KAFKA_VERSION) -> Path:
     """Retrieve the jars into `work`/jars, and return that folder.
 
     `work`/ivy outlives a failure, so that the next run resumes from there; the child keeps `lock`, so that no other run
@@ -418,7 +447,7 @@ def fetch(java: Java, work: Path, expected: int, lock: int, progress: Progress) 
     """
     ivy = find_ivy()
     work.mkdir(parents=True, exist_ok=True)
-    (work / "ivy.xml").write_text(module_descriptor(), encoding="utf-8")
+    (work / "ivy.xml").write_text(module_descriptor(release), encoding="utf-8")
     options = [*trust_options(java, work), *proxy_options(getproxies_environment())]
     argv = ivy_argv(java, ivy, work, options)
     with subprocess.Popen(

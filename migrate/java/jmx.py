@@ -1,4 +1,4 @@
-"""Reads one number over JMX, with Kafka's own `org.apache.kafka.tools.JmxTool`.
+"""Reads numbers over JMX, with Kafka's own `org.apache.kafka.tools.JmxTool`.
 
 Only where JMX is offered without a password: JmxTool takes one on its command line, where everybody on the host reads
 it.  What cannot be read is Unknown, never 0.
@@ -8,23 +8,40 @@ from __future__ import annotations
 
 import re
 import socket
+from datetime import UTC, datetime
 from typing import Final
 
 from migrate.errors import MigrateError
 from migrate.java.find import find_java
 from migrate.java.jars import cached_jars
 from migrate.java.run import run_tool
+from migrate.model.old_clients import OldClients, OldRequests
 from migrate.model.outcome import Unknown
 
 MAIN: Final = "org.apache.kafka.tools.JmxTool"
 # a query: org.apache.kafka.server in 3.9 to 4.1, kafka.server alone in 5.0, both between; they are one number
 QUEUED: Final = "*kafka.server:type=AssignmentsManager,name=QueuedReplicaToDirAssignments"
+# KIP-896: a broker has one of them from the first such request on, and none before
+OLD: Final = "kafka.network:type=RequestMetrics,name=DeprecatedRequestsPerSec,*"
+PROCESS: Final = "java.lang:type=Runtime"  # every JVM has it: without its line nothing else is believed
 CONNECT_SECONDS: Final = 1.0
 SECONDS: Final = 15.0  # JmxTool itself tries for 10 s
 
 
 def number(address: str, name: str, attribute: str = "Value") -> int | Unknown:
     """An attribute of the MBean of that name, or of the first that a query finds, at host:port."""
+    said = _asked(address, ("--object-name", name, "--attributes", attribute))
+    return said if isinstance(said, Unknown) else read(*said, attribute, address)
+
+
+def old_clients(address: str) -> OldClients | Unknown:
+    """The requests that Kafka 4 will not answer, as the broker at host:port has counted them."""
+    said = _asked(address, ("--object-name", OLD, "--object-name", PROCESS, "--attributes", "Count,StartTime"))
+    return said if isinstance(said, Unknown) else read_old_clients(*said, address)
+
+
+def _asked(address: str, words: tuple[str, ...]) -> tuple[str, str] | Unknown:
+    """JmxTool's output and errors."""
     host, _, port = address.rpartition(":")
     try:
         socket.create_connection((host, int(port)), CONNECT_SECONDS).close()
@@ -34,14 +51,12 @@ def number(address: str, name: str, attribute: str = "Value") -> int | Unknown:
     if jars is None:
         return Unknown("Kafka's JmxTool is not in the cache of jars")
     url = f"service:jmx:rmi:///jndi/rmi://{address}/jmxrmi"
-    words = ("--jmx-url", url, "--object-name", name, "--attributes", attribute)
+    line = ("--jmx-url", url, *words, "--one-time", "--report-format", "properties")
     try:
-        done = run_tool(
-            find_java(), jars.classpath, MAIN, (*words, "--one-time", "--report-format", "properties"), SECONDS
-        )
+        done = run_tool(find_java(), jars.classpath, MAIN, line, SECONDS)
     except MigrateError as error:
         return Unknown(f"JMX at {address} was not read: {error.what}")
-    return read(done.stdout, done.stderr, attribute, address)
+    return done.stdout, done.stderr
 
 
 def read(output: str, errors: str, attribute: str, address: str) -> int | Unknown:
@@ -51,8 +66,29 @@ def read(output: str, errors: str, attribute: str, address: str) -> int | Unknow
         return int(found[1])
     if "No matched attributes" in errors:
         return Unknown(f"the process at {address} has no such MBean: a broker has it in KRaft mode alone")
+    return Unknown(_why(errors, address) or f"JMX at {address} has no {attribute}")
+
+
+def read_old_clients(output: str, errors: str, address: str) -> OldClients | Unknown:
+    """Parse the requests in JmxTool's output, or why there are none (pure)."""
+    started = re.search(rf"^{re.escape(PROCESS)}:StartTime=(\d{{1,15}})$", output, re.MULTILINE)
+    if started is None:
+        return Unknown(_why(errors, address) or f"JMX at {address} does not say when its process started")
+    found = []
+    for name, count in re.findall(r"^kafka\.network:(\S*):Count=(\d+)$", output, re.MULTILINE):
+        tags = dict(part.partition("=")[::2] for part in name.split(","))
+        try:
+            version, client = int(tags["version"]), tags["clientSoftwareName"]
+            found.append(OldRequests(tags["request"], version, client, tags["clientSoftwareVersion"], int(count)))
+        except (KeyError, ValueError):
+            return Unknown(f"JMX at {address} names a client in another way than Kafka 3.9: {name[:100]}")
+    since = datetime.fromtimestamp(int(started[1]) / 1000, UTC).date().isoformat()
+    return OldClients(since, tuple(sorted(found, key=lambda row: (row.client, row.request, row.version))))
+
+
+def _why(errors: str, address: str) -> str:
     if "SecurityException" in errors:
-        return Unknown(f"JMX at {address} asks for a password: it is not read then")
+        return f"JMX at {address} asks for a password: it is not read then"
     if "Could not connect" in errors:
-        return Unknown(f"JMX at {address} did not answer")
-    return Unknown(f"JMX at {address} has no {attribute}")
+        return f"JMX at {address} did not answer"
+    return ""

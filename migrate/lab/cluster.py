@@ -13,23 +13,22 @@ import shutil
 import tarfile
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Final, Self
 
-from migrate.errors import LabMissing, LabRuns, PortTaken, ProcessNotStopped
+from migrate.errors import FaultRefused, LabMissing, LabRuns, PortTaken, ProcessNotStopped
 from migrate.hosts.files import replace_file
 from migrate.hosts.properties import edit, parse
 from migrate.hosts.supervisor import Supervisor, write_spec
 from migrate.java.archive import archive_options
-from migrate.java.find import find_java
-from migrate.java.jars import Progress, kafka_jars, silent
+from migrate.java.find import Java, find_java
+from migrate.java.jars import KafkaJars, Progress, is_newer, kafka_jars, line_of, silent
 from migrate.lab import fake_operator, ready, secured, ssh_access
 from migrate.lab import topology as topologies
 from migrate.lab.configure import (
-    LOG4J,
-    TOOL_LOG4J,
+    LOG_FILES,
     broker_file,
     inventory_of,
     make_secrets,
@@ -55,9 +54,9 @@ from migrate.lab.topology import (
     Shape,
     Topology,
 )
-from migrate.model.inventory import Inventory
+from migrate.model.inventory import Inventory, Playbook
 from migrate.model.views import Stopped
-from migrate.playbook.load import shipped
+from migrate.playbook.load import load_playbook, shipped
 from migrate.steps import configuration
 
 FOLDER: Final = "saved"
@@ -150,7 +149,6 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-RELEASE: Final = "3.9"
 SOON: Final = {"log.segment.delete.delay.ms": "1000"}  # of deleted topics, from the disks too
 AT_ONCE: Final = 2  # Java processes: a lab's host is small
 
@@ -185,7 +183,19 @@ def format_all(topology: Topology, supervisor: Supervisor, progress: Progress) -
     cluster_id = _cluster_id(places.values())
     progress(f"formatting {len(due)} nodes of cluster {cluster_id}")
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        list(pool.map(lambda node: supervisor.format_storage(node.name, cluster_id, RELEASE), due))
+        list(pool.map(lambda node: supervisor.format_storage(node.name, cluster_id, line_of(topology.kafka)), due))
+
+
+def more_directories(topology: Topology) -> str:
+    """The playbook that gives each broker one directory more than the lab was made with (pure)."""
+    text = shipped(KRAFT_PLAYBOOK).read_text(encoding="utf-8")
+    lines = (f"      {broker.id}: [data/{broker.name}/disk{len(broker.log_dirs)}]\n" for broker in topology.brokers)
+    before, _, rest = text.partition("    brokers:\n")
+    return f"{before}    brokers:\n{''.join(lines)}{LISTED.sub('', rest)}"
+
+
+def _numbers(release: str) -> tuple[int, ...]:
+    return tuple(map(int, release.split(".")))
 
 
 def _first(node: LabBroker | LabController) -> str:
@@ -204,6 +214,8 @@ def _cluster_id(places: Iterable[str]) -> str:
 STOP_SECONDS: Final = 60.0
 PLAYBOOK: Final = "lab-demo.yaml"
 KRAFT_PLAYBOOK: Final = "lab-directories.yaml"
+MIGRATION_PLAYBOOK: Final = "migration-playbook.yaml"  # the demo's, of a lab whose software was changed
+LISTED: Final = re.compile(r"^ {6}\d+: .*\n", re.MULTILINE)
 FOLDERS: Final = ("conf", "data", "logs", "processes", "runs", "secrets")
 ENVIRONMENT: Final = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
 
@@ -353,6 +365,52 @@ class Lab:
         """Restore the stopped lab; LabRuns where it runs, LabMissing where nothing was saved."""
         restore_stage(self.topology, stage)
 
+    def take_up(self, release: str, kafka_home: str | None = None, progress: Progress = silent) -> Self:
+        """The lab on a newer release: stopped as a whole, ready to start, and without ZooKeeper.
+
+        What the metadata holds stays as it is, feature levels too.
+
+        Raises:
+            FaultRefused: it needs ZooKeeper still, or runs a newer release already.
+            KafkaHomeUnusable, JarsUnavailable, JarSumWrong: nothing to run it with.
+        """
+        self._require_fit(release)
+        java = find_java()
+        jars = kafka_jars(kafka_home, progress, java=java, release=release)
+        self.down(progress)
+        after = type(self)(replace(self.topology, kafka=release, kraft=True), self.supervisor)
+        after.describe(java, jars, progress)
+        if not self.topology.kraft:
+            if not self.topology.folder(MIGRATION_PLAYBOOK).exists():
+                self.playbook_path.rename(self.topology.folder(MIGRATION_PLAYBOOK))
+            replace_file(str(self.playbook_path), more_directories(self.topology).encode())
+        write_inventory(after.topology)
+        after.lay_disks(load_playbook(self.playbook_path))
+        topologies.save_topology(after.topology)  # last: killed before it, the same command begins again
+        return after
+
+    def _require_fit(self, release: str) -> None:
+        where = self.topology.directory
+        if _numbers(release) < _numbers(self.topology.kafka):
+            raise FaultRefused(
+                f"this lab runs Kafka {self.topology.kafka}, and {release} is older",
+                where=where,
+                why="its metadata may hold what the older release does not know",
+                next_step="leave the option out, or make another lab in an empty folder",
+            )
+        if is_newer(release) and self.needs_zookeeper():
+            raise FaultRefused(
+                f"this lab needs ZooKeeper, which Kafka {release} does not have",
+                where=where,
+                next_step=f"migrate it first: kraft-migrate lab demo --dir {where}; or make another in an empty folder",
+            )
+
+    def lay_disks(self, playbook: Playbook) -> None:
+        """What an operator does: mount empty disks, those that a DirectoryPlaybook names."""
+        for paths in playbook.new_directories.values():
+            for path in paths:
+                Path(path).mkdir(mode=0o750, parents=True, exist_ok=True)
+
     # -- what the files ask for ----------------------------------------------------------------------------------
     def needs_zookeeper(self) -> bool:
         """Does the configuration of a broker, or of a formatted controller, name ZooKeeper?"""
@@ -381,7 +439,7 @@ class Lab:
         passwords = make_secrets(self.topology)
         if self.topology.secured:
             secured.make_stores(self.topology, passwords)
-        wanted = {"log4j.properties": LOG4J, "tool-log4j.properties": TOOL_LOG4J, **self._node_files(passwords)}
+        wanted = {**LOG_FILES, **self._node_files(passwords)}
         for broker in self.topology.brokers:
             for directory in broker.log_dirs:
                 Path(directory).mkdir(parents=True, exist_ok=True)
@@ -397,6 +455,8 @@ class Lab:
             if self.topology.bundled:
                 text = playbook_text(text, self.topology, seed_of(self.topology))
             replace_file(str(self.playbook_path), text.encode())
+            if self.topology.kraft:
+                self.lay_disks(load_playbook(self.playbook_path))
 
     def _node_files(self, passwords: dict[str, str]) -> dict[str, str]:
         if self.topology.kraft:
@@ -425,7 +485,10 @@ class Lab:
 
     def _describe_processes(self, kafka_home: str | None, progress: Progress) -> None:
         java = find_java()
-        jars = kafka_jars(kafka_home, progress, java=java)
+        self.describe(java, kafka_jars(kafka_home, progress, java=java, release=self.topology.kafka), progress)
+
+    def describe(self, java: Java, jars: KafkaJars, progress: Progress) -> None:
+        """Write how each process is started, with these jars."""
         listing = "".join(f"{path}\n" for path in jars.classpath)
         replace_file(str(self.topology.folder("jars.txt")), listing.encode())
         options = archive_options(java, jars, progress)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from migrate.hosts.properties import parse
 from migrate.hosts.supervisor import Supervisor, config_sha256
+from migrate.java.jars import KAFKA_VERSION
 from migrate.lab import ready
 from migrate.lab.seed import seeded
 from migrate.lab.topology import LINKS, SSH, ZOOKEEPER, Topology
@@ -43,6 +44,7 @@ class LabStatus:
     not_whole: int | None
     seeded: bool
     protocol: str = "SASL_PLAINTEXT"  # of the clients' listener
+    kafka: str = KAFKA_VERSION
 
 
 def observe_lab(topology: Topology, supervisor: Supervisor) -> LabStatus:
@@ -63,6 +65,7 @@ def observe_lab(topology: Topology, supervisor: Supervisor) -> LabStatus:
         not_whole=None if answer is None else len(answer.unhealthy),
         seeded=seeded(topology) is not None,
         protocol="SASL_SSL" if topology.secured else "SASL_PLAINTEXT",
+        kafka=topology.kafka,
     )
 
 

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from migrate.errors import LabFolderNotOurs, LabMissing
 from migrate.hosts.files import replace_file
+from migrate.java.jars import KAFKA_VERSION, RELEASES
 
 HOST: Final = "127.0.0.1"
 LAB_FILE: Final = "lab.json"
@@ -79,6 +80,7 @@ class Shape:
     manual: bool = False
     bundled: bool = False
     disks: tuple[int, ...] = ()
+    kafka: str = KAFKA_VERSION
 
 
 DEFAULT_SHAPE: Final = Shape()
@@ -94,6 +96,7 @@ class Topology:
     `secured`: everybody is encrypted and has a name (see secured).
     `manual`: its nodes are units that only a person may touch (see person).
     `bundled`: it has the shape of a bundle (see from_bundle), and is seeded with DIR/seed.json.
+    `kafka`: the release of its software; a newer one than 3.9.2 for a lab that is `kraft`.
     """
 
     directory: str
@@ -107,6 +110,7 @@ class Topology:
     secured: bool = False
     manual: bool = False
     bundled: bool = False
+    kafka: str = KAFKA_VERSION
 
     # -- names and addresses -------------------------------------------------------------------------------------
     @property
@@ -188,6 +192,7 @@ def plan_topology(directory: Path, shape: Shape = DEFAULT_SHAPE) -> Topology:
         secured=shape.secured,
         manual=shape.manual,
         bundled=shape.bundled,
+        kafka=shape.kafka,
     )
 
 
@@ -263,6 +268,10 @@ def _decode(data: dict[str, Any]) -> Topology:
     if data["format"] != FORMAT:
         message = f"format {data['format']!r} instead of {FORMAT}"
         raise ValueError(message)
+    kafka = str(data.get("kafka", KAFKA_VERSION))
+    if kafka not in RELEASES:
+        message = f"it runs Kafka {kafka}, which this version of the tool does not have"
+        raise ValueError(message)
     return Topology(
         data["directory"],
         int(data["zookeeper_port"]),
@@ -278,6 +287,7 @@ def _decode(data: dict[str, Any]) -> Topology:
         bool(data.get("secured", False)),
         bool(data.get("manual", False)),
         bool(data.get("bundled", False)),
+        kafka,
     )
 
 

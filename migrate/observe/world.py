@@ -71,6 +71,7 @@ class ClusterObserver:
             else NOT_ASKED,
             rehearsal=self.sources.rehearsal() if Need.REHEARSAL in wanted else NOT_ASKED,
             protocols=self.sources.protocols() if Need.PROTOCOLS in wanted else NOT_ASKED,
+            old_clients=self.sources.old_clients() if Need.OLD_CLIENTS in wanted else NOT_ASKED,
             launches=self._launches(services) if Need.LAUNCHES in wanted else NOT_ASKED,
             ports=self.sources.ports() if Need.PORTS in wanted else NOT_ASKED,
             host_rights=self.sources.host_rights() if Need.HOST_RIGHTS in wanted else NOT_ASKED,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from migrate.checks.quorum import ACCEPTED_GHOST, GHOST, accepted_ghost
 from migrate.hosts.leftovers import is_copy
 from migrate.model.ids import NodeId
 from migrate.model.ledger import ReplicaState
@@ -117,7 +118,7 @@ class ProveFinal(BaseStep):
     stage_is = Stage.CLEANUP
     titled = "prove every replica by metadata and disk, and every file free of ZooKeeper"
     proof_needs = LOOK | {Need.SPARK_LEDGER, Need.UNITS, Need.LEFTOVERS}
-    proof = "every replica VERIFIED; no zookeeper.* key in any file; no stale registration"
+    proof = "every replica VERIFIED; no zookeeper.* key in any file; no stale registration but accepted ones"
 
     def verify(self, world: World) -> Outcome:
         found = gates.first(
@@ -130,20 +131,38 @@ class ProveFinal(BaseStep):
             gates.replicas_full(world),
         )
         lines = () if isinstance(world.ledger, Unknown) else (f"{len(world.ledger.rows)} replicas VERIFIED",)
-        return gates.as_outcome(found, *lines, "no zookeeper.* key in any file", left=tuple(left_behind(world)))
+        left = [f"the registration of controller {node}, {ACCEPTED_GHOST}" for node in sorted(_accepted_ghosts(world))]
+        return gates.as_outcome(found, *lines, "no zookeeper.* key in any file", left=(*left, *left_behind(world)))
 
 
 def _only_ours(world: World) -> Readiness:
-    """No registration of a node that is not in the inventory: such ones hold up later upgrades."""
+    """No registration of a node that is not in the inventory: such ones hold up later upgrades.
+
+    No command before Kafka 4.4 removes a controller's: one that the playbook accepts, and that has no vote, may stay.
+    """
     if isinstance(world.kraft, Unknown):
         return world.kraft
+    accepted = _accepted_ghosts(world)
     known = {int(node.id) for node in world.inventory.nodes}
-    strangers = sorted({int(node) for node in (*world.kraft.brokers, *world.kraft.controllers)} - known)
+    strangers = sorted({int(node) for node in (*world.kraft.brokers, *world.kraft.controllers)} - known - accepted)
     if strangers:
-        return Refused(
-            f"the metadata keeps registrations of {strangers}, which are not in the inventory", ("W-QRM-07",)
-        )
-    return Ready()
+        return Refused(f"the metadata keeps registrations of {strangers}, which are not in the inventory", (GHOST,))
+    if not accepted:
+        return Ready()
+    quorum = Unknown("nobody was asked") if isinstance(world.live, Unknown) else world.live.quorum
+    if isinstance(quorum, Unknown):
+        return Unknown(f"whether controllers {sorted(accepted)} vote: {quorum.reason}")
+    voting = sorted(accepted & {int(voter.id) for voter in quorum.voters})
+    return Refused(f"controllers {voting} are accepted as gone, and are voters", (GHOST,)) if voting else Ready()
+
+
+def _accepted_ghosts(world: World) -> set[int]:
+    """Controllers, and no brokers, of which a registration may stay."""
+    if isinstance(world.kraft, Unknown):
+        return set()
+    known = {int(node.id) for node in world.inventory.nodes} | {int(node) for node in world.kraft.brokers}
+    gone = {int(node) for node in world.kraft.controllers} - known
+    return {node for node in gone if accepted_ghost(world, node)}
 
 
 def _run_with_them(world: World) -> Readiness:

@@ -25,7 +25,7 @@ from tests.testing import worlds
 from tests.testing.blocking import blocking
 from tests.testing.worlds import with_values, with_zk, world_at
 
-BLINDLY = {"W-ZKN-15", "W-VER-29"}  # have nothing but blind spots to tell
+BLINDLY = {"W-ZKN-15"}  # have nothing but blind spots to tell
 
 
 def of(world: World, code: str) -> list[Finding]:

@@ -16,7 +16,7 @@ import pytest
 from migrate.errors import JarSumWrong, JarsUnavailable, KafkaHomeUnusable
 from migrate.java import jars
 from migrate.java.find import Java
-from migrate.java.jars import KafkaJars, Progress, kafka_jars, lock_list, parse_lock_list
+from migrate.java.jars import NEWER, KafkaJars, kafka_jars, lock_list, parse_lock_list
 
 JAVA = Java("/nonexistent/java", 17, "PATH")
 CONTENT = {"kafka_2.13-3.9.2.jar": b"broker", "zookeeper-3.8.4.jar": b"zookeeper", "slf4j-api-1.7.36.jar": b"log"}
@@ -28,7 +28,7 @@ from pathlib import Path
 from migrate.java import jars
 from migrate.java.find import Java
 sums, content, die = json.loads(sys.argv[1]), json.loads(sys.argv[2]), sys.argv[3]
-def fetch(java, work, expected, lock, progress):
+def fetch(java, work, expected, lock, *_):
     print('fetching', flush=True)
     if die == 'wait':
         sys.stdin.readline()
@@ -45,7 +45,7 @@ def die_at_rename(self, target, real=Path.rename):
     return real(self, target)
 Path.rename = die_at_rename
 jars.fetch = fetch
-jars.lock_list = lambda: sums
+jars.lock_list = lambda *_: sums
 print(len(jars.kafka_jars(java=Java('/none', 17, 'PATH')).classpath), flush=True)
 """
 
@@ -62,12 +62,12 @@ def small(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Three jars instead of a hundred, from an Ivy of the test's own; counts its calls."""
     calls: list[int] = []
 
-    def fetch(_java: Java, work: Path, expected: int, _lock: int, _progress: Progress) -> Path:
+    def fetch(_java: Java, work: Path, expected: int, *_: object) -> Path:
         calls.append(expected)
         return lay(work / "jars")
 
     monkeypatch.setattr(jars, "fetch", fetch)
-    monkeypatch.setattr(jars, "lock_list", lambda: SUMS)
+    monkeypatch.setattr(jars, "lock_list", lambda *_: SUMS)
     return calls
 
 
@@ -123,7 +123,7 @@ def test_another_lock_list_never_finds_the_old_jars(small: list[int], monkeypatc
     """The folder's name hangs on the list."""
     first = kafka_jars(java=JAVA)
     fewer = {name: digest for name, digest in SUMS.items() if name.startswith("kafka")}
-    monkeypatch.setattr(jars, "lock_list", lambda: fewer)
+    monkeypatch.setattr(jars, "lock_list", lambda *_: fewer)
     second = kafka_jars(java=JAVA)
     assert Path(first.classpath[0]).parent != Path(second.classpath[0]).parent
     assert len(second.classpath) == 1
@@ -209,6 +209,25 @@ def test_a_kafka_home_is_taken_as_it_is(tmp_path: Path) -> None:
     found = kafka_jars(str(tmp_path))
     assert found.version == "3.9.2"
     assert [Path(path).name for path in found.classpath] == sorted(CONTENT)
+
+
+@pytest.mark.parametrize("release", NEWER)
+def test_each_release_has_a_lock_list_and_a_folder_of_its_own(release: str) -> None:
+    """Kafka, its tools, a logging binding; no ZooKeeper."""
+    sums = lock_list(release)
+    wanted = {f"{name}-{version}.jar" for _, name, version in jars.modules(release)}
+    assert wanted <= sums.keys()
+    assert not [name for name in sums if name.startswith("zookeeper")]
+    assert jars.jars_directory(sums, release).name.startswith(f"kafka-{release}-")
+
+
+def test_a_kafka_home_of_the_labs_line_is_taken(tmp_path: Path) -> None:
+    """Any 4.3 for a lab of 4.3.1, and no 3.9."""
+    (tmp_path / "libs").mkdir()
+    (tmp_path / "libs" / "kafka_2.13-4.3.0.jar").touch()
+    assert kafka_jars(str(tmp_path), release="4.3.1").version == "4.3.0"
+    with pytest.raises(KafkaHomeUnusable, match=re.escape("4.3.0")):
+        kafka_jars(str(tmp_path), release="4.4.0")
 
 
 @pytest.mark.parametrize("version", ["4.1.0", "3.8.1"])

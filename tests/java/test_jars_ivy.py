@@ -20,7 +20,6 @@ from migrate.errors import JarSumWrong, JarsUnavailable
 from migrate.java import jars
 from migrate.java.find import Java, find_java
 from migrate.java.jars import (
-    MODULES,
     STORE_PASSWORD,
     Ivy,
     certificates,
@@ -28,6 +27,7 @@ from migrate.java.jars import (
     ivy_argv,
     jks,
     module_descriptor,
+    modules,
     proxy_options,
     system_bundle,
     trust_options,
@@ -39,7 +39,7 @@ JAVA = Java("/usr/bin/java", 17, "PATH")
 def repository(folder: Path) -> dict[str, str]:
     """A Maven repository on disk with our three modules and nothing else; name -> SHA-256 of each jar."""
     sums: dict[str, str] = {}
-    for group, name, version in MODULES:
+    for group, name, version in modules():
         place = folder / group.replace(".", "/") / name / version
         place.mkdir(parents=True)
         (place / f"{name}-{version}.pom").write_text(
@@ -107,7 +107,7 @@ def test_the_descriptor_asks_for_exact_versions() -> None:
     text = module_descriptor()
     assert 'name="kafka_2.13" rev="3.9.2"' in text
     assert 'name="slf4j-reload4j" rev="1.7.36"' in text
-    assert text.count("<dependency ") == len(MODULES)
+    assert text.count("<dependency ") == len(modules())
 
 
 def test_ivys_own_cache_lies_in_the_work_folder(tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def test_jars_come_through_the_real_ivy(home: Path, tmp_path: Path, monkeypatch:
     sums = repository(tmp_path / "repository")
     mine = settings(tmp_path / "mine.xml", tmp_path / "repository")
     monkeypatch.setenv(jars.SETTINGS_VARIABLE, str(mine))
-    monkeypatch.setattr(jars, "lock_list", lambda: sums)
+    monkeypatch.setattr(jars, "lock_list", lambda *_: sums)
     found = jars.kafka_jars()
     assert [Path(path).name for path in found.classpath] == sorted(sums)
     assert list(home.iterdir()) == []
@@ -163,11 +163,11 @@ def test_a_mirror_with_another_jar_is_refused_and_its_mending_is_seen(
     right = place.read_bytes()
     place.write_bytes(right + b"more")
     monkeypatch.setenv(jars.SETTINGS_VARIABLE, str(settings(tmp_path / "mine.xml", tmp_path / "repository")))
-    monkeypatch.setattr(jars, "lock_list", lambda: sums)
+    monkeypatch.setattr(jars, "lock_list", lambda *_: sums)
     with pytest.raises(JarSumWrong, match=r"slf4j-reload4j-1\.7\.36\.jar"):
         jars.kafka_jars()
     place.write_bytes(right)
-    assert len(jars.kafka_jars().classpath) == len(MODULES)
+    assert len(jars.kafka_jars().classpath) == len(modules())
 
 
 @pytest.mark.kafka

@@ -16,10 +16,10 @@ import pytest
 
 from migrate.java import jmx
 from migrate.java.find import find_java
+from migrate.java.jars import NEWER, kafka_jars, line_of
 from migrate.java.run import run_tool
 from migrate.kafka.connection import Connection
 from migrate.kraft.fetch import MetadataReader
-from migrate.lab.configure import jmx_options
 from migrate.model.ids import UNASSIGNED, NodeId
 from migrate.model.inventory import Access
 from migrate.model.new_directories import FEATURE, RELEASES, release_of
@@ -29,13 +29,12 @@ from migrate.model.views import KraftView
 from migrate.playbook.load import dump_inventory
 from migrate.protocol.messages import INCREMENTAL_ALTER_CONFIGS
 from tests.cli.commands import Ended, process
-from tests.testing import newer_kafka
+from tests.testing import old_clients
 from tests.testing.kraft_cluster import (
     BROKER,
     CONTROLLERS,
     START_SECONDS,
     KraftCluster,
-    free_port,
     running,
     seen,
     wait_for,
@@ -76,6 +75,7 @@ class Story:
     looks: dict[str, Look] = field(default_factory=dict)
     queued: dict[str, int | Unknown] = field(default_factory=dict)
     without: KraftView | None = None  # one of the controllers
+    assessed: dict[str, Ended] = field(default_factory=dict)
 
     @property
     def address(self) -> str:
@@ -118,15 +118,19 @@ class Story:
         """The same files on the newer jars; the broker's numbers can be read over JMX."""
         for node in (BROKER, *CONTROLLERS):
             self.cluster.stop(node)
-        self.cluster.jars, port = newer_kafka.newer_jars(self.release), free_port()
-        for node in CONTROLLERS:
+        self.cluster.jars = kafka_jars(release=self.release)
+        for node in (*CONTROLLERS, BROKER):
             self.cluster.start(node)
-        self.cluster.start(BROKER, *jmx_options(port))
         self.cluster.wait_until_ready()
         for domain in ("", "org.apache."):
             name = f"{domain}kafka.server:type=AssignmentsManager,name=QueuedReplicaToDirAssignments"
-            self.queued[name] = jmx.number(f"127.0.0.1:{port}", name)
-        self.queued["asked"] = jmx.number(f"127.0.0.1:{port}", jmx.QUEUED)
+            self.queued[name] = jmx.number(self.cluster.jmx or "", name)
+        self.queued["asked"] = jmx.number(self.cluster.jmx or "", jmx.QUEUED)
+
+    def assess(self, name: str) -> None:
+        """What the next upgrade would meet."""
+        inventory = self.cluster.folder / "inventory.yaml"
+        self.assessed[name] = process("assess", "--inventory", inventory, "--target", line_of(self.release))
 
     def tool(self, name: str, *words: str) -> CompletedProcess[str]:
         """One of the newer Kafka's own tools."""
@@ -169,17 +173,22 @@ class Story:
         return Counter(re.findall(r'"type":"(\w+)"', done.out))
 
 
-@pytest.fixture(scope="module", params=rotated("newer-kafka", newer_kafka.RELEASES))
+@pytest.fixture(scope="module", params=rotated("newer-kafka", NEWER))
 def story(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
     """All that happens, with a look behind each part."""
     release = str(request.param)
-    with running(tmp_path_factory.mktemp(release)) as cluster:
+    with running(tmp_path_factory.mktemp(release), jmx=True) as cluster:
         told = Story(cluster, release)
         told.write_files()
         for name in ("orders", "audit"):
             cluster.create_topic(name)
         told.configure(TOPIC, "orders", "retention.ms", "86400000")
         told.look("before")
+        told.assess("nobody came")
+        old_clients.come(told.address)
+        for _ in range(2):
+            old_clients.come(told.address, "ancient-library", "0.9.1")
+        told.assess("somebody came")
         told.restart()
         told.look("started")
         told.features("--feature", f"{FEATURE}={newest_of(release)}")
@@ -195,11 +204,6 @@ def story(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         told.features("--release-version", line_of(release))
         told.look("all at once")
         yield told
-
-
-def line_of(release: str) -> str:
-    """4.3 of 4.3.1."""
-    return release.rpartition(".")[0]
 
 
 def newest_of(release: str) -> int:
@@ -274,6 +278,17 @@ def test_what_is_new_there_is_read(story: Story) -> None:
     assert cordoned not in directories_of(used.view, "later")
     assert used.image.code == used.status.code == 0
     assert "partitions 17," in used.image.out
+
+
+def test_old_clients_are_named_from_the_metrics_of_a_real_broker(story: Story) -> None:
+    """By software and request; the one that does not say who it is as well.  Neither before they came."""
+    before, after = story.assessed["nobody came"].out, story.assessed["somebody came"].out
+    assert "client software" not in before
+    assert f"Kafka {line_of(story.release)} does not answer its Metadata v0" in after
+    assert "client software ancient-library 0.9.1" in after
+    assert "client software unknown unknown" in after
+    assert f"requests since the brokers started: broker {BROKER}: 2" in after
+    assert all("that comes less often was not seen" in said for said in (before, after)), "it has just started"
 
 
 def test_the_queue_of_assignments_is_found_by_either_name(story: Story) -> None:

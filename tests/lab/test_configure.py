@@ -11,6 +11,7 @@ from migrate.java.find import Java
 from migrate.java.jars import KafkaJars
 from migrate.lab.configure import (
     LOG4J,
+    LOG_FILES,
     USERS,
     broker_file,
     inventory_of,
@@ -73,6 +74,16 @@ def test_no_key_stands_twice_and_comments_are_there_to_be_kept(topology: Topolog
     text = broker_file(topology, topology.brokers[0], PASSWORDS)
     assert duplicates(text.encode()) == ()
     assert sum(line.startswith("#") for line in text.splitlines()) >= 5
+
+
+@pytest.mark.parametrize(("release", "logging"), [("3.9.2", "-Dlog4j.conf"), ("4.3.1", "-Dlog4j2.conf")])
+def test_each_line_of_kafka_logs_by_its_own_configuration(topology: Topology, release: str, logging: str) -> None:
+    """Kafka 4 does not read log4j 1; nodes and the storage tool alike."""
+    for spec in process_specs(topology, JAVA, KafkaJars(("a.jar",), release), (), {}):
+        for argv in (spec.argv, *([spec.format_argv] if spec.format_argv else [])):
+            (word,) = (word for word in argv if word.startswith("-Dlog4j"))
+            assert word.startswith(logging)
+            assert word.rpartition("/")[2] in LOG_FILES
 
 
 def test_zookeeper_keeps_its_data_in_the_lab(topology: Topology) -> None:

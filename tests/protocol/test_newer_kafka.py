@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from migrate.java.jars import NEWER, kafka_jars
 from migrate.kraft.dump import spelled
 from migrate.model.new_directories import NEEDED_LEVEL, RELEASES
 from migrate.protocol.loader import Struct, Values
@@ -18,7 +19,6 @@ from migrate.protocol.records import (
     UNREGISTER_CONTROLLER,
     decode_record,
 )
-from tests.testing import newer_kafka
 from tests.testing.encoding import encode_record
 from tests.testing.kafka_jvm import kafka_jvm
 
@@ -51,7 +51,7 @@ RECORDS: list[tuple[Struct, int, Values]] = [
 @pytest.fixture(scope="module")
 def jvm() -> Iterator[Any]:
     """A JVM with the classes of the newest release."""
-    with kafka_jvm(jars=newer_kafka.newer_jars(newer_kafka.RELEASES[-1])) as gateway:
+    with kafka_jvm(jars=kafka_jars(release=NEWER[-1])) as gateway:
         yield gateway.jvm
 
 

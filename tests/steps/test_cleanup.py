@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from migrate.model.ids import NodeId
+from migrate.model.inventory import AcceptedDifference
 from migrate.model.ledger import ReplicaState
-from migrate.model.outcome import Ready, Refused, Unknown, Verified
+from migrate.model.outcome import NotYet, Ready, Refused, Unknown, Verified
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.step import NO_ZNODE, Predicted
 from migrate.model.views import NoFile, Stopped
@@ -87,6 +88,57 @@ def test_registrations_of_nodes_that_are_gone_are_told_by_number() -> None:
     assert isinstance(found, Refused)
     assert "[9, 3009]" in found.reason
     assert found.codes == ("W-QRM-07",)
+
+
+def accepting(name: str, kind: str = "controller", expires: str = "2027-01-01") -> World:
+    """One controller is registered still that is gone, and the playbook accepts a registration."""
+    view = worlds.kraft(FINAL)
+    ghost = replace(view.controllers[NodeId(3000)], id=NodeId(3009))
+    world = worlds.with_kraft(FINAL, controllers={**view.controllers, NodeId(3009): ghost})
+    assert not isinstance(world.playbook, Unknown)
+    entry = AcceptedDifference("W-QRM-07", kind, name, "registration", "its host is gone", "CHG1", expires)
+    return replace(world, today="2026-06-30", playbook=replace(world.playbook, accepted_differences=(entry,)))
+
+
+def test_a_controller_that_is_gone_may_stay_registered_where_the_playbook_accepts_it() -> None:
+    """No command before Kafka 4.4 removes it; the evidence keeps saying that it is there."""
+    found = PROVE.verify(accepting("3009"))
+    assert isinstance(found, Verified)
+    assert any("the registration of controller 3009, accepted by the playbook" in line for line in found.left)
+
+
+@pytest.mark.parametrize(
+    "world",
+    [accepting("3008"), accepting("3009", kind="broker"), accepting("3009", expires="2026-06-30")],
+    ids=["another", "a broker", "expired"],
+)
+def test_no_other_acceptance_lets_it_stay(world: World) -> None:
+    """By kind, id and day."""
+    found = PROVE.verify(world)
+    assert isinstance(found, Refused)
+    assert "[3009]" in found.reason
+
+
+def test_an_accepted_controller_that_votes_or_may_vote_is_refused() -> None:
+    """It is not gone."""
+    world = accepting("3009")
+    live = world.live
+    assert not isinstance(live, Unknown)
+    assert not isinstance(live.quorum, Unknown)
+    voters = (*live.quorum.voters, replace(live.quorum.voters[0], id=NodeId(3009)))
+    voting = replace(world, live=replace(live, quorum=replace(live.quorum, voters=voters)))
+    assert "voters" in answer(PROVE.verify(voting))
+    assert isinstance(PROVE.verify(no_leader(world)), Refused | Unknown | NotYet)
+
+
+def test_a_broker_that_is_gone_is_never_accepted() -> None:
+    """`kafka-cluster unregister` removes it."""
+    world = accepting("9")
+    view = worlds.kraft(world)
+    brokers = {**view.brokers, NodeId(9): replace(view.brokers[NodeId(0)], id=NodeId(9))}
+    found = PROVE.verify(worlds.with_kraft(world, brokers=brokers))
+    assert isinstance(found, Refused)
+    assert "[9, 3009]" in found.reason
 
 
 def test_the_last_proof_holds_with_zookeeper_stopped() -> None:

@@ -26,6 +26,7 @@ from migrate.kafka.connection import Connection
 from migrate.kafka.controller import ActiveController
 from migrate.kafka.live import metadata
 from migrate.kraft.fetch import MetadataReader
+from migrate.lab.configure import jmx_options
 from migrate.model.ids import DirectoryId, NodeId
 from migrate.model.inventory import Access, BrokerNode, ControllerNode, Inventory, SecretFile
 from migrate.model.views import KraftView
@@ -89,6 +90,7 @@ class KraftCluster:
     sasl_port: int
     processes: dict[NodeId, subprocess.Popen[bytes]] = field(default_factory=dict)
     jars: KafkaJars | None = None  # 3.9.2's unless others are given
+    jmx_port: int = 0  # where the broker offers JMX; 0: nowhere
     session_ms: int = 9000  # Kafka's own default: how long the controllers believe in a broker that is silent
 
     @property
@@ -108,7 +110,7 @@ class KraftCluster:
             name="real",
             path="",
             zookeeper="127.0.0.1:1",
-            brokers=(BrokerNode(BROKER, "localhost", address, str(self.config(BROKER))),),
+            brokers=(BrokerNode(BROKER, "localhost", address, str(self.config(BROKER)), jmx=self.jmx),),
             controllers=tuple(
                 ControllerNode(
                     node, "localhost", f"127.0.0.1:{self.ports[node]}", str(self.config(node)), str(self.data(node))
@@ -122,6 +124,11 @@ class KraftCluster:
             executor="supervisor",
             expect_cluster_id=expect,
         )
+
+    @property
+    def jmx(self) -> str | None:
+        """The address of the broker's JMX."""
+        return f"127.0.0.1:{self.jmx_port}" if self.jmx_port else None
 
     def config(self, node: NodeId) -> Path:
         """The node's properties file."""
@@ -182,6 +189,7 @@ class KraftCluster:
             f"-Dlog4j.configuration=file:{self.folder / 'log4j.properties'}",
             f"-Dlog4j2.configurationFile={self.folder / 'log4j2.properties'}",  # from Kafka 4.0 on
         )
+        options = (*options, *jmx_options(self.jmx_port)) if node == BROKER and self.jmx_port else options
         jars, words = self.jars or kafka_jars(), (str(self.config(node)),)
         argv = java_argv(find_java(), jars.classpath, "kafka.Kafka", words, ("-Xmx256m", *logging, *options))
         with (self.folder / f"{node}.log").open("ab") as log:
@@ -267,10 +275,10 @@ class KraftCluster:
 
 
 @contextlib.contextmanager
-def running(folder: Path, session_ms: int = 9000) -> Iterator[KraftCluster]:
+def running(folder: Path, session_ms: int = 9000, *, jmx: bool = False) -> Iterator[KraftCluster]:
     """A cluster, ready; ended afterwards."""
     ports = {node: free_port() for node in (*CONTROLLERS, BROKER)}
-    cluster = KraftCluster(folder, ports, free_port(), session_ms=session_ms)
+    cluster = KraftCluster(folder, ports, free_port(), jmx_port=free_port() if jmx else 0, session_ms=session_ms)
     cluster.prepare()
     try:
         for node in (*CONTROLLERS, BROKER):

@@ -68,6 +68,7 @@ PARTS: Final = {
     "units": {Need.UNITS},
     "protocols": {Need.PROTOCOLS},
     "ensemble": {Need.ENSEMBLE},
+    "old_clients": {Need.OLD_CLIENTS},
 }
 
 

@@ -11,6 +11,7 @@ from enum import IntEnum
 
 from migrate.model.broker_modes import Mode, has_flag, positions, roles_of
 from migrate.model.ids import NodeId
+from migrate.model.new_directories import alone
 from migrate.model.outcome import Unknown
 from migrate.model.stage import ZkMigrationState
 from migrate.model.views import ConfigFile, MigrationZnode, NoZnode
@@ -101,7 +102,9 @@ def _copied(world: World) -> bool:
 def _finalized(world: World, kraft: tuple[NodeId, ...]) -> bool:
     """By the metadata; where it cannot be read, by files that know no ZooKeeper any more."""
     if not isinstance(world.kraft, Unknown):
-        return world.kraft.migration_state is ZkMigrationState.POST_MIGRATION
+        state = world.kraft.migration_state  # Kafka 4 forgets that there was a migration
+        forgotten = state is ZkMigrationState.NONE and alone(world.kraft, world.inventory.zookeeper)
+        return forgotten or state is ZkMigrationState.POST_MIGRATION
     if isinstance(world.configs, Unknown) or len(kraft) != len(world.inventory.brokers):
         return False
     files = [world.configs.get(node.id) for node in world.inventory.controllers]

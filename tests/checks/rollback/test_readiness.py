@@ -172,6 +172,17 @@ def test_after_finalize_the_way_is_gone(stage: Stage) -> None:
     assert names(found, Weight.BAR) == {"finalized"}
 
 
+@pytest.mark.parametrize(("zookeeper", "level"), [("", 21), ("zk1:2181/kafka", 30)])
+def test_where_kafka_4_forgot_the_migration_nothing_can_be_rolled_back(zookeeper: str, level: int) -> None:
+    """No advice to put ZooKeeper or the flag back into a cluster that has been finalized for long."""
+    world = worlds.with_kraft(
+        whole(Stage.CLEANUP), migration_state=ZkMigrationState.NONE, features={"metadata.version": level}
+    )
+    found = asked(replace(world, inventory=replace(world.inventory, zookeeper=zookeeper)))
+    assert names(found, Weight.BAR) == {"finalized"}
+    assert found.gone
+
+
 def test_accidentally_finalized_with_brokers_in_zookeeper_mode_is_gone_too() -> None:
     """Whatever the brokers are: the metadata says POST_MIGRATION."""
     world = worlds.with_kraft(whole(Stage.COPY), migration_state=ZkMigrationState.POST_MIGRATION)
