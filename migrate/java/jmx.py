@@ -49,7 +49,7 @@ def _asked(address: str, words: tuple[str, ...]) -> tuple[str, str] | Unknown:
         return Unknown(f"nothing offers JMX at {address}: {error}")
     jars = cached_jars()
     if jars is None:
-        return Unknown("Kafka's JmxTool is not in the cache of jars")
+        return Unknown("Kafka's JmxTool is not in the cache of jars: `kraft-migrate lab up` fetches them")
     url = f"service:jmx:rmi:///jndi/rmi://{address}/jmxrmi"
     line = ("--jmx-url", url, *words, "--one-time", "--report-format", "properties")
     try:
