@@ -284,7 +284,7 @@ def test_old_clients_are_named_from_the_metrics_of_a_real_broker(story: Story) -
     """By software and request; the one that does not say who it is as well.  Neither before they came."""
     before, after = story.assessed["nobody came"].out, story.assessed["somebody came"].out
     assert "client software" not in before
-    assert f"Kafka {line_of(story.release)} does not answer its Metadata v0" in after
+    assert f"Kafka {line_of(story.release)} does not answer its ListOffsets v0" in after
     assert "client software ancient-library 0.9.1" in after
     assert "client software unknown unknown" in after
     assert f"requests since the brokers started: broker {BROKER}: 2" in after

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import struct
 
-API_VERSIONS, METADATA = 18, 3
+API_VERSIONS, LIST_OFFSETS = 18, 2
 
 
 def text(value: str) -> bytes:
@@ -28,9 +28,9 @@ def ask(connection: socket.socket, key: int, version: int, body: bytes) -> None:
 
 
 def come(address: str, name: str = "", version: str = "") -> None:
-    """Ask a broker for all topics in Metadata v0, after saying who we are, where there is a name."""
+    """Ask a broker for the offsets of no topic in ListOffsets v0, after saying who we are, where there is a name."""
     host, _, port = address.rpartition(":")
     with socket.create_connection((host, int(port)), 10) as connection:
         if name:
             ask(connection, API_VERSIONS, 3, compact(name) + compact(version) + b"\0")
-        ask(connection, METADATA, 0, struct.pack(">i", 0))
+        ask(connection, LIST_OFFSETS, 0, struct.pack(">ii", -1, 0))
