@@ -171,6 +171,12 @@ def write(node: NodeId, file: str, content: bytes) -> Words:
     return ("write", _id(node), path(file), hashlib.sha256(content).hexdigest())
 
 
+def keep(node: NodeId, copies: Mapping[str, tuple[str, bytes]]) -> Words:
+    """Copy files on their host, path -> (copy, content); nothing is put over another content."""
+    words = ((path(file), path(copy), hashlib.sha256(content).hexdigest()) for file, (copy, content) in copies.items())
+    return ("keep", _id(node), *(word for entry in words for word in entry))
+
+
 def rename(node: NodeId, old: str, new: str) -> Words:
     """Rename it; nothing happens if the target exists."""
     return ("rename", _id(node), path(old), path(new))

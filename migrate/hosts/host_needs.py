@@ -113,10 +113,12 @@ def _words(node: Node, directories: tuple[str, ...], beside: str, *, zookeeper: 
 
 
 def _of_file(node: NodeId, path: str, beside: str) -> Iterator[Words]:
-    for file in (path, f"{beside}{BACKUP_SUFFIX}", f"{beside}{BACKUP_SUFFIX}-{SAMPLE_HASH}"):
-        yield from (commands.status(node, file), commands.read(node, file), commands.write(node, file, b""))
+    yield commands.write(node, path, b"")
+    for copy in (f"{beside}{BACKUP_SUFFIX}", f"{beside}{BACKUP_SUFFIX}-{SAMPLE_HASH}"):
+        yield from (commands.read(node, copy), commands.keep(node, {path: (copy, b"")}))
     new = f"{beside}{ASIDE_SUFFIX}-{SAMPLE_TIME}"
-    yield from (commands.status(node, path), commands.status(node, new), commands.rename(node, path, new))
+    yield from (commands.status(node, path), commands.read(node, path))
+    yield from (commands.status(node, new), commands.rename(node, path, new))
 
 
 def examine(inventory: Inventory, runners: Mapping[NodeId, Runner]) -> list[Tried]:

@@ -1,5 +1,6 @@
 #!/usr/bin/python3 -IS
-# ruff: noqa: UP006, UP031, UP035, UP045, PTH100, PTH102, PTH108, PTH112, PTH115, PTH116, PTH123, PTH208, EXE001, TRY301
+# ruff: noqa: B905, UP006, UP031, UP035, UP045, PTH100, PTH102, PTH108, PTH112, PTH115, PTH116, PTH123, PTH208, EXE001
+# ruff: noqa: TRY301
 """What kraft-migrate may do on this host: a fixed list of verbs, and a configuration file that root wrote.
 
 One file, Python 3.6 or newer, importing only what python3-minimal has.  Root installs it (`doctor --host-setup` prints
@@ -647,24 +648,48 @@ def write(host: Host, node: Node, path: str, sha256: str) -> int:
     content = sys.stdin.buffer.read(LIMIT + 1)
     if hashlib.sha256(content).hexdigest() != sha256:
         raise OSError(0, "the content did not arrive whole", path)
-    kind = family(node, path)
-    if kind == "other":
+    if family(node, path) == "other":
         become(host, node)
         where, name = split(path)
         return say(lines_of(replace(plain_folder(where), name, path, content, [], None)))
-    user = None
+    user = may_write_as(host, node)
+    folder, name, _ = opened(host, node, path)
+    models = [other for other in host.nodes if other.role == "broker"]
+    return say(lines_of(replace(folder, name, path, content, models, user)))
+
+
+def keep(host: Host, node: Node, copies: Sequence[Tuple[str, str, str]]) -> int:
+    """`keep`: copies of files beside them, each of a content that the caller knows; none is put over another one.
+
+    What root owns first: who becomes the unit's user for a log directory's file stays that user.
+    """
+    for path, copy, sha256 in sorted(copies, key=lambda entry: family(node, entry[0]) == "other"):
+        own = family(node, path) != "other"
+        if own:
+            may_write_as(host, node)
+        else:
+            become(host, node)
+        (folder, name, _), copy_name = opened(host, node, path), split(copy)[1]
+        content = content_of(open_file(folder, name, path, strict=own), LIMIT + 1)
+        if hashlib.sha256(content).hexdigest() != sha256:
+            raise OSError(0, "it is not what was looked at: another hand wrote it since", path)
+        if found(folder, copy_name) is None:
+            replace(folder, copy_name, copy, content, [node] if own else [], None)
+        elif content_of(open_file(folder, copy_name, copy, strict=own), LIMIT + 1) != content:
+            raise told(errno.EEXIST, copy)
+    return 0
+
+
+def may_write_as(host: Host, node: Node) -> Optional[User]:
+    """Who the unit runs as, where its configuration may be written; None: a unit that is not there starts nothing."""
     try:
         user = user_of(host, node)
     except RefusedError as error:
-        if error.code != REFUSED_BY:  # a unit that is not there yet starts nothing with this file
+        if error.code != REFUSED_BY:
             raise
-    if user is not None:
-        may_act_as(node, user)
-    folder, name, _ = opened(host, node, path)
-    if kind == "backup":  # as closed as its file
-        return say(lines_of(replace(folder, name, path, content, [node], None)))
-    models = [other for other in host.nodes if other.role == "broker"]
-    return say(lines_of(replace(folder, name, path, content, models, user)))
+        return None
+    may_act_as(node, user)
+    return user
 
 
 def replace(
@@ -1286,23 +1311,28 @@ def allowed(host: Host) -> int:
 def looks() -> int:
     """`looks`: verbs that change nothing, one after another until the input ends, or asks nothing for a while.
 
-    A question is a line: a JSON list of one list of words.  A process of its own answers it, as it would have answered
-    the words of a command: lines `o LENGTH` and `e LENGTH` with so many bytes of its output and its errors behind
-    them, as they come, and at the end `x CODE`.
+    A line is a JSON list of questions, each a list of words.  They are answered in their order, each by a process of
+    its own, as it would have answered the words of a command: lines `o LENGTH` and `e LENGTH` with so many bytes of its
+    output and its errors behind them, as they come, and at the end `x CODE`.
     """
     while True:
         signal.alarm(IDLE)  # ends this process: whoever asks again starts another
-        question = b""
-        while not question.endswith(b"\n"):
+        line = b""
+        while not line.endswith(b"\n"):
             part = os.read(0, 65536)
-            if not part or len(question) > LIMIT:
+            if not part or len(line) > LIMIT:
                 return 0
-            question += part
+            line += part
         signal.alarm(0)
-        answer(question)
+        try:
+            questions = lists_in(line, "looks") or [[]]
+        except RefusedError:
+            questions = [[]]
+        for words in questions:
+            answer(words)
 
 
-def answer(question: bytes) -> None:
+def answer(question: Sequence[str]) -> None:
     """Answer one, by a child: what becomes another user there is root here."""
     pipes = {b"o": os.pipe(), b"e": os.pipe()}
     child = os.fork()
@@ -1314,7 +1344,7 @@ def answer(question: bytes) -> None:
                 os.dup2(pipes[name][1], target)
                 os.close(pipes[name][0])
                 os.close(pipes[name][1])
-            code = obey(lambda: question_of(question))
+            code = obey(lambda: look_of(question))
         finally:
             os._exit(code)
     with selectors.DefaultSelector() as ready:
@@ -1333,9 +1363,8 @@ def answer(question: bytes) -> None:
     say(b"x %d\n" % (os.WEXITSTATUS(status) if os.WIFEXITED(status) else FAILED))
 
 
-def question_of(text: bytes) -> List[str]:
+def look_of(words: Sequence[str]) -> Sequence[str]:
     """The words of a question, where they change nothing."""
-    (words,) = lists_in(text, "looks") or [[]]
     if not words or words[0] not in LOOKS:
         raise RefusedError(NOT_UNDERSTOOD, "looks", "it is no verb that changes nothing")
     return words
@@ -1362,10 +1391,25 @@ def is_meta(name: str) -> bool:
 
 
 def may_write(node: Node, path: str) -> str:
-    """A node's file, a copy of it, or a directory's meta.properties."""
-    if family(node, absolute(path)) == "other" and is_meta(split(path)[1]):
+    """A node's file, or a directory's meta.properties."""
+    if family(node, absolute(path)) == "other" and split(path)[1] == META:
         return path
-    return only_family(node, path, "config", "backup")
+    return only_family(node, path, "config")
+
+
+def may_keep(node: Node, words: Sequence[str]) -> List[Tuple[str, str, str]]:
+    """Files of a node, or its directories' meta.properties, each with a copy's name beside it and its content's sum."""
+    copies = list(zip(words[::3], words[1::3], words[2::3]))
+    if len(words) % 3:
+        raise RefusedError(NOT_UNDERSTOOD, "keep", "it takes NODE, and for each file PATH COPY SHA256")
+    for path, copy, sha256 in copies:
+        only(SHA256, sha256, "SHA-256")
+        beside = node.target if node.target and path == node.config else path
+        if not (copy.startswith(beside) and BACKUP.fullmatch(copy[len(beside) :])):
+            raise refused(shown(copy), "it is no name of a copy of %s" % shown(path))
+        if family(node, absolute(path)) != "config" and split(path)[1] != META:
+            raise refused(shown(path), "it is no file of node %d to be kept" % node.id)
+    return copies
 
 
 def may_remove(node: Node, path: str) -> str:
@@ -1403,6 +1447,7 @@ COUNTS = {  # of each verb, how many words it takes; None: a node, and one or mo
     "unit-log": 2, "process": 2, "status": 2, "read": 2, "names": 2, "lock": 2, "try-lock": 2, "make-directory": 2,
     "remove": 2, "write": 3, "rename": 3, "format": None, "collect": None, "places": None, "service-look": 1,
     "service-start": 1, "service-stop": 1, "service-status": 1, "service-process": 2, "service-sees": None,
+    "keep": None,
 }  # type: Dict[str, Optional[int]]  # fmt: skip
 LOOKS = (  # what changes nothing; `about` tells of files, and this process may be older than they are
     "clock", "boot-units", "sockets", "facts", "unit-show", "unit-is-enabled", "unit-log", "process", "status", "read",
@@ -1493,6 +1538,9 @@ def node_act(host: Host, verb: str, node: Node, given: Sequence[str]) -> Act:
     if verb in ("collect", "places"):
         paths = [absolute(word) for word in given]
         return lambda: (places if verb == "places" else collect)(host, node, paths)
+    if verb == "keep":
+        copies = may_keep(node, given)
+        return lambda: keep(host, node, copies)
     path = absolute(given[0])
     if verb == "write":
         may_write(node, path)

@@ -20,7 +20,7 @@ from migrate.hosts.executors import HOSTS_AT_ONCE, Executor
 from migrate.hosts.files import read_no_follow
 from migrate.hosts.own_commands import HostServices
 from migrate.hosts.properties import is_secret
-from migrate.hosts.runner import Runner
+from migrate.hosts.runner import Runner, run_all
 from migrate.hosts.sockets import TABLES, parse_listening
 from migrate.hosts.supervisor import Supervisor
 from migrate.hosts.systemd import SystemdServices
@@ -183,7 +183,7 @@ def _here() -> tuple[Listening, ...] | Unknown:
 
 def _there(runner: Runner) -> tuple[Listening, ...] | Unknown:
     try:
-        done = {table: runner.run(commands.sockets(table)) for table in TABLES}
+        done = dict(zip(TABLES, run_all(runner, [commands.sockets(table) for table in TABLES]), strict=True))
     except MigrateError as error:
         return Unknown(f"{error.id} {error}")
     for table, entry in done.items():

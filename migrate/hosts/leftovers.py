@@ -13,13 +13,14 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final
 
 from migrate.hosts.collected import METADATA_FOLDER
 from migrate.hosts.manual.executor import ManualFiles
 from migrate.hosts.meta_properties import META_PROPERTIES
 from migrate.hosts.properties import all_directories
+from migrate.hosts.remote_files import RemoteFiles
 from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode, ControllerNode
 from migrate.model.outcome import Unknown
@@ -30,12 +31,50 @@ BACKUP_SUFFIX: Final = ".kraft-migrate-backup"
 ASIDE_SUFFIX: Final = ".kraft-migrate-set-aside"
 
 
-def backup_path(files: Files, node: NodeId, path: str, content: bytes) -> str:
-    """Return the path for a copy of that content: beside the file, under a name of its own for each content."""
-    beside = (target_of(files, node, path) or path) + BACKUP_SUFFIX
-    if files.exists(node, beside) and files.read(node, beside) != content:
-        beside = f"{beside}-{hashlib.sha256(content).hexdigest()[:8]}"  # the other one is of an earlier attempt
-    return beside
+def read_all(files: Files, node: NodeId, paths: Sequence[str]) -> dict[str, bytes | OSError]:
+    """Each file's bytes, or why it cannot be read; in one round trip where the executor can."""
+    if isinstance(files, RemoteFiles):
+        return files.read_all(node, paths)
+    found: dict[str, bytes | OSError] = {}
+    for path in paths:
+        try:
+            found[path] = files.read(node, path)
+        except OSError as error:
+            found[path] = error
+    return found
+
+
+def keep_copies(files: Files, node: NodeId, contents: Mapping[str, bytes]) -> dict[str, str]:
+    """Keep a copy of each of those files beside it, path -> copy; by one command where the executor can.
+
+    Raises:
+        OSError: what has a copy's name cannot be read.
+        FileNotReplaced, HostCommandUnknown: as of `write`; some of the copies may be there.
+    """
+    named = {path: (target_of(files, node, path) or path) + BACKUP_SUFFIX for path in contents}
+    there = _there(files, node, named.values())
+    for path, content in contents.items():
+        if there.get(named[path], content) != content:  # the other one is of an earlier attempt
+            named[path] = f"{named[path]}-{hashlib.sha256(content).hexdigest()[:8]}"
+    there |= _there(files, node, [copy for copy in named.values() if not copy.endswith(BACKUP_SUFFIX)])
+    wanted = {path: (copy, contents[path]) for path, copy in named.items() if copy not in there}
+    if wanted and isinstance(files, RemoteFiles):
+        files.keep(node, wanted)
+        return named
+    for copy, content in wanted.values():
+        files.write(node, copy, content)
+    return named
+
+
+def _there(files: Files, node: NodeId, paths: Collection[str]) -> dict[str, bytes]:
+    """The bytes of those that are there."""
+    found: dict[str, bytes] = {}
+    for path, content in read_all(files, node, tuple(paths)).items():
+        if isinstance(content, bytes):
+            found[path] = content
+        elif not isinstance(content, FileNotFoundError):
+            raise content
+    return found
 
 
 def kept_files(files: Files, node: NodeId, config: ConfigFile | NoFile | Unknown | None) -> KeptFiles | Unknown:
@@ -44,20 +83,18 @@ def kept_files(files: Files, node: NodeId, config: ConfigFile | NoFile | Unknown
         return config if isinstance(config, Unknown) else Unknown(f"node {int(node)} has no configuration file")
     folder, name = os.path.split(config.target or config.path)
     try:
-        copies = [entry for entry in files.names(node, folder) if entry.startswith(name + BACKUP_SUFFIX)]
-        kept = tuple(_read(files, node, os.path.join(folder, entry)) for entry in copies)  # noqa: PTH118 - of a host
+        entries = [entry for entry in files.names(node, folder) if entry.startswith(name + BACKUP_SUFFIX)]
     except OSError as error:
         return Unknown(f"the copies beside {config.path} cannot be read: {error.strerror or error}")
-    metas: list[HostFile] = []
-    for directory in all_directories(config.values):
-        with contextlib.suppress(OSError):  # the disks' view reports unhealthy directories
-            metas.append(_read(files, node, f"{directory}/{META_PROPERTIES}"))
-    return KeptFiles(kept, tuple(metas))
-
-
-def _read(files: Files, node: NodeId, path: str) -> HostFile:
-    raw = files.read(node, path)
-    return HostFile(path, raw, hashlib.sha256(raw).hexdigest())
+    copies = [os.path.join(folder, entry) for entry in entries]  # noqa: PTH118 - of a host
+    metas = [f"{directory}/{META_PROPERTIES}" for directory in all_directories(config.values)]
+    kept: dict[str, HostFile] = {}
+    for path, raw in read_all(files, node, (*copies, *metas)).items():
+        if isinstance(raw, bytes):
+            kept[path] = HostFile(path, raw, hashlib.sha256(raw).hexdigest())
+        elif path in copies:  # the disks' view reports unhealthy directories
+            return Unknown(f"the copies beside {config.path} cannot be read: {raw.strerror or raw}")
+    return KeptFiles(tuple(kept[path] for path in copies), tuple(kept[path] for path in metas if path in kept))
 
 
 ASIDE_FOLDER: Final = "kraft-migrate-aside"

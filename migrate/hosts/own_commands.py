@@ -102,7 +102,8 @@ class HostServices(SystemdServices):
             self._boots[service.node] = told["boot"]
             self._started_with = {key: value for key, value in self._started_with.items() if key[0] != service.node}
         started = one["ticks"] / told["hertz"]
-        return self._running(service, UnitState("loaded", "active", "", one["pid"], started, 0, {}))
+        unit = UnitState("loaded", "active", "", one["pid"], started, 0, {})
+        return self._running(service, unit, service.runner.run(commands.CLOCK), ())
 
     def _gone(self, service: Commanded) -> ServiceState:
         """Stopped, where nobody listens on its port either."""

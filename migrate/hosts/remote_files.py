@@ -15,7 +15,7 @@ import errno
 import io
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ from migrate.errors import FileNotReplaced, HostCommandRefused, HostCommandUnkno
 from migrate.hosts import commands
 from migrate.hosts.commands import READ_LIMIT, Words
 from migrate.hosts.meta_properties import META_PROPERTIES
-from migrate.hosts.runner import COMMAND_SECONDS, Completed, Holder, Runner
+from migrate.hosts.runner import COMMAND_SECONDS, Completed, Holder, Runner, run_all
 from migrate.model.ids import METADATA_TOPIC, NodeId
 from migrate.model.plain_tar import NotPlainTar, members
 
@@ -105,6 +105,41 @@ class RemoteFiles:
         if len(content) > READ_LIMIT:
             raise OSError(errno.EFBIG, f"larger than {READ_LIMIT} bytes", path)
         return content
+
+    def read_all(self, node: NodeId, paths: Sequence[str]) -> dict[str, bytes | OSError]:
+        """Read files in one round trip: each one's bytes, or the error that `read` raises."""
+        found: dict[str, bytes | OSError] = {}
+        for path, done in zip(
+            paths, run_all(self._runners[node], [commands.read(node, path) for path in paths]), strict=True
+        ):
+            found[path] = error_of(done, path) if done.code else done.output
+            if len(done.output) > READ_LIMIT:
+                found[path] = OSError(errno.EFBIG, f"larger than {READ_LIMIT} bytes", path)
+        return found
+
+    def keep(self, node: NodeId, copies: Mapping[str, tuple[str, bytes]]) -> None:
+        """Copy files on their host by one command, path -> (copy, content), each as `write` writes it.
+
+        Raises:
+            FileNotReplaced: a file has another content now, or something else has the copy's name; not all are made.
+            HostCommandUnknown: nobody knows which were made, or what is there is not what was copied.
+        """
+        host = self._runners[node].host
+        for copy, _ in copies.values():
+            self.between(f"unsynced:{os.path.basename(copy)}")  # noqa: PTH119 - a path of another host
+        done = self._runners[node].run(commands.keep(node, copies))
+        if done.code:
+            raise FileNotReplaced(
+                f"not every file was copied: {done.says}", where=f"{host}:{', '.join(copies)}",
+                why="no file was changed, and nothing was put over an older copy",
+            )  # fmt: skip
+        found = self.read_all(node, [copy for copy, _ in copies.values()])
+        for copy, content in copies.values():
+            if found[copy] != content:
+                raise HostCommandUnknown(
+                    "what is there now is not what was copied", where=f"{host}:{copy}",
+                    why="another program may have written it at the same moment",
+                )  # fmt: skip
 
     def exists(self, node: NodeId, path: str) -> bool:
         """Is there anything at that path, a broken link too?  OSError where that cannot be seen."""

@@ -290,23 +290,25 @@ class LookSessions:
         weakref.finalize(self, _end_all, self._free)
         self._most = MOST_SESSIONS  # none where the first one has answered nothing
 
-    def ask(self, words: Sequence[str], where: str, seconds: float) -> Completed | None:
-        """The answer, as a command with these words gives it; None where there is no session for it.
+    def ask(self, questions: Sequence[Sequence[str]], where: str, seconds: float) -> list[Completed] | None:
+        """The answers, in one round trip, as commands with these words give them one after another.
+
+        None where there is no session for them.
 
         Raises:
             HostUnreachable, HostKeyNotTrusted, HostDenied, HostPrintsText, SshMissing: there is no connection.
             HostAnswerTooLong: it is ended.
-            TimeoutError: no end in that time; it is ended.
+            TimeoutError: no end of one of them in that time; it is ended.
         """
-        question = json.dumps([list(words)]).encode() + b"\n"
+        line = json.dumps([list(words) for words in questions]).encode() + b"\n"
         for _ in range(2):  # one that has waited for long has perhaps ended
             session, is_new = self._take()
             if session is None:
                 return None
             done = None
             try:
-                session.send(question)
-                done = _answer(session, where, time.monotonic() + seconds)
+                session.send(line)
+                done = [_answer(session, where, time.monotonic() + seconds) for _ in questions]
             except EOFError:
                 if is_new:
                     self._most = 0
@@ -388,14 +390,22 @@ class ProgramHolder:
     def run(self, words: Sequence[str], *, stdin: bytes = b"", seconds: float = COMMAND_SECONDS) -> Completed:
         """Run to its end; also raises HostProgramMissing where the program does not run there."""
         if words[0] in CHANGE_NOTHING and not stdin:
-            where = f"{self.host}: {words[0]}"
-            try:
-                found = self._looks.ask(words, where, seconds)
-            except TimeoutError as error:
-                raise HostCommandUnknown(f"no end after {seconds:.0f} s", where=where) from error
+            found = self._asked([words], seconds)
             if found is not None:
-                return self.proven(found)
+                return found[0]
         return self.proven(self.holder.run(self.access.words(tuple(words)), stdin=stdin, seconds=seconds))
+
+    def run_all(self, commands: Sequence[Sequence[str]], seconds: float) -> list[Completed]:
+        found = self._asked(commands, seconds) if all(words[0] in CHANGE_NOTHING for words in commands) else None
+        return [self.run(words, seconds=seconds) for words in commands] if found is None else found
+
+    def _asked(self, commands: Sequence[Sequence[str]], seconds: float) -> list[Completed] | None:
+        where = f"{self.host}: {commands[0][0]}"
+        try:
+            found = self._looks.ask(commands, where, seconds)
+        except TimeoutError as error:
+            raise HostCommandUnknown(f"no end after {seconds:.0f} s", where=where) from error
+        return None if found is None else [self.proven(done) for done in found]
 
     def hold(self, words: Sequence[str]) -> HeldCommand:
         return self.holder.hold(self.access.words(tuple(words)))
@@ -415,6 +425,13 @@ class ProgramHolder:
                 next_step=set_up(self.host),
             )
         return done
+
+
+def run_all(runner: Runner, commands: Sequence[Sequence[str]], seconds: float = COMMAND_SECONDS) -> Sequence[Completed]:
+    """Run commands in their order; looks of a host program take one round trip together.  Raises what `run` raises."""
+    if isinstance(runner, ProgramHolder) and commands:
+        return runner.run_all(commands, seconds)
+    return [runner.run(words, seconds=seconds) for words in commands]
 
 
 def set_up(host: str) -> str:

@@ -23,8 +23,9 @@ from migrate.errors import (
     UnitNotUsable,
 )
 from migrate.hosts import commands
-from migrate.hosts.remote_files import RemoteFiles
-from migrate.hosts.runner import Runner, unseen
+from migrate.hosts.commands import Words
+from migrate.hosts.remote_files import RemoteFiles, error_of, parse_status
+from migrate.hosts.runner import Completed, Runner, run_all, unseen
 from migrate.model import strict_json
 from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode, ControllerNode, Inventory
@@ -135,6 +136,26 @@ def starts_at_boot(name: str, word: str, unit: UnitState, pulled_in: Sequence[st
     return Unknown(f"it is {word}, and default.target does not pull it in: what starts it at boot is not known")
 
 
+def _clock(done: Completed) -> tuple[float, float]:
+    """Now and the uptime, read in this order: a start seems earlier, never later."""
+    if done.code:
+        raise OSError(f"clock: {done.says}")
+    now, up = map(float, done.output.split())
+    return now, up
+
+
+def _file_before(config: str, answers: Sequence[Completed], began: float) -> str | None:
+    """The file's hash where it did not change since before the start, by its status, bytes and status; else None."""
+    for done in answers:
+        if done.code:
+            raise error_of(done, config)
+    before, content, after = answers
+    found = parse_status(before.output)
+    if found.changed + OLD_ENOUGH / 2 >= began or parse_status(after.output) != found:
+        return None
+    return hashlib.sha256(content.output).hexdigest()
+
+
 class SystemdServices:
     """`model.ports.ServiceControl` for units; a missing answer is Unknown."""
 
@@ -150,12 +171,16 @@ class SystemdServices:
     def state(self, node: NodeId) -> ServiceState:
         """Does the unit's main process run?  A unit that is starting or stopping is Unknown for that moment."""
         service = self._services[node]
+        asked = [commands.unit_state(service.unit), commands.CLOCK]
+        if all(known != node for known, _, _ in self._started_with):
+            asked += self._about_file(service)
         try:
-            unit = self._unit(service)
+            shown, clock, *file = run_all(service.runner, asked)
+            unit = self._decoded(service, shown)
+            if unit.active == "active" and unit.pid:
+                return self._running(service, unit, clock, file)
         except (HostCommandUnknown, HostCommandRefused, UnitNotUsable) as error:
             return unseen(error)
-        if unit.active == "active" and unit.pid:
-            return self._running(service, unit)
         host = service.runner.host
         found = f"{service.unit} on {host} is {unit.active} ({unit.sub})"
         if unit.sub == "auto-restart":
@@ -165,7 +190,9 @@ class SystemdServices:
         return Unknown(found) if unit.active in LIVING else Stopped(unit.exit_code)
 
     def _unit(self, service: Service) -> UnitState:
-        done = service.runner.run(commands.unit_state(service.unit))
+        return self._decoded(service, service.runner.run(commands.unit_state(service.unit)))
+
+    def _decoded(self, service: Service, done: Completed) -> UnitState:
         if done.code:
             raise HostCommandRefused(f"systemctl show: {done.says}", where=service.where)
         try:
@@ -176,35 +203,25 @@ class SystemdServices:
             raise UnitNotUsable(f"systemd says that this unit is {found.load}", where=service.where)
         return found
 
-    def _running(self, service: Service, unit: UnitState) -> ServiceState:
+    def _running(self, service: Service, unit: UnitState, clock: Completed, file: Sequence[Completed]) -> ServiceState:
         """With the file it was started with, where the times prove it; the proof is kept."""
         known = (service.node, unit.pid, unit.started)
         try:
-            now, up = self._clock_of(service)
+            now, up = _clock(clock)
             began = now - (up - unit.started)
-            proven = self._started_with.get(known) or self._file_before(service, began)
+            proven = self._started_with.get(known)
+            if proven is None:
+                answers = file or run_all(service.runner, self._about_file(service))
+                proven = _file_before(service.config, answers, began)
             if proven is not None:
                 self._started_with[known] = proven
             return Running(unit.pid, began, proven)
         except (OSError, ValueError) as error:
             return Unknown(f"{service.unit} on {service.runner.host}: {error}")
 
-    def _file_before(self, service: Service, began: float) -> str | None:
-        """The file's hash where it did not change since before the start, else None."""
-        found = service.files.status(service.node, service.config)
-        if found.changed + OLD_ENOUGH / 2 >= began:
-            return None
-        content = service.files.read(service.node, service.config)
-        again = service.files.status(service.node, service.config)
-        return hashlib.sha256(content).hexdigest() if again == found else None
-
-    def _clock_of(self, service: Service) -> tuple[float, float]:
-        """Now and the uptime, read in this order: a start seems earlier, never later."""
-        done = service.runner.run(commands.CLOCK)
-        if done.code:
-            raise OSError(f"clock: {done.says}")
-        now, up = map(float, done.output.split())
-        return now, up
+    def _about_file(self, service: Service) -> list[Words]:
+        status = commands.status(service.node, service.config)
+        return [status, commands.read(service.node, service.config), status]
 
     def properties(self, node: NodeId) -> Mapping[str, str]:
         """The unit's properties; raises HostCommandUnknown, HostCommandRefused or UnitNotUsable."""
@@ -213,12 +230,14 @@ class SystemdServices:
     def unit(self, node: NodeId) -> Unit:
         """How long it may take to stop, and whether it starts at boot; raises what `properties` raises."""
         service = self._services[node]
-        shown = self._unit(service)
-        asked = service.runner.run(commands.unit_is_enabled(service.unit))
+        done, asked, listed = run_all(
+            service.runner,
+            (commands.unit_state(service.unit), commands.unit_is_enabled(service.unit), commands.PULLED_IN_AT_BOOT),
+        )
+        shown = self._decoded(service, done)
         word = next(iter(asked.output.decode(errors="replace").split()), "")
         boots: bool | Unknown = Unknown(f"systemctl is-enabled: {asked.says or asked.code}")
         if word:
-            listed = service.runner.run(commands.PULLED_IN_AT_BOOT)
             boots = Unknown(f"systemctl list-dependencies: {listed.says or listed.code}")
             if not listed.code:
                 boots = starts_at_boot(service.unit, word, shown, listed.output.decode(errors="replace").split())
@@ -253,7 +272,8 @@ class SystemdServices:
     def _let_the_file_grow_old(self, service: Service) -> None:
         """Wait, so that the times can prove which file the process was started with."""
         try:
-            age = self._clock_of(service)[0] - service.files.status(service.node, service.config).changed
+            age = _clock(service.runner.run(commands.CLOCK))[0]
+            age -= service.files.status(service.node, service.config).changed
         except (OSError, ValueError) as error:
             raise ProcessNotStarted(
                 f"its file cannot be looked at: {error}", where=f"{service.runner.host}:{service.config}"

@@ -168,8 +168,8 @@ class Effects(Protocol):
     def write_config(self, node: NodeId, path: str, content: bytes, expect_sha256: str | None) -> None:
         """Write a configuration file; `expect_sha256` is what must lie there now (None: nothing)."""
 
-    def backup_file(self, node: NodeId, path: str) -> None:
-        """Keep a copy beside the file on its host, and one in the run's folder."""
+    def backup_files(self, node: NodeId, paths: Sequence[str]) -> None:
+        """Keep a copy of each beside it on its host, and one in the run's folder."""
 
     def backup_zookeeper(self, name: str = "zookeeper") -> None: ...
     def make_directory(self, node: NodeId, path: str) -> None: ...

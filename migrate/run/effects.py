@@ -27,7 +27,7 @@ from migrate.errors import (
 )
 from migrate.hosts import leftovers, meta_properties
 from migrate.hosts.files import replace_file
-from migrate.hosts.leftovers import ASIDE_SUFFIX, backup_path, is_copy
+from migrate.hosts.leftovers import ASIDE_SUFFIX, is_copy
 from migrate.hosts.meta_properties import decode_folder
 from migrate.hosts.properties import diff
 from migrate.model.history import Event
@@ -125,30 +125,31 @@ class JournaledEffects:
         ]  # each session of a run has digits of its own
         with self._effect("write-config", str(int(node)), path):
             if before is not None:
-                self._keep_beside(node, path, before)
+                leftovers.keep_copies(self._hands.files, node, {path: before})
             self._hands.files.write(node, path, content)
         self._journal.append(
             self._clock.now(), "diff-file", {"step": self.step, "node": int(node), "path": path, "lines": lines}
         )
 
-    def backup_file(self, node: NodeId, path: str) -> None:
-        """Keep a copy beside the file, and one in the run's folder; an older copy is never overwritten."""
-        if not self._hands.files.exists(node, path):
+    def backup_files(self, node: NodeId, paths: Sequence[str]) -> None:
+        """Keep a copy beside each file, and one in the run's folder; an older copy is never overwritten."""
+        contents: dict[str, bytes] = {}
+        for path, content in leftovers.read_all(self._hands.files, node, paths).items():
+            if isinstance(content, bytes):
+                contents[path] = content
+            elif not isinstance(content, FileNotFoundError):
+                raise content
+        if not contents:
             return
-        content = self._hands.files.read(node, path)
-        digest = hashlib.sha256(content).hexdigest()
-        with self._effect("backup-file", str(int(node)), path):
-            beside = self._keep_beside(node, path, content)
-            keep = copy_in(self._folder, node, path)
-            keep.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            replace_file(str(keep), content)
-        self.note(f"backup:{int(node)}:{path}", f"{beside} (SHA-256 {digest})")
-
-    def _keep_beside(self, node: NodeId, path: str, content: bytes) -> str:
-        beside = backup_path(self._hands.files, node, path, content)
-        if not self._hands.files.exists(node, beside):
-            self._hands.files.write(node, beside, content)
-        return beside
+        with self._effect("backup-file", str(int(node)), ", ".join(contents)):
+            beside = leftovers.keep_copies(self._hands.files, node, contents)
+            for path, content in contents.items():
+                keep = copy_in(self._folder, node, path)
+                keep.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                replace_file(str(keep), content)
+        for path, content in contents.items():
+            digest = hashlib.sha256(content).hexdigest()
+            self.note(f"backup:{int(node)}:{path}", f"{beside[path]} (SHA-256 {digest})")
 
     def set_aside(self, node: NodeId, path: str) -> None:
         """Give a file of a stopped node a name with the time in it; what is not there needs none."""
@@ -270,16 +271,14 @@ class JournaledEffects:
 
         A broker in migration mode that is started without a disk makes the replicas of that disk anew on the others.
         """
-        for path, expected in metas.items():
-            try:
-                found = meta_properties.decode(
-                    self._hands.files.read(node, f"{path}/{meta_properties.META_PROPERTIES}")
-                )
-            except OSError as error:
+        files = {f"{path}/{meta_properties.META_PROPERTIES}": path for path in metas}
+        for file, content in leftovers.read_all(self._hands.files, node, tuple(files)).items():
+            path = files[file]
+            if isinstance(content, OSError):
                 raise self._lost(
-                    node, path, f"its {meta_properties.META_PROPERTIES} cannot be read: {error.strerror or error}"
-                ) from error
-            if found != expected:
+                    node, path, f"its {meta_properties.META_PROPERTIES} cannot be read: {content.strerror or content}"
+                ) from content
+            if meta_properties.decode(content) != metas[path]:
                 raise self._lost(node, path, f"its {meta_properties.META_PROPERTIES} is another than before the stop")
         for path, problem in self._hands.not_storing(node, tuple(metas)).items():
             raise self._lost(node, path, problem)

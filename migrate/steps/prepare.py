@@ -80,8 +80,7 @@ class BackUpBroker(BaseStep):
         return Refused(f"broker {self.broker} has no file {found.path}") if isinstance(found, NoFile) else Ready()
 
     def do(self, world: World, effects: Effects) -> None:
-        for path in self.paths(world):
-            effects.backup_file(NodeId(self.broker), path)
+        effects.backup_files(NodeId(self.broker), self.paths(world))
 
     def verify(self, world: World) -> Outcome:
         kept = [key for key in world.facts if key.startswith(f"backup:{self.broker}:")]

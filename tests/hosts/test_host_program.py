@@ -21,6 +21,7 @@ import pytest
 from migrate.hosts import host_program, host_setup, leftovers
 from migrate.hosts.leftovers import ASIDE_SUFFIX, BACKUP_SUFFIX
 from migrate.hosts.remote_files import LOCK_SUFFIX
+from migrate.hosts.runner import Completed
 from tests.testing.host_installation import PYTHON, Installation, broker, controller, install
 
 KAFKA = 65534
@@ -93,6 +94,12 @@ def owner(path: Path) -> tuple[int, int, int]:
     return found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)
 
 
+def keep(path: Path, copy: Path | None = None) -> list[str]:
+    """The words that copy a file of node 1, as it is now."""
+    sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+    return ["keep", "1", str(path), str(copy or f"{path}{BACKUP_SUFFIX}"), sha256]
+
+
 def listed(folder: Path) -> list[str]:
     """The names in a folder."""
     return sorted(entry.name for entry in folder.iterdir())
@@ -156,8 +163,61 @@ def test_a_copy_is_as_closed_as_its_file(field: Field) -> None:
     """It holds the same passwords."""
     field.config.chmod(0o600)
     copy = Path(f"{field.config}{BACKUP_SUFFIX}-0123abcd")
-    assert field.installed.write("1", copy, b"x").code == 0
+    assert field.installed.run(*keep(field.config, copy)).code == 0
     assert owner(copy) == (0, KAFKA, 0o600)
+    assert copy.read_bytes() == field.config.read_bytes()
+
+
+def test_files_of_both_owners_are_copied_by_one_command(field: Field) -> None:
+    """A log directory's is its user's, whatever their order; the same command again changes nothing."""
+    metas = [field.owned / name / "meta.properties" for name in ("d0", "d1")]
+    for meta in metas:
+        meta.parent.mkdir()
+        meta.write_text(f"version=0\n# {meta}\n")
+        for path in (meta.parent, meta):
+            os.chown(path, KAFKA, KAFKA)
+    files = [metas[0], field.config, metas[1]]
+    words = ["keep", "1", *(word for path in files for word in keep(path)[2:])]
+    assert field.installed.run(*words) == Completed(0, b"", "")
+    copies = [Path(f"{path}{BACKUP_SUFFIX}") for path in files]
+    assert [copy.read_bytes() for copy in copies] == [path.read_bytes() for path in files]
+    assert [owner(copy) for copy in copies] == [(KAFKA, KAFKA, 0o600), (0, KAFKA, 0o640), (KAFKA, KAFKA, 0o600)]
+    found = [copy.stat() for copy in copies]
+    assert field.installed.run(*words).code == 0
+    assert [copy.stat().st_ctime_ns for copy in copies] == [entry.st_ctime_ns for entry in found]
+
+
+def test_a_copy_is_of_the_content_that_was_seen_and_put_over_no_other(field: Field) -> None:
+    """Somebody wrote the file since, or the copy is of another content: neither is touched."""
+    words = keep(field.config)
+    copy = Path(words[3])
+    field.config.write_text("broker.id=2\n")
+    assert "another hand wrote it since" in field.installed.run(*words).says
+    copy.write_bytes(b"older")
+    assert field.installed.run(*keep(field.config)).says.endswith(": File exists")
+    assert copy.read_bytes() == b"older"
+    copy.unlink()
+    copy.symlink_to(field.root / "target")
+    assert field.installed.run(*keep(field.config)).says.endswith(": Too many levels of symbolic links")
+    assert listed(field.etc) == ["server.properties", copy.name]
+
+
+@pytest.mark.parametrize(
+    ("path", "copy"),
+    [
+        ("/etc/shadow", "/etc/shadow.kraft-migrate-backup"),
+        ("/srv/meta.properties", "/etc/meta.properties.kraft-migrate-backup"),
+        ("/srv/meta.properties", "/srv/meta.properties"),
+        ("/srv/meta.properties", "/srv/meta.properties.kraft-migrate-backup/../x"),
+        ("/srv/../etc/meta.properties", "/srv/../etc/meta.properties.kraft-migrate-backup"),
+    ],
+)
+def test_only_a_nodes_files_are_copied_and_only_beside_them(field: Field, path: str, copy: str) -> None:
+    """To a name of a copy's."""
+    done = field.installed.run("keep", "1", path, copy, "0" * 64)
+    assert done.code == host_program.NOT_CONFIGURED
+    for words in (("keep", "1", path), ("keep", "1", path, copy), ("keep", "1", path, copy, "0" * 64, path)):
+        assert field.installed.run(*words).code == host_program.NOT_UNDERSTOOD
 
 
 def test_an_access_list_is_kept(field: Field) -> None:
@@ -311,7 +371,7 @@ def test_every_other_path_is_read_as_the_units_user(field: Field) -> None:
     (disk / "meta.properties").write_text("version=0\n")
     assert field.installed.must("read", "1", str(disk / "meta.properties")) == b"version=0\n"
     assert field.installed.must("names", "1", str(disk)) == b"meta.properties\0"
-    assert field.installed.write("1", disk / "meta.properties.kraft-migrate-backup", b"v").code == 0
+    assert field.installed.run(*keep(disk / "meta.properties")).code == 0
     assert owner(disk / "meta.properties.kraft-migrate-backup")[:2] == (KAFKA, KAFKA)
     secret = field.root / "secret"
     secret.write_text("root's")

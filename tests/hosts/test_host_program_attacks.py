@@ -242,8 +242,10 @@ def test_allowed_is_what_is_run(fields: Room) -> None:
     """A command is refused by `allowed` exactly where the program itself refuses it."""
     lists = [
         ["status", "1", CONFIG], ["read", "1", CONFIG], ["write", "1", CONFIG, SHA], ["write", "1", CONFIG, "x"],
-        ["write", "1", CONFIG], ["write", "1", "/etc/canary", SHA], ["names", "1", OWNED], ["lock", "1", LOCK],
-        ["lock", "1", CONFIG], ["try-lock", "1", LOCK], ["remove", "1", BACKUP], ["remove", "1", CONFIG],
+        ["write", "1", CONFIG], ["write", "1", "/etc/canary", SHA], ["keep", "1", CONFIG, BACKUP, SHA],
+        ["keep", "1", CONFIG, "/etc/canary", SHA], ["write", "1", BACKUP, SHA], ["names", "1", OWNED],
+        ["lock", "1", LOCK], ["lock", "1", CONFIG], ["try-lock", "1", LOCK], ["remove", "1", BACKUP],
+        ["remove", "1", CONFIG],
         ["make-directory", "3000", METADATA], ["make-directory", "1", METADATA], ["make-directory", "3000", "/srv/x"],
         ["unit-show", "kafka.service"], ["unit-show", "x.service"], ["unit-stop", "kafka.service"],
         ["unit-log", "kafka.service", "10"], ["unit-log", "kafka.service", "x"], ["boot-units"], ["clock"],
@@ -264,10 +266,11 @@ INNER = f"{METADATA}/kraft-migrate-aside-20260101T000000"
 EXCHANGED = {
     "server.properties": (["read", "1", CONFIG], ["write", "1", CONFIG, SHA], ["rename", "1", CONFIG, ASIDE]),
     "server.properties.kraft-migrate-backup": (
-        ["read", "1", BACKUP], ["write", "1", BACKUP, SHA], ["remove", "1", BACKUP],
+        ["read", "1", BACKUP], ["keep", "1", CONFIG, BACKUP, SHA], ["remove", "1", BACKUP],
     ),
     "server.properties.kraft-migrate-lock": (["lock", "1", LOCK], ["try-lock", "1", LOCK], ["read", "1", LOCK]),
     ".server.properties.kraft-migrate-new": (["write", "1", CONFIG, SHA],),
+    ".server.properties.kraft-migrate-backup.kraft-migrate-new": (["keep", "1", CONFIG, BACKUP, SHA],),
 }  # fmt: skip
 KINDS = {
     "link": "ln -s /etc/canary {}",
@@ -335,7 +338,7 @@ def test_names_that_change_all_the_time_give_nothing_of_roots_away(fields: Room)
 
             lists = (
                 [["write", "1", CONFIG, SHA], ["read", "1", CONFIG], ["rename", "1", CONFIG, ASIDE]],
-                [["lock", "1", LOCK], ["write", "1", BACKUP, SHA], ["remove", "1", BACKUP]],
+                [["lock", "1", LOCK], ["keep", "1", CONFIG, BACKUP, SHA], ["remove", "1", BACKUP]],
                 [["make-directory", "3000", METADATA], ["make-directory", "3000", INNER], ["names", "3000", METADATA]],
             )
             threads = [threading.Thread(target=work, args=(words,)) for words in lists]

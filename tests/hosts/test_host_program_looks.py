@@ -34,9 +34,9 @@ def held(field: Field, *words: str) -> HeldCommand:
 
 def asked(looks: LookSessions, *words: str) -> Completed:
     """The session's answer."""
-    done = looks.ask(words, "here", SECONDS)
-    assert done is not None
-    return done
+    found = looks.ask([words], "here", SECONDS)
+    assert found is not None
+    return found[0]
 
 
 def test_every_question_gets_the_answer_of_a_command(field: Field, looks: LookSessions) -> None:
@@ -61,7 +61,9 @@ def test_every_question_gets_the_answer_of_a_command(field: Field, looks: LookSe
         ("read", "1"),
         ("read", "1", "/etc/\u00e9\U0001f642"),
     ]
-    assert [asked(looks, *words) for words in questions] == [field.installed.run(*words) for words in questions]
+    answers = [field.installed.run(*words) for words in questions]
+    assert [asked(looks, *words) for words in questions] == answers
+    assert looks.ask(questions, "here", SECONDS) == answers
     collected = json.loads(asked(looks, "collect", "2", str(field.owned / "d0")).output)
     assert str(field.owned / "d0") in json.dumps(collected)
     assert asked(looks, "clock").code == asked(looks, "sockets", "tcp").code == 0
@@ -81,6 +83,7 @@ def test_one_that_became_another_user_leaves_root_to_the_next(field: Field, look
     "words",
     [
         ("write", "1", "/etc/passwd", "0" * 64),
+        ("keep", "1", "/x/meta.properties", "/x/meta.properties.kraft-migrate-backup", "0" * 64),
         ("unit-stop", "kafka.service"),
         ("remove", "1", "/x"),
         ("lock", "1", "/x"),
@@ -103,7 +106,7 @@ def test_it_answers_nothing_that_changes_a_host(field: Field, looks: LookSession
 
 
 @pytest.mark.parametrize(
-    "question", [b"\n", b"[]\n", b"[[1]]\n", b"[[[]]]\n", b"x\n", b"[" * 100_000 + b"\n", b"\xff\n"]
+    "question", [b"\n", b"[]\n", b"[[1], []]\n", b"[[[]]]\n", b"x\n", b"[" * 100_000 + b"\n", b"\xff\n"]
 )
 def test_a_question_that_is_none_is_refused(field: Field, question: bytes) -> None:
     """In the same form as an answer."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from migrate.hosts.files import LocalFiles
-from migrate.hosts.leftovers import BACKUP_SUFFIX, backup_path, is_copy, kept_files, leftovers
+from migrate.hosts.leftovers import BACKUP_SUFFIX, is_copy, keep_copies, kept_files, leftovers
 from migrate.hosts.meta_properties import as_version_0, decode
 from migrate.hosts.properties import read_config
 from migrate.model.ids import NodeId
@@ -108,13 +108,13 @@ def test_without_a_file_there_is_nothing_beside_it() -> None:
 
 
 def test_a_copy_of_other_content_gets_a_name_of_its_own(tmp_path: Path) -> None:
-    """The first digits of its hash."""
-    path = str(tmp_path / "b1.properties")
-    assert backup_path(LocalFiles(), NODE, path, b"a=1\n") == path + BACKUP_SUFFIX
-    (tmp_path / f"b1.properties{BACKUP_SUFFIX}").write_bytes(b"a=1\n")
-    assert backup_path(LocalFiles(), NODE, path, b"a=1\n") == path + BACKUP_SUFFIX
-    digest = hashlib.sha256(b"a=2\n").hexdigest()
-    assert backup_path(LocalFiles(), NODE, path, b"a=2\n") == f"{path}{BACKUP_SUFFIX}-{digest[:8]}"
+    """The first digits of its hash; one that is there is written no more."""
+    path, digest = str(tmp_path / "b1.properties"), hashlib.sha256(b"a=2\n").hexdigest()
+    first, second = f"{path}{BACKUP_SUFFIX}", f"{path}{BACKUP_SUFFIX}-{digest[:8]}"
+    for content, copy in ((b"a=1\n", first), (b"a=1\n", first), (b"a=2\n", second), (b"a=2\n", second)):
+        assert keep_copies(LocalFiles(), NODE, {path: content}) == {path: copy}
+    assert (Path(first).read_bytes(), Path(second).read_bytes()) == (b"a=1\n", b"a=2\n")
+    assert len(list(tmp_path.iterdir())) == 2
 
 
 def test_version_1_becomes_version_0_with_the_same_ids() -> None:

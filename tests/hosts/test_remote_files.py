@@ -79,7 +79,7 @@ def test_owner_stays_and_a_copy_has_that_of_its_original(holder: Holder, folder:
         os.chown(path, 4242, 4343)
     before = path.stat()
     files.write(NODE, str(path), b"2")
-    files.write(NODE, f"{path}{BACKUP_SUFFIX}", b"1")
+    files.keep(NODE, {str(path): (f"{path}{BACKUP_SUFFIX}", b"2")})
     for place in (path, Path(f"{path}{BACKUP_SUFFIX}")):
         now = place.stat()
         assert (now.st_uid, now.st_gid, now.st_mode) == (before.st_uid, before.st_gid, before.st_mode), place

@@ -34,7 +34,8 @@ class Held:
 
 def ask(looks: LookSessions, seconds: float = SECONDS) -> Completed | None:
     """Some look."""
-    return looks.ask(("clock",), "h1", seconds)
+    found = looks.ask([("clock",)], "h1", seconds)
+    return None if found is None else found[0]
 
 
 def test_one_session_answers_in_turn() -> None:
@@ -43,6 +44,16 @@ def test_one_session_answers_in_turn() -> None:
     looks = LookSessions(held)
     assert [ask(looks) for _ in range(3)] == [WHOLE] * 3
     assert len(held.started) == 1
+    looks.close()
+
+
+def test_several_questions_are_one_line_and_half_of_their_answers_is_none() -> None:
+    """One round trip for all; the caller asks each by a command of its own where not every one is answered."""
+    whole = f'read line; test "$line" = \'[["clock"], ["facts", "1"]]\' && {{ {ANSWER} {ANSWER} }}'
+    held = Held(f"{whole}; read line; {ANSWER}", f"read line; {ANSWER}")
+    looks = LookSessions(held)
+    assert looks.ask([("clock",), ("facts", "1")], "h1", SECONDS) == [WHOLE] * 2
+    assert looks.ask([("clock",), ("clock",)], "h1", SECONDS) is None
     looks.close()
 
 

@@ -186,7 +186,7 @@ Act = Callable[[JournaledEffects], None]
 STATE = StateBehind("/brokers/topics/t/partitions/0/state", 8, 9)
 EFFECTS: dict[str, tuple[Act, str]] = {
     "write-config": (lambda e: e.write_config(NODE, KEPT, NEW, hashlib.sha256(OLD).hexdigest()), f"write 1 {KEPT}"),
-    "backup-file": (lambda e: e.backup_file(NODE, PATH), f"write 1 {PATH}{BACKUP_SUFFIX}"),
+    "backup-file": (lambda e: e.backup_files(NODE, [PATH]), f"write 1 {PATH}{BACKUP_SUFFIX}"),
     "backup-zookeeper": (lambda e: e.backup_zookeeper(), "backup"),
     "make-directory": (lambda e: e.make_directory(NODE, "/meta/1"), "make 1 /meta/1"),
     "format": (lambda e: e.format_storage(NODE, "C" * 22, "3.9"), f"format 1 {'C' * 22} 3.9"),
@@ -348,7 +348,7 @@ def test_a_new_file_is_written_where_nothing_lies(rig: Rig) -> None:
 
 def test_a_backup_lies_beside_the_file_and_with_us_and_is_named_with_its_sum(rig: Rig) -> None:
     """Ours for nobody else to read: there are passwords in it."""
-    rig.effects.backup_file(NODE, PATH)
+    rig.effects.backup_files(NODE, [PATH])
     assert rig.log.files[PATH + BACKUP_SUFFIX] == OLD
     kept = rig.folder / "backup" / "1" / "conf_b1.properties"
     assert kept.read_bytes() == OLD
@@ -361,11 +361,11 @@ def test_a_backup_lies_beside_the_file_and_with_us_and_is_named_with_its_sum(rig
 
 def test_an_older_backup_on_the_host_is_never_overwritten(rig: Rig) -> None:
     """It may be all that is left of the first state."""
-    rig.effects.backup_file(NODE, PATH)
-    rig.effects.backup_file(NODE, PATH)
+    rig.effects.backup_files(NODE, [PATH])
+    rig.effects.backup_files(NODE, [PATH])
     assert set(rig.log.files) == {PATH, PATH + BACKUP_SUFFIX, KEPT, KEPT + BACKUP_SUFFIX}
     rig.log.files[PATH] = NEW
-    rig.effects.backup_file(NODE, PATH)
+    rig.effects.backup_files(NODE, [PATH])
     assert rig.log.files[PATH + BACKUP_SUFFIX] == OLD
     beside = f"{PATH}{BACKUP_SUFFIX}-{hashlib.sha256(NEW).hexdigest()[:8]}"
     assert rig.log.files[beside] == NEW
@@ -373,9 +373,19 @@ def test_an_older_backup_on_the_host_is_never_overwritten(rig: Rig) -> None:
     assert len([said for said in rig.log.said if said.startswith("write")]) == 2
 
 
+def test_all_files_of_a_node_are_one_effect_each_with_its_own_sum(rig: Rig) -> None:
+    """One that is not there is left out; one whose copy is there already is kept in the run's folder alone."""
+    rig.effects.backup_files(NODE, [PATH, KEPT, "/data/b1/d0/meta.properties"])
+    assert [said for said in rig.log.said if said.startswith("write")] == [f"write 1 {PATH}{BACKUP_SUFFIX}"]
+    effect, effected, *told = rig.events()
+    assert (effect[1]["detail"], effected[0]) == (f"{PATH}, {KEPT}", "effected")
+    assert [data["key"] for _, data in told] == [f"backup:1:{PATH}", f"backup:1:{KEPT}"]
+    assert len(list((rig.folder / "backup" / "1").iterdir())) == 2
+
+
 def test_what_is_not_there_needs_no_backup(rig: Rig) -> None:
     """A directory without meta.properties."""
-    rig.effects.backup_file(NODE, "/data/b1/d0/meta.properties")
+    rig.effects.backup_files(NODE, ["/data/b1/d0/meta.properties"])
     assert rig.events() == []
 
 

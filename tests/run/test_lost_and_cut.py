@@ -183,8 +183,8 @@ def test_a_backup_of_an_earlier_attempt_is_not_taken_for_this_ones(tmp_path: Pat
         KillAt(),
     )
     effects = JournaledEffects(hands, journal, NoLock(), FakeClock(), tmp_path, crash)  # type: ignore[arg-type]
-    effects.backup_file(NodeId(1), path)
-    effects.backup_file(NodeId(1), path)
+    effects.backup_files(NodeId(1), [path])
+    effects.backup_files(NodeId(1), [path])
     kept = journals.notes(journal.events)[f"backup:1:{path}"].split(" ")[0]
     journal.close()
     assert cluster.files[1, kept] == cluster.files[1, path]

@@ -173,9 +173,9 @@ class Remembered:
         self.done.append(f"write {int(node)} {path} over {'nothing' if expect_sha256 is None else expect_sha256[:8]}")
         self.written[int(node)] = content
 
-    def backup_file(self, node: NodeId, path: str) -> None:
-        """Remember it."""
-        self.done.append(f"keep {int(node)} {path}")
+    def backup_files(self, node: NodeId, paths: Sequence[str]) -> None:
+        """Remember them."""
+        self.done.append(f"keep {int(node)} {', '.join(paths)}")
 
     def backup_zookeeper(self, name: str = "zookeeper") -> None:
         """Remember it."""

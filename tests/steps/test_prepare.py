@@ -51,7 +51,7 @@ def test_a_brokers_file_and_each_meta_properties_are_kept() -> None:
     effects = Remembered()
     KEEP.do(BEFORE, effects)
     assert KEEP.paths(BEFORE) == PATHS
-    assert effects.done == [f"keep 1 {path}" for path in PATHS]
+    assert effects.done == [f"keep 1 {', '.join(PATHS)}"]
     assert [action.what for action in KEEP.actions(BEFORE, Predicted())] == [f"keep a copy of {path}" for path in PATHS]
     assert KEEP.id == "prepare/back-up-broker-1"
     assert "broker 1" in KEEP.title

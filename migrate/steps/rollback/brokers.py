@@ -210,8 +210,9 @@ class RollToZookeeperMode(RollBack, ZookeeperRoll):
         )
 
     def when_stopped(self, world: World, effects: Effects) -> None:
-        for meta, new in _rewrites(world, self.broker):
-            effects.backup_file(NodeId(self.broker), meta.path)
+        rewrites = tuple(_rewrites(world, self.broker))
+        effects.backup_files(NodeId(self.broker), [meta.path for meta, _ in rewrites])
+        for meta, new in rewrites:
             effects.write_config(NodeId(self.broker), meta.path, new, meta.sha256)
 
     def identities(self, world: World) -> dict[str, MetaProperties]:
