@@ -10,6 +10,7 @@ import binascii
 import contextlib
 import errno
 import hashlib
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import Any, Final
 
 from migrate.errors import BadProperties, CollectedDamaged, CollectedForNobody, CollectedOtherVersion
 from migrate.hosts import meta_properties, properties
-from migrate.hosts.collect_disks import FORMAT, VERSION, body_sha256
+from migrate.hosts.collect_disks import FORMAT, VERSION
 from migrate.hosts.files import read_no_follow
 from migrate.hosts.properties import spell_as_broker
 from migrate.model import limits, strict_json
@@ -137,10 +138,10 @@ def body_of(raw: bytes, path: str) -> Mapping[str, Any]:
     if document.get("version") != VERSION:
         raise CollectedOtherVersion(f"version {document.get('version')!r}, this release reads {VERSION}", where=path)
     try:
-        sum_ = body_sha256(document["body"])
+        text = json.dumps(document["body"], sort_keys=True, separators=(",", ":"))  # as the collector writes it
     except (ValueError, RecursionError) as error:
         raise CollectedDamaged(f"no sum can be made of its body: {error}", where=path) from error
-    if document.get("sha256") != sum_:
+    if document.get("sha256") != hashlib.sha256(text.encode()).hexdigest():
         raise CollectedDamaged("its SHA-256 is not that of its body: it was cut, damaged or edited", where=path)
     if not isinstance(document["body"], dict):
         raise CollectedDamaged("its body is no object", where=path)

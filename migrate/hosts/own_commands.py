@@ -311,7 +311,7 @@ def own_unit_of(services: HostServices, inventory: Inventory, node: Node, own: O
     try:
         runner = services.runner(node.id)
         neighbours = [int(other.id) for other in inventory.nodes if other.host == node.host and other.id != node.id]
-        access, strange = access_of(runner, node), services.sees(node.id)
+        access, strange = access_of(runner.run(commands.facts(node.id)), node), services.sees(node.id)
     except MigrateError as error:
         return Unknown(f"{error.id} {error}")
     except OSError as error:

@@ -176,7 +176,8 @@ def unseen(error: MigrateError) -> Unknown:
 
 
 END_SECONDS: Final = 10.0
-MOST_SESSIONS: Final = 4  # at once for looks at one host: sshd's MaxSessions is 10
+MOST_SESSIONS: Final = 2  # at once for looks at one host: sshd's MaxSessions is 10
+FREE_SECONDS: Final = 2.0  # waited for one of them, before a command of its own is started
 NOT_THERE: Final = (126, 127)  # a shell that finds no program, or may not run it
 SUDO_SAYS: Final = re.compile(r"(^|\s)sudo: |may not run sudo|not allowed to execute")
 
@@ -284,7 +285,7 @@ class LookSessions:
 
     def __init__(self, hold: Callable[[Words], HeldCommand]) -> None:
         self._hold = hold
-        self._lock = threading.Lock()
+        self._lock = threading.Condition()
         self._free: list[HeldCommand] = []
         self._used = 0
         weakref.finalize(self, _end_all, self._free)
@@ -321,6 +322,7 @@ class LookSessions:
 
     def _take(self) -> tuple[HeldCommand | None, bool]:
         with self._lock:
+            self._lock.wait_for(lambda: self._free or self._used < self._most or not self._most, FREE_SECONDS)
             if self._free:
                 self._used += 1
                 return self._free.pop(), False
@@ -336,6 +338,7 @@ class LookSessions:
             if session is None:
                 with self._lock:
                     self._used -= 1
+                    self._lock.notify()
         return session, True
 
     def _give_back(self, session: HeldCommand, *, whole: bool) -> None:
@@ -343,6 +346,7 @@ class LookSessions:
             self._used -= 1
             if whole:
                 self._free.append(session)
+            self._lock.notify()
         if not whole:
             session.kill()
 

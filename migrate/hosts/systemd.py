@@ -163,6 +163,7 @@ class SystemdServices:
         self._services = services
         self._clock = clock
         self._started_with: dict[tuple[NodeId, int, float], str] = {}
+        self._looked_at: set[NodeId] = set()
 
     def runner(self, node: NodeId) -> Runner:
         return self._services[node].runner
@@ -172,8 +173,9 @@ class SystemdServices:
         """Does the unit's main process run?  A unit that is starting or stopping is Unknown for that moment."""
         service = self._services[node]
         asked = [commands.unit_state(service.unit), commands.CLOCK]
-        if all(known != node for known, _, _ in self._started_with):
+        if node not in self._looked_at:  # later the proof is kept, or asked for where it is missed
             asked += self._about_file(service)
+            self._looked_at.add(node)
         try:
             shown, clock, *file = run_all(service.runner, asked)
             unit = self._decoded(service, shown)
@@ -227,12 +229,20 @@ class SystemdServices:
         """The unit's properties; raises HostCommandUnknown, HostCommandRefused or UnitNotUsable."""
         return self._unit(self._services[node]).properties
 
-    def unit(self, node: NodeId) -> Unit:
-        """How long it may take to stop, and whether it starts at boot; raises what `properties` raises."""
+    def unit(self, node: NodeId, *more: Words) -> tuple[Unit, Mapping[str, str], Sequence[Completed]]:
+        """How long it may take to stop, and whether it starts at boot; its properties; answers to `more` commands.
+
+        Raises what `properties` raises.
+        """
         service = self._services[node]
-        done, asked, listed = run_all(
+        done, asked, listed, *answers = run_all(
             service.runner,
-            (commands.unit_state(service.unit), commands.unit_is_enabled(service.unit), commands.PULLED_IN_AT_BOOT),
+            (
+                commands.unit_state(service.unit),
+                commands.unit_is_enabled(service.unit),
+                commands.PULLED_IN_AT_BOOT,
+                *more,
+            ),
         )
         shown = self._decoded(service, done)
         word = next(iter(asked.output.decode(errors="replace").split()), "")
@@ -241,7 +251,7 @@ class SystemdServices:
             boots = Unknown(f"systemctl list-dependencies: {listed.says or listed.code}")
             if not listed.code:
                 boots = starts_at_boot(service.unit, word, shown, listed.output.decode(errors="replace").split())
-        return Unit(service.runner.host, service.unit, patience(shown), word, boots)
+        return Unit(service.runner.host, service.unit, patience(shown), word, boots), shown.properties, answers
 
     def command_line(self, node: NodeId, pid: int) -> bytes:
         """The words of the unit's main process, each ended by a zero byte; OSError, or what `properties` raises."""
@@ -446,9 +456,9 @@ def find_access_faults(told: Any, node: BrokerNode | ControllerNode) -> Iterator
 Node = BrokerNode | ControllerNode
 
 
-def unit_of(services: SystemdServices, runner: Runner, inventory: Inventory, node: Node) -> Unit | Unknown:
+def unit_of(services: SystemdServices, inventory: Inventory, node: Node) -> Unit | Unknown:
     try:
-        shown, unit = services.properties(node.id), services.unit(node.id)
+        unit, shown, (told,) = services.unit(node.id, commands.facts(node.id))
         neighbours = [int(other.id) for other in inventory.nodes if other.host == node.host and other.id != node.id]
         return replace(
             unit,
@@ -456,7 +466,7 @@ def unit_of(services: SystemdServices, runner: Runner, inventory: Inventory, nod
             faults=tuple(find_faults(shown, node.config, neighbours)),
             user=user_of(shown),
             restarts_halted=restarts_halted(shown),
-            access=access_of(runner, node),
+            access=access_of(told, node),
         )
     except UnitNotUsable as error:  # not there, or masked: what it says of itself
         return Unit(node.host, node.unit, None, "", Unknown(error.what), faults=(error.what,))
@@ -464,11 +474,10 @@ def unit_of(services: SystemdServices, runner: Runner, inventory: Inventory, nod
         return Unknown(f"{error.id} {error}")
 
 
-def access_of(runner: Runner, node: Node) -> tuple[tuple[str, str], ...] | Unknown:
-    done = runner.run(commands.facts(node.id))
+def access_of(done: Completed, node: Node) -> tuple[tuple[str, str], ...] | Unknown:
     if done.code:
-        return Unknown(f"{runner.host} did not look as the unit's user: {done.says or done.code}")
+        return Unknown(f"{node.host} did not look as the unit's user: {done.says or done.code}")
     try:
         return tuple(find_access_faults(strict_json.loads(done.output, surrogates=True), node))
     except (ValueError, TypeError) as error:
-        return Unknown(f"{runner.host} gave no answer that can be read: {error}")
+        return Unknown(f"{node.host} gave no answer that can be read: {error}")

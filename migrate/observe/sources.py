@@ -336,14 +336,14 @@ class Sources:
 
     def units(self) -> Mapping[NodeId, Unit | Unknown] | Unknown:
         """What systemd says of each node's unit, or its commands; Unknown where the executor sees no units."""
-        services, runners = self.services, self._executor.runners
+        services = self.services
         if not isinstance(services, HostServices):
             return Unknown(f"executor {self.inventory.executor} sees no systemd units")
 
         def look(node: BrokerNode | ControllerNode) -> Unit | Unknown:
             if node.service is not None:
                 return own_unit_of(services, self.inventory, node, node.service)
-            return unit_of(services, runners[node.id], self.inventory, node)
+            return unit_of(services, self.inventory, node)
 
         return self._each("reading systemd units", look)
 

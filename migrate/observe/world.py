@@ -11,10 +11,11 @@ from typing import Final, TypeVar
 
 from migrate.model.facts import pure_ledger
 from migrate.model.ids import NodeId
-from migrate.model.launch import Launch
+from migrate.model.launch import Launch, Listening
 from migrate.model.ledger import Ledger
 from migrate.model.new_directories import NewDirectory
 from migrate.model.outcome import Unknown
+from migrate.model.rights import HostRights
 from migrate.model.rollback_readiness import Growing, MetadataLogs
 from migrate.model.views import BrokerDisks, KeptFiles, KraftView, LiveView, NoFile, Running, ServiceState
 from migrate.model.world import NOT_ASKED, Need, World
@@ -22,8 +23,11 @@ from migrate.observe import analysis
 from migrate.observe.sources import Configs, Sources
 
 T = TypeVar("T")
+HostsRights = Mapping[NodeId, HostRights | Unknown]
+Ports = Mapping[NodeId, tuple[Listening, ...] | Unknown]
 LEDGERS: Final = frozenset({Need.LEDGER, Need.SPARK_LEDGER})
 SLOW: Final = frozenset({Need.DIFF, Need.SPARK_LEDGER})
+PARTS_AT_ONCE: Final = 12  # no part waits for another's thread
 PROOF_SAMPLES: Final = 20  # a broker that believes in KRaft names a random one: N^-20 is the chance of a false pass
 FROM_FILES: Final = frozenset({Need.DISKS, Need.BACKUPS, Need.NEW_DIRECTORIES})  # they are named in the files
 FROM_SERVICES: Final = frozenset({Need.METADATA_LOGS, Need.LAUNCHES})  # of running or stopped processes
@@ -37,7 +41,7 @@ class ClusterObserver:
 
     def __init__(self, sources: Sources) -> None:
         self.sources = sources
-        self._pool = ThreadPoolExecutor(max_workers=4, thread_name_prefix="look")
+        self._pool = ThreadPoolExecutor(max_workers=PARTS_AT_ONCE, thread_name_prefix="look")
 
     def observe(self, needs: frozenset[Need], facts: Mapping[str, str]) -> World:
         """One observation.  Never raises for what cannot be seen: that part is Unknown."""
@@ -45,16 +49,23 @@ class ClusterObserver:
         wanted = wanted | (FOR_STATES if Need.STATES_BEHIND in wanted else frozenset())
         wanted = wanted | (FOR_COPY if Need.COPY in wanted else frozenset())
         wanted = wanted | ({Need.CONFIGS} if wanted & FROM_FILES else frozenset())
-        configs: Configs | Unknown = self.sources.configs() if Need.CONFIGS in wanted else NOT_ASKED
+        wanted = wanted | ({Need.SERVICES} if wanted & FROM_SERVICES else frozenset())
         zookeeper = self._start(Need.ZOOKEEPER in wanted, self.sources.zookeeper, "reading ZooKeeper")
+        processes = self._start(Need.SERVICES in wanted, self.sources.service_states)
+        units = self._start(Need.UNITS in wanted, self.sources.units)
+        rights: Future[HostsRights | Unknown] | None = self._start(Need.HOST_RIGHTS in wanted, self.sources.host_rights)
+        left = self._start(Need.LEFTOVERS in wanted, self.sources.leftovers)
+        ports: Future[Ports | Unknown] | None = self._start(Need.PORTS in wanted, self.sources.ports)
+        configs: Configs | Unknown = self.sources.configs() if Need.CONFIGS in wanted else NOT_ASKED
         kraft = self._start(Need.KRAFT in wanted, lambda: self._kraft(configs), "reading the metadata")
         late = bool(needs & SLOW)  # these take seconds: who answers and which ISRs are full is asked after them
         look = self._for_a_proof if Need.CONTROLLER_NAMES in wanted else self.sources.live
         asked = bool(wanted & {Need.LIVE, Need.CONTROLLER_NAMES})
         live = self._start(asked and not late, look, "asking brokers and controllers")
         disks = self._start(Need.DISKS in wanted, lambda: self._disks(configs))
-        wanted = wanted | ({Need.SERVICES} if wanted & FROM_SERVICES else frozenset())
-        services = self.sources.service_states() if Need.SERVICES in wanted else NOT_ASKED
+        backups = self._start(Need.BACKUPS in wanted, lambda: self._backups(configs))
+        services = _result(processes)
+        launches = self._start(Need.LAUNCHES in wanted, lambda: self._launches(services))
         world = World(
             inventory=self.sources.inventory,
             playbook=self.sources.playbook,
@@ -64,7 +75,7 @@ class ClusterObserver:
             disks=_result(disks),
             configs=configs,
             services=services,
-            backups=self._backups(configs) if Need.BACKUPS in wanted else NOT_ASKED,
+            backups=_result(backups),
             new_directories=self._new_directories(configs) if Need.NEW_DIRECTORIES in wanted else NOT_ASKED,
             metadata_logs=self._metadata_logs(services, rehearse=Need.REHEARSAL in wanted)
             if Need.METADATA_LOGS in wanted
@@ -72,12 +83,12 @@ class ClusterObserver:
             rehearsal=self.sources.rehearsal() if Need.REHEARSAL in wanted else NOT_ASKED,
             protocols=self.sources.protocols() if Need.PROTOCOLS in wanted else NOT_ASKED,
             old_clients=self.sources.old_clients() if Need.OLD_CLIENTS in wanted else NOT_ASKED,
-            launches=self._launches(services) if Need.LAUNCHES in wanted else NOT_ASKED,
-            ports=self.sources.ports() if Need.PORTS in wanted else NOT_ASKED,
-            host_rights=self.sources.host_rights() if Need.HOST_RIGHTS in wanted else NOT_ASKED,
-            units=self.sources.units() if Need.UNITS in wanted else NOT_ASKED,
             ensemble=self.sources.ensemble() if Need.ENSEMBLE in wanted else NOT_ASKED,
-            leftovers=self.sources.leftovers() if Need.LEFTOVERS in wanted else NOT_ASKED,
+            launches=_result(launches),
+            ports=_result(ports),
+            host_rights=_result(rights),
+            units=_result(units),
+            leftovers=_result(left),
             today=datetime.now(UTC).date().isoformat(),
             facts=facts,
         )

@@ -1,4 +1,4 @@
-"""How long looks of a run take at the hosts: `python -m tests.bed.gate INVENTORY PLAYBOOK` where hosts have their names.
+"""How long looks of a run take: `python -m tests.bed.gate INVENTORY PLAYBOOK` where hosts have their names.
 
 The look of a plan, the gates of both rolls and the health between two restarts, each by one observer, as a run keeps
 it: the first one opens connections.
@@ -58,7 +58,7 @@ class Counted:
             self.commands[ssh.host] = self.commands.get(ssh.host, 0) + 1
             return run(ssh, words, stdin=stdin, seconds=seconds)
 
-        LookSessions.ask, SshRunner.run = asked, ran  # type: ignore[method-assign]
+        LookSessions.ask, SshRunner.run = asked, ran  # type: ignore[method-assign, assignment]
 
     def told(self) -> str:
         """The most of any host, and begin anew."""

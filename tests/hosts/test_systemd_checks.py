@@ -59,7 +59,7 @@ def seen(runner: Answers) -> Unit | Unknown:
     """What is known of the unit."""
     service = Service(NODE.id, NODE.unit, NODE.config, runner, RemoteFiles({NODE.id: runner}))
     services = SystemdServices({NODE.id: service}, None)  # type: ignore[arg-type]
-    return unit_of(services, runner, worlds.inventory(), NODE)
+    return unit_of(services, worlds.inventory(), NODE)
 
 
 def test_a_unit_without_fault_is_fit() -> None:

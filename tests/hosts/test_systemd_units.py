@@ -67,7 +67,7 @@ class Answers:
 def seen(runner: Answers) -> Unit:
     """The unit by that host."""
     service = Service(NODE, NAME, "/etc/x", runner, RemoteFiles({NODE: runner}))
-    return SystemdServices({NODE: service}, None).unit(NODE)  # type: ignore[arg-type]
+    return SystemdServices({NODE: service}, None).unit(NODE)[0]  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("told", RECORDED.values(), ids=RECORDED)

@@ -143,6 +143,10 @@ class KeptSources:
         nodes = (node.id for node in self.inventory.nodes)
         return dict.fromkeys(nodes, found) if isinstance(found, Unknown) else found
 
+    def leftovers(self) -> Mapping[NodeId, tuple[str, ...] | Unknown] | Unknown:
+        """The world's."""
+        return self.world.leftovers
+
     def units(self) -> Mapping[NodeId, Unit | Unknown] | Unknown:
         """The world's."""
         return self.world.units
