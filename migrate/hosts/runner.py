@@ -176,8 +176,8 @@ def unseen(error: MigrateError) -> Unknown:
 
 
 END_SECONDS: Final = 10.0
-MOST_SESSIONS: Final = 2  # at once for looks at one host: sshd's MaxSessions is 10
-FREE_SECONDS: Final = 2.0  # waited for one of them, before a command of its own is started
+MOST_SESSIONS: Final = 3  # at once for looks at one host: sshd's MaxSessions is 10
+FREE_SECONDS: Final = 10.0  # waited for one of them, which costs less than a login, sudo and Python
 NOT_THERE: Final = (126, 127)  # a shell that finds no program, or may not run it
 SUDO_SAYS: Final = re.compile(r"(^|\s)sudo: |may not run sudo|not allowed to execute")
 

@@ -26,7 +26,7 @@ def main() -> int:
         ("down", "end them; their files stay"),
         ("run", "run a command where the hosts are reached by name"),
         ("root", "run a shell script as root on a host"),
-        ("looks", "how long each command that looks takes, with the hosts' delay as it is"),
+        ("looks", "how long each command that looks takes, and a run's looks, with the hosts' delay as it is"),
         ("evening", "seed the cluster; migrate it there and back under drawn faults (tests/bed/evening.py)"),
         *((name, f"Bed.{name}") for name in FAULTS),
     ):
@@ -92,11 +92,18 @@ LOOKS = (
 
 
 def looks(operator: Operator) -> Iterator[str]:
-    """A line a command, as an operator gives it: its wall time, in which Python's start and ZooKeeper's session are."""
+    """A line a command, as an operator gives it: its wall time, in which Python's start and ZooKeeper's session are.
+
+    Then the looks of a run (tests/bed/gate.py), three of each kind with connections that are kept.
+    """
     for words in LOOKS:
         began = time.monotonic()
         operator.tool(*words, expect=(0, 2))
         yield f"{' '.join(words)}: {time.monotonic() - began:.1f} s"
+    words = (sys.executable, "-m", "tests.bed.gate", "inventory.yaml", "playbook.yaml")
+    done = operator.bed.outside(*words, folder=operator.folder)
+    assert done.returncode == 0, done.stderr
+    yield from done.stdout.splitlines()
 
 
 FAULTS = (

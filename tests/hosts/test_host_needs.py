@@ -98,7 +98,7 @@ class Recording:
 
 def nameless(words: Words) -> Words:
     """Without the sum of a content."""
-    return words[:3] if words[0] == "write" else words
+    return words[: {"write": 3, "keep": 4}.get(words[0], len(words))]
 
 
 @pytest.mark.slow
@@ -110,11 +110,12 @@ def test_every_command_of_a_files_life_is_asked_for(tmp_path: Path) -> None:
     node, recording = inventory.brokers[0], Recording(program)
     files = RemoteFiles({node.id: recording})
     for path in (node.config, f"{disk}/meta.properties"):
-        for file in (path, f"{path}{BACKUP_SUFFIX}", f"{path}{BACKUP_SUFFIX}-{SAMPLE_HASH}"):
-            files.write(node.id, file, b"a=1\n")
-            files.write(node.id, file, b"a=2\n")
-            assert files.exists(node.id, file)
-            assert files.read(node.id, file) == b"a=2\n"
+        files.write(node.id, path, b"a=1\n")
+        files.write(node.id, path, b"a=2\n")
+        assert files.exists(node.id, path)
+        for copy in (f"{path}{BACKUP_SUFFIX}", f"{path}{BACKUP_SUFFIX}-{SAMPLE_HASH}"):
+            files.keep(node.id, {path: (copy, b"a=2\n")})
+            assert files.read_all(node.id, [path, copy]) == {path: b"a=2\n", copy: b"a=2\n"}
         files.rename(node.id, path, f"{path}{ASIDE_SUFFIX}-{SAMPLE_TIME}")
     files.names(node.id, str(tmp_path))
     files.names(node.id, str(disk))
