@@ -100,8 +100,8 @@ def looks(operator: Operator) -> Iterator[str]:
         began = time.monotonic()
         operator.tool(*words, expect=(0, 2))
         yield f"{' '.join(words)}: {time.monotonic() - began:.1f} s"
-    words = (sys.executable, "-m", "tests.bed.gate", "inventory.yaml", "playbook.yaml")
-    done = operator.bed.outside(*words, folder=operator.folder)
+    gate = (sys.executable, "-m", "tests.bed.gate", "inventory.yaml", "playbook.yaml")
+    done = operator.bed.outside(*gate, folder=operator.folder)
     assert done.returncode == 0, done.stderr
     yield from done.stdout.splitlines()
 

@@ -12,6 +12,7 @@ from typing import Final
 
 from migrate.hosts import (
     collect_disks,
+    commands,
     disks,
     jaas,
     launches,
@@ -129,7 +130,7 @@ def read_facts(_: Path, path: Path) -> None:
     runner = Answering(path.read_bytes())
     known = worlds.inventory()
     for node in (known.brokers[0], known.controllers[0]):
-        access_of(runner, node)
+        access_of(runner.run(commands.facts(node.id)), node)
     _answer(runner, ("host", "about"))
 
 
