@@ -55,8 +55,9 @@ def test_by_hosts_a_killed_run_goes_on_and_every_step_is_proven(folder: Path, ex
     )
     if link is not None:
         (plan,) = (folder / "runs").glob("*/plan.txt")
-        assert f"{link} -> {link.resolve()}" in plan.read_text()
-        assert "W-OPS-14" in plan.read_text()
+        planned = " ".join(plan.read_text().split())  # long paths are on lines of their own
+        assert f"{link} -> {link.resolve()}" in planned
+        assert "W-OPS-14" in planned
         assert link.is_symlink()
         assert CONFLUENTS in link.read_bytes()
         assert not any(b"confluent." in file.read_bytes() for file in link.parent.glob("controller-*.properties"))
