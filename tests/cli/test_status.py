@@ -297,7 +297,11 @@ def test_zookeeper_is_retired_next_where_the_playbook_asks_for_it(asked: bool) -
 
 def test_a_protocol_playbook_has_each_brokers_version() -> None:
     """As the running broker says it, and what is wanted where it is another."""
-    said = {NodeId(0): "3.8", NodeId(1): "3.9-IV0", NodeId(2): Unknown("connection refused")}
+    said: dict[NodeId, str | Unknown] = {
+        NodeId(0): "3.8",
+        NodeId(1): "3.9-IV0",
+        NodeId(2): Unknown("connection refused"),
+    }
     playbook = replace(worlds.playbook(), stages=(Stage.PROTOCOL,))
     found = describe(replace(whole(Stage.ASSESS), protocols=said, playbook=playbook))
     assert [row["version"] for row in found["protocols"]] == ["3.8", "3.9", None]

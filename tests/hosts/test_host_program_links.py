@@ -215,9 +215,9 @@ def test_a_run_keeps_and_finds_its_copies_there(field: Linked) -> None:
     file = read_config(files, node.id, node.config)
     assert isinstance(file, ConfigFile)
     assert file.shown == f"{field.config} -> {field.real}"
-    copy = leftovers.backup_path(files, node.id, node.config, file.raw)
-    assert copy == f"{field.real}{BACKUP_SUFFIX}"
-    files.write(node.id, copy, file.raw)
+    copy = f"{field.real}{BACKUP_SUFFIX}"
+    for _ in range(2):  # a copy of that content is there the second time
+        assert leftovers.keep_copies(files, node.id, {node.config: file.raw}) == {node.config: copy}
     files.write(node.id, node.config, b"broker.id=1\nlog.dirs=/d\n")
     kept = leftovers.kept_files(files, node.id, file)
     assert isinstance(kept, KeptFiles)
