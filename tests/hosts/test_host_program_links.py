@@ -1,6 +1,6 @@
 """A node's file that is a link: known since root's script ran, followed while it leads there, and never else."""
 
-from __future__ import annotations
+from __future__ import hashlib
 
 import errno
 import os
@@ -105,11 +105,12 @@ def test_copies_are_beside_what_the_link_leads_to(field: Linked) -> None:
     """There they are written, listed, renamed and removed; beside the link there is none of the node's to root."""
     host = link(field)
     copy, aside = f"{field.real}{BACKUP_SUFFIX}", f"{field.real}{ASIDE_SUFFIX}-20260102T030405"
-    assert host.write("1", Path(copy), TEXT).code == 0
+    sha256 = hashlib.sha256(TEXT).hexdigest()
+    host.must("keep", "1", str(field.config), copy, sha256)
     assert owner(Path(copy)) == (0, KAFKA, 0o640)
     listed = host.must("names", "1", str(field.real.parent)).split(b"\0")[:-1]
     assert sorted(listed) == [b"one.properties", Path(copy).name.encode()]
-    assert host.write("1", Path(f"{field.config}{BACKUP_SUFFIX}"), TEXT).code == 65
+    assert host.run("keep", "1", str(field.config), f"{field.config}{BACKUP_SUFFIX}", sha256).code == 65
     host.must("rename", "1", str(field.config), aside)
     assert field.config.is_symlink()
     assert Path(aside).read_bytes() == TEXT
