@@ -1,8 +1,9 @@
 """A node's file that is a link: known since root's script ran, followed while it leads there, and never else."""
 
-from __future__ import hashlib
+from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import stat
 import tempfile

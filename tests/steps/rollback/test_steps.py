@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import replace
@@ -413,7 +414,11 @@ def test_a_disk_that_was_formatted_is_mended_before_the_last_start(tmp_path: Pat
     go_back(cluster, tmp_path / "back")
     is_back(cluster)
     assert cluster.files[1, path] == raw.replace(b"version=1", b"version=0").replace(b"node.id", b"broker.id")
-    assert cluster.files[1, path + ".kraft-migrate-backup"] == raw
+    copies = {
+        name: content for (_, name), content in cluster.files.items() if name.startswith(f"{path}.kraft-migrate-")
+    }
+    digest = hashlib.sha256(raw).hexdigest()[:8]
+    assert copies[f"{path}.kraft-migrate-backup-{digest}"] == raw, "beside the one that `prepare` kept"
 
 
 def test_a_session_that_is_still_the_old_one_is_no_proof() -> None:
