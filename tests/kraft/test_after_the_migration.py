@@ -130,7 +130,9 @@ class Story:
     def assess(self, name: str) -> None:
         """What the next upgrade would meet."""
         inventory = self.cluster.folder / "inventory.yaml"
-        self.assessed[name] = process("assess", "--inventory", inventory, "--target", line_of(self.release))
+        self.assessed[name] = process(
+            "assess", "--inventory", inventory, "--target", line_of(self.release), "--output", "json"
+        )
 
     def tool(self, name: str, *words: str) -> CompletedProcess[str]:
         """One of the newer Kafka's own tools."""
