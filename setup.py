@@ -34,7 +34,7 @@ LAB = [*PROBE, "asyncssh>=2.18"]  # asyncssh: the SSH server of a lab whose node
 FLEET = [
     "pandas>=2.2,<3"
 ]  # clusters that executors read: mapInArrow refuses to start without pandas, and uses none of it
-CALENDAR = ["holidays>=0.60", "icalendar>=6", "recurring-ical-events>=3.4"]  # deny spans of change windows
+CALENDAR = ["holidays>=0.60", "icalendar>=6.1", "recurring-ical-events>=3.4"]  # deny spans of change windows
 CONNECT = [*FLEET, "pyspark[connect]>=4.0,<5"]  # comparisons on a Spark Connect server
 ALL = [*FAST, *JAVA, *LAB, *CONNECT, *CALENDAR]  # what users may need
 
