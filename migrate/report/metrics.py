@@ -18,7 +18,7 @@ PREFIX: Final = "kraft_migrate_run_"
 STATES: Final = (RUNNING, "needs-approval", "parked", "stopped", "ended")
 HELP: Final[Mapping[str, str]] = {
     "state": "1 for how the run is: running, or how its last session ended; 0 for the other states.",
-    "stage": "Number of the stage of the step in progress, or of the next one; 0 to 11, as in plans.",
+    "stage": "Number of the stage of the step in progress, or of the next one: 0 to 11, 12 directories, 13 protocol.",
     "step_info": "Always 1; its labels name the stage, and the step in progress or that stopped the session.",
     "steps": "Steps of the plan.",
     "steps_done": "Steps of the plan that are concluded.",

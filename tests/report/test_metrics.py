@@ -160,6 +160,12 @@ def test_the_page_has_every_metric_with_its_help_line() -> None:
     assert rows == list(HELP.items())
 
 
+def test_the_help_line_of_the_stage_names_those_beside_a_migration() -> None:
+    """A plan of theirs shows no number."""
+    beside = [f"{stage} {stage.label}" for stage in Stage if stage > Stage.RETIRE_ZOOKEEPER]
+    assert HELP["stage"].endswith(f": 0 to {Stage.RETIRE_ZOOKEEPER}, {', '.join(beside)}.")
+
+
 def test_the_example_of_alert_rules_names_metrics_that_there_are() -> None:
     """And labels' values, too."""
     rules = (ROOT / "docs" / "alert-rules.yaml").read_text(encoding="utf-8")
