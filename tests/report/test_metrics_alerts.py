@@ -22,7 +22,7 @@ from migrate.run.past_runs import READINESS
 from tests.report import story
 from tests.run.gated import parked_behind_broker_0
 
-pytestmark = pytest.mark.skipif(shutil.which("promtool") is None, reason="no promtool (Prometheus) on this machine")
+needs_promtool = pytest.mark.skipif(shutil.which("promtool") is None, reason="no promtool (Prometheus) on this machine")
 RULES: Final = Path(__file__).parents[2] / "docs" / "alert-rules.yaml"
 PLAN: Final = story.plan()
 MINUTE: Final = 60.0
@@ -35,11 +35,13 @@ def promtool(*words: str, text: str = "") -> None:
     assert (ended.returncode, ended.stderr) == (0, ""), ended.stdout + ended.stderr
 
 
+@needs_promtool
 def test_the_rules_are_valid() -> None:
     """Expressions, durations and templates."""
     promtool("check", "rules", str(RULES))
 
 
+@needs_promtool
 def test_the_written_metrics_pass_its_lint(tmp_path: Path) -> None:
     """Names, units, help and type of every metric: of a run that has ended, and of one half rolled; odd names, too."""
     ended = Metrics.of(RunState(story.plan(cluster='a"b\\c\nd')), story.journal()).text(story.START)
@@ -120,6 +122,7 @@ CASES: Final = (
 )
 
 
+@needs_promtool
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.alert)
 def test_an_alert_fires_on_what_is_written_and_not_before(case: Case, tmp_path: Path) -> None:
     """At its minute, with the labels and the text that a person reads."""
