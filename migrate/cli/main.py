@@ -261,7 +261,7 @@ def main() -> None:
     os.umask(OURS_ALONE)
     with error_handler(verbose="-v" in sys.argv[1:] or "--verbose" in sys.argv[1:]):
         try:
-            code = cli.main(standalone_mode=False)
+            code = cli.main(prog_name="kraft-migrate", standalone_mode=False)
         except click.NoSuchOption as error:
             error.show()
             if error.option_name in ("--dry-run", "--check"):
