@@ -74,9 +74,10 @@ class BackUpBroker(BaseStep):
         return tuple(Action("+", f"broker {self.broker}", f"keep a copy of {path}") for path in named)
 
     def check(self, world: World) -> Readiness:
-        found = facts.config(world, self.broker)
-        if isinstance(found, Unknown):
-            return found
+        found, disks = facts.config(world, self.broker), facts.disks(world, self.broker)
+        for seen in (found, disks):
+            if isinstance(seen, Unknown):
+                return seen
         return Refused(f"broker {self.broker} has no file {found.path}") if isinstance(found, NoFile) else Ready()
 
     def do(self, world: World, effects: Effects) -> None:

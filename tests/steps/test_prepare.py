@@ -71,6 +71,12 @@ def test_a_broker_without_a_readable_file_is_not_backed_up() -> None:
     assert answer(KEEP.check(without("configs")(BEFORE))) == "unknown: configs hidden"
 
 
+def test_no_meta_properties_is_left_out_because_the_disks_are_not_seen() -> None:
+    """Nothing is kept until they are."""
+    dark = replace(BEFORE, disks=Unknown("timed out"))
+    assert KEEP.check(dark) == Unknown("timed out")
+
+
 def test_the_backups_of_another_broker_prove_nothing() -> None:
     """Broker 11's key begins with 1, too."""
     other = replace(BEFORE, facts={"backup:11:/conf/b11.properties": "x", "backup:zookeeper": "y"})
