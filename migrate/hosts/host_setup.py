@@ -85,14 +85,18 @@ def _entry(node: BrokerNode | ControllerNode, kafka_home: str) -> dict[str, Any]
             next_step="give the controller a folder of its own, such as /srv/kafka/metadata",
         )
     role = "controller" if isinstance(node, ControllerNode) else "broker"
-    service = {} if node.service is None else {"service": asdict(node.service) | {"timeout": int(node.service.timeout)}}
+    service: dict[str, Any] = {}
+    if node.service is not None:
+        values = asdict(node.service) | {"timeout": int(node.service.timeout)}
+        lists = {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+        service = {"service": lists}  # as `about` answers it
     return {
         "id": int(node.id),
         "role": role,
         "unit": node.unit,
         "config": node.config,
         "metadata_directory": metadata,
-        **json.loads(json.dumps(service)),  # lists, as `about` answers them
+        **service,
         "kafka_home": kafka_home,
     }
 

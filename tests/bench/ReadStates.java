@@ -7,33 +7,30 @@ import java.util.concurrent.atomic.AtomicReference;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import org.apache.zookeeper.KeeperException;
-import org.apache.zookeeper.Op;
-import org.apache.zookeeper.OpResult;
 import org.apache.zookeeper.ZooKeeper;
 
 /**
  * Reads every partition's state from a ZooKeeper with its own client, and tells sums over them, once for each line that
- * comes in. Arguments: address, "async" or "multi", and how many reads are under way or in one request.
+ * comes in. Arguments: address, and how many reads are under way.
  */
 public class ReadStates {
     private static final ObjectMapper JSON = new ObjectMapper();
     private static final String TOPICS = "/brokers/topics";
 
     public static void main(String[] args) throws Exception {
-        boolean multi = args[1].equals("multi");
-        int many = Integer.parseInt(args[2]);
+        int many = Integer.parseInt(args[1]);
         ZooKeeper client = new ZooKeeper(args[0], 60_000, event -> { });
         java.io.BufferedReader lines = new java.io.BufferedReader(new java.io.InputStreamReader(System.in));
-        while (lines.readLine() != null) System.out.println(sums(client, multi, many));
+        while (lines.readLine() != null) System.out.println(sums(client, many));
         client.close();
     }
 
-    private static String sums(ZooKeeper client, boolean multi, int many) throws Exception {
+    private static String sums(ZooKeeper client, int many) throws Exception {
         List<String> topics = new ArrayList<>();
         for (String name : client.getChildren(TOPICS, false)) topics.add(TOPICS + "/" + name);
         List<String> states = new ArrayList<>();
         long[] found = new long[2];
-        List<byte[]> assigned = read(client, topics, multi, many);
+        List<byte[]> assigned = windowed(client, topics, many);
         for (int i = 0; i < topics.size(); i++) {
             for (Map.Entry<String, JsonNode> entry : JSON.readTree(assigned.get(i)).get("partitions").properties()) {
                 found[0]++;
@@ -42,26 +39,12 @@ public class ReadStates {
                 states.add(topics.get(i) + "/partitions/" + entry.getKey() + "/state");
             }
         }
-        for (byte[] data : read(client, states, multi, many)) {
+        for (byte[] data : windowed(client, states, many)) {
             JsonNode state = JSON.readTree(data);
             found[1] += state.get("leader").asInt() + 7L * state.get("leader_epoch").asInt();
             for (JsonNode replica : state.get("isr")) found[1] += 3L * replica.asInt();
         }
         return found[0] + " " + found[1];
-    }
-
-    private static List<byte[]> read(ZooKeeper client, List<String> paths, boolean multi, int many) throws Exception {
-        return multi ? inRequests(client, paths, many) : windowed(client, paths, many);
-    }
-
-    private static List<byte[]> inRequests(ZooKeeper client, List<String> paths, int many) throws Exception {
-        List<byte[]> found = new ArrayList<>(paths.size());
-        for (int start = 0; start < paths.size(); start += many) {
-            List<Op> reads = new ArrayList<>(many);
-            for (String path : paths.subList(start, Math.min(start + many, paths.size()))) reads.add(Op.getData(path));
-            for (OpResult one : client.multi(reads)) found.add(((OpResult.GetDataResult) one).getData());
-        }
-        return found;
     }
 
     /** As Kafka's ZooKeeperClient.handleRequests: a permit for each read under way. */

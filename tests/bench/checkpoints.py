@@ -1,4 +1,4 @@
-"""Races of reading a KRaft checkpoint, each side started anew: Kafka's dump tool, Kafka's own classes, plain Python.
+"""Races of reading a KRaft checkpoint, each side started anew: Kafka's dump tool, Kafka's own classes.
 
 Ours checks every batch, decodes every partition, fingerprints each topic, and keeps nothing but topics.
 """
@@ -27,7 +27,6 @@ from migrate.kraft.files import read_batches
 from migrate.protocol.batches import MAGIC
 from migrate.protocol.primitives import uuid_text
 from migrate.protocol.records import FEATURE_LEVEL
-from tests.bench import peers
 from tests.bench.javac import classpath, compiled, no_compiler
 from tests.bench.races import ROOT, Race, Side, Work
 from tests.testing.encoding import build, encode_control, encode_record
@@ -141,12 +140,6 @@ from migrate.model.secrets import Digester
 found = scan(Source(snapshot_of(Path(sys.argv[1]))), Digester())
 print(len(found.topics.names), int(found.counts.sum()))
 """
-LOOP: Final = """
-import sys
-from pathlib import Path
-from tests.bench.peers import metadata_records
-print(sum(1 for _ in metadata_records(Path(sys.argv[1]))))
-"""
 
 
 def batches_of(path: Path) -> Iterator[PlainBatch]:
@@ -212,13 +205,6 @@ def cold(side: str, program: str, tell: Callable[[Path], str]) -> Callable[[Path
     return work
 
 
-def loop_rows(path: Path) -> Iterator[Row]:
-    """What the loop found."""
-    for kind, _, found in peers.metadata_records(path):
-        if kind == 3:
-            yield row_of(found)
-
-
 def row_of(found: dict[str, Any]) -> Row:
     """From a PartitionRecord's values."""
     names = ("topicId", "partitionId", "replicas", "isr", "leader", "leaderEpoch", "partitionEpoch", "directories")
@@ -263,7 +249,6 @@ def by_kafkas_classes(folder: Path, _size: int) -> Iterator[Work]:
 # every batch checked, every partition decoded and fingerprinted; nothing is kept but topics
 ours = cold("ours", SCAN, lambda path: told(our_rows(path)))
 ours_summed = cold("sums", SCAN, our_sums)  # told as the Java program tells
-by_loop = cold("loop", LOOP, lambda path: told(loop_rows(path)))
 
 
 def a_race(name: str, promise: float, peer: Side, *, us: Side = ours, note: str = "") -> Race:
@@ -286,5 +271,4 @@ def a_race(name: str, promise: float, peer: Side, *, us: Side = ours, note: str 
 RACES: Final = (
     a_race("checkpoint, dump tool", 8.0, by_dump_tool, note="kafka-dump-log --cluster-metadata-decoder to /dev/null"),
     a_race("checkpoint, Kafka's classes", 1.5, by_kafkas_classes, us=ours_summed, note="no text; needs a JDK"),
-    a_race("checkpoint, plain Python", 17.0, by_loop, note="a struct loop for exactly these records"),
 )

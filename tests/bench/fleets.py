@@ -1,7 +1,6 @@
-"""The races of a fleet: sixteen clusters' files, compared in one warm session.
+"""The races of `fleet diff`, of one cluster: every difference, against the text of ZooKeeper's and Kafka's tools.
 
-Against the text of ZooKeeper's and Kafka's tools, cluster by cluster, and against a bare pool of two processes that
-runs the same decoder and sets the rows that differ against each other in Python.
+A fleet of any size on a cluster of Spark's: `tests.bench.fleet_goal`.
 
     python -m tests.bench.fleets FOLDER
 
@@ -14,10 +13,8 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from datetime import date
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Final
 
@@ -30,22 +27,9 @@ from tests.bench import agreeing
 from tests.bench.races import ROOT, Race, Side, Work
 from tests.bench.resident import cpu_of_all
 
-CLUSTERS: Final = 16
-PROCESSES: Final = 2
 WARM: Final = 2  # comparisons before the one that is timed
 TODAY: Final = date(2026, 1, 1)
 Topics = list[tuple[str, list[str]]]  # of each cluster, by its folder's name
-
-
-@contextmanager
-def clusters(folder: Path, size: int) -> Iterator[None]:
-    """Each with its share of the partitions, in a folder of its own."""
-    for number in range(CLUSTERS):
-        place = folder / f"cluster-{number:02}"
-        place.mkdir()
-        with agreeing.both_sides(place, size // CLUSTERS):
-            pass
-    yield
 
 
 @contextmanager
@@ -92,20 +76,6 @@ def our_fleet(folder: Path, _size: int) -> Iterator[Work]:
             yield Work(lambda: topics_of(pairs, compared(handle, pairs)), str, tree=True, clock=cpu_of_all)
         finally:
             handle.stop()
-
-
-@contextmanager
-def bare_pool(folder: Path, _size: int) -> Iterator[Work]:
-    """The same decoder in two processes, and Python's own comparison of the rows that it hands back; warm."""
-    pairs = pairs_in(folder)
-    with ProcessPoolExecutor(PROCESSES, mp_context=get_context("spawn")) as pool:
-
-        def timed() -> Topics:
-            return list(pool.map(differing, pairs))
-
-        for _ in range(WARM):
-            timed()
-        yield Work(timed, str, tree=True, clock=cpu_of_all)
 
 
 def differing(pair: FilePair) -> tuple[str, list[str]]:
@@ -155,11 +125,6 @@ def whole(folder: Path) -> Topics:
             handle.stop()
 
 
-def a_race(name: str, **words: object) -> Race:
-    """Of sixteen clusters with 100,000 partitions each."""
-    return Race(name, CLUSTERS * 100_000, around=clusters, goal="P8", least=CLUSTERS * 100, **words)  # type: ignore[arg-type]
-
-
 def of_one(name: str, promise: float, ours: Side) -> Race:
     """Of one cluster with a million partitions: every difference with its type, by Spark, against dictionaries."""
     return Race(
@@ -180,30 +145,6 @@ def of_one(name: str, promise: float, ours: Side) -> Race:
 RACES: Final = (
     of_one("cold", 5, our_fleet_cold),
     of_one("warm", 25, our_fleet),
-    a_race(
-        "fleet of files, warm, text",
-        promise=55,
-        at_most=False,
-        sides={"ours": our_fleet, "peer": by_text},
-        growing=("ours",),  # the text of eight million would take ten minutes
-        peer="the tools' text, cluster by cluster",
-    ),
-    a_race(
-        "fleet of files, warm, bare pool",
-        promise=1.3,
-        at_most=True,
-        sides={"ours": our_fleet, "peer": bare_pool},
-        growth=5.5,
-        peer="two processes with the same decoder",
-    ),
-    a_race(
-        "fleet of files, cold, text",
-        promise=13,
-        at_most=False,
-        sides={"ours": our_fleet_cold, "peer": by_text},
-        growing=("ours",),  # as above
-        peer="the tools' text, cluster by cluster",
-    ),
 )
 
 

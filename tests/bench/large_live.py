@@ -24,7 +24,7 @@ from migrate.zookeeper.client import connect
 from migrate.zookeeper.read import read_view
 from tests.bench import files
 from tests.bench.javac import compiled, no_compiler
-from tests.bench.live import ADDRESS, Row, states
+from tests.bench.live import ADDRESS, Row
 from tests.bench.races import SIDES, Race, Side, Work
 from tests.testing.zookeeper_server import running_server
 
@@ -118,14 +118,14 @@ def windowed(client: KazooClient, paths: Sequence[str], most: int) -> Iterator[b
         yield result.get(timeout=60)[0]
 
 
-def by_java(way: str, many: int) -> Side:
+def by_java(many: int) -> Side:
     """ZooKeeper's own client, as `ReadStates.java` uses it; compiled, started and warmed before it is measured."""
 
     @contextmanager
     def running(folder: Path, _size: int) -> Iterator[Work]:
         command = [*compiled(folder, "ReadStates"), (folder / ADDRESS).read_text()]
         with subprocess.Popen(
-            [*command, way, str(many)],
+            [*command, str(many)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -174,18 +174,6 @@ def a_race(
 
 
 RACES: Final = (
-    # a million, one by one, would take kazoo six minutes
-    a_race("one by one", 20, by_kazoo(states), "kazoo, one get after the other", growing=("ours",)),
     a_race("a thousand at once", 8, by_kazoo(many_at_once), "kazoo, get_async, 1,000 in flight"),
-    a_race(
-        "Java, a thousand at once",
-        3,
-        by_java("async", 1_000),
-        "ZooKeeper's client, 1,000 in flight",
-        lacks=no_compiler,
-    ),
-    a_race(
-        "Java, ten at once", 4, by_java("async", 10), "ZooKeeper's client, 10 in flight, as Kafka", lacks=no_compiler
-    ),
-    a_race("Java, 500 in a request", 0.3, by_java("multi", 500), "ZooKeeper's client, multi of 500", lacks=no_compiler),
+    a_race("Java, ten at once", 4, by_java(10), "ZooKeeper's client, 10 in flight, as Kafka", lacks=no_compiler),
 )

@@ -23,11 +23,6 @@ def small(name: str, side: str, folder: Path, size: int) -> Run:
         return measured(work)
 
 
-def test_plain_python_finds_the_same() -> None:
-    """Small; both sides started anew."""
-    assert race(RACES["checkpoint, plain Python"], 1, 200, small).ratio > 0
-
-
 @pytest.mark.kafka
 @pytest.mark.parametrize("name", ["checkpoint, dump tool", "checkpoint, Kafka's classes"])
 def test_kafka_finds_the_same(name: str) -> None:
