@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tests.bed.bed import Bed
 from tests.bed.evening import soak
+from tests.bed.floor import floor, of_run
 from tests.bed.operator import Operator
 from tests.bed.rootfs import BedUnavailable
 from tests.bed.shape import SHAPES
@@ -27,6 +28,7 @@ def main() -> int:
         ("run", "run a command where the hosts are reached by name"),
         ("root", "run a shell script as root on a host"),
         ("looks", "how long each command that looks takes, and a run's looks, with the hosts' delay as it is"),
+        ("floor", "migrate by a plain shell script, for a run to be compared with (tests/bed/floor.py)"),
         ("evening", "seed the cluster; migrate it there and back under drawn faults (tests/bed/evening.py)"),
         *((name, f"Bed.{name}") for name in FAULTS),
     ):
@@ -38,6 +40,8 @@ def main() -> int:
         elif name == "evening":
             command.add_argument("--minutes", type=float, default=30.0)
             command.add_argument("--seed", type=int, default=1)
+        elif name == "floor":
+            command.add_argument("--run", type=Path, help="tell the same of a run that ended: its folder")
         elif name not in ("down", "looks"):
             command.add_argument("words", nargs=argparse.REMAINDER)
     told = parser.parse_args()
@@ -60,6 +64,9 @@ def main() -> int:
         operator.seed()
         operator.inventory()
         soak(operator, told.minutes, told.seed)
+    elif told.command == "floor":
+        for line in of_run(bed, told.run) if told.run else floor(bed):
+            print(line, flush=True)
     elif told.command == "looks":
         operator = Operator(bed, folder / "operator")
         if not (operator.folder / "inventory.yaml").exists():
