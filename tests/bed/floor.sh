@@ -4,14 +4,14 @@
 # JAVA and JARS.  Prints a line when it begins and at the end of each stage: its name and the time.
 set -euo pipefail
 sockets=$(mktemp -d /tmp/floor.XXXXXX)
-options=(-F "$SSH_CONFIG" -o ControlMaster=auto -o ControlPersist=60 -o "ControlPath=$sockets/%C")
+options=(-F "$SSH_CONFIG" -o ConnectTimeout=10 -o ControlMaster=auto -o ControlPersist=60 -o "ControlPath=$sockets/%C")
 
 finish() {
     for n in $(seq "$LAST_HOST"); do ssh "${options[@]}" -O exit "h$n-root" 2>/dev/null || true; done
     rm -rf "$sockets"
 }
 trap finish EXIT
-on() { ssh "${options[@]}" "h$1-root" "$2" </dev/null; }
+on() { ssh "${options[@]}" "h$1-root" "set -e; $2" </dev/null; }
 kafka() { "$JAVA" -Xmx128m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp "$JARS" "org.apache.kafka.tools.$1" "${@:2}" 2>/dev/null; }
 port() { until (: <"/dev/tcp/kafka-$1/$2") 2>/dev/null; do sleep 0.2; done; }
 
@@ -88,8 +88,12 @@ done
 stamp begin
 CLUSTER=$(on 1 "sed -n s/^cluster.id=//p /srv/kafka/disk1/meta.properties")
 ZOOKEEPER=$(on 1 "sed -n s/^zookeeper.connect=//p /etc/kafka/server.properties")
-for one in $CONTROLLERS; do begin_controller "${one%:*}" "${one#*:}" & done
-wait
+begun=()
+for one in $CONTROLLERS; do
+    begin_controller "${one%:*}" "${one#*:}" &
+    begun+=($!)
+done
+for one in "${begun[@]}"; do wait "$one"; done
 quorum >/dev/null
 stamp controllers
 roll "s/^listener.security.protocol.map=.*/&,CONTROLLER:PLAINTEXT/
