@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from tests.bed.bed import Bed
+from tests.bed.bed import ROOT, Bed
 from tests.bed.evening import soak
 from tests.bed.floor import floor, of_run
 from tests.bed.operator import Operator
@@ -107,7 +107,8 @@ def looks(operator: Operator) -> Iterator[str]:
         began = time.monotonic()
         operator.tool(*words, expect=(0, 2))
         yield f"{' '.join(words)}: {time.monotonic() - began:.1f} s"
-    gate = (sys.executable, "-m", "tests.bed.gate", "inventory.yaml", "playbook.yaml")
+    program = ("env", f"PYTHONPATH={ROOT}", sys.executable, "-m", "tests.bed.gate")
+    gate = (*program, "inventory.yaml", "playbook.yaml")
     done = operator.bed.outside(*gate, folder=operator.folder)
     assert done.returncode == 0, done.stderr
     yield from done.stdout.splitlines()
