@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
 
 from migrate.model.copied import CopyCheck, NoLook
 from migrate.model.difference import DiffReport
@@ -56,6 +57,10 @@ class Need(StrEnum):
     ENSEMBLE = "ensemble"  # ZooKeeper's servers, each by itself: who is connected, what else is stored, their units
     OLD_CLIENTS = "old-clients"  # over JMX, where the inventory says that a broker offers it
     CONTROLLER_NAMES = "controller-names"  # live, with each broker asked for its controller often enough for a proof
+
+
+# Of the whole cluster, for a proof; the others are for plans, for rollbacks, or for what comes after
+FOR_PROOFS: Final = frozenset(Need) - {Need.LEDGER, Need.REHEARSAL, Need.ENSEMBLE, Need.OLD_CLIENTS}
 
 
 NOT_ASKED = Unknown("not asked for")

@@ -22,7 +22,7 @@ from migrate.model.ports import Effects
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.step import Action, HalfDone, NotBegun, Predicted, Progress
 from migrate.model.views import ConfigFile, MigrationZnode, Running
-from migrate.model.world import Need, World
+from migrate.model.world import FOR_PROOFS, Need, World
 from migrate.steps import configuration, facts, gates, named_gates
 from migrate.steps.base import BaseStep
 from migrate.steps.named_gates import Gate, all_open
@@ -49,7 +49,7 @@ class FinalizeController(BaseStep):
     @property
     def needs(self) -> frozenset[Need]:  # type: ignore[override] # the interlock looks at everything, later ones do not
         if self.position == 1:
-            return frozenset(Need) - {Need.LEDGER, Need.COPY, Need.REHEARSAL, Need.LEFTOVERS, Need.ENSEMBLE}
+            return FOR_PROOFS - {Need.COPY, Need.LEFTOVERS}
         return frozenset({Need.KRAFT, Need.LIVE, Need.CONFIGS, Need.SERVICES})
 
     def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:

@@ -17,7 +17,7 @@ from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.step import NotBegun, Predicted, Progress
 from migrate.model.views import MigrationZnode, ZookeeperView
 from migrate.model.words import counted, duration, plural
-from migrate.model.world import Need, World
+from migrate.model.world import FOR_PROOFS, Need, World
 from migrate.steps import disks, facts, gates
 from migrate.steps.base import BaseStep
 from migrate.steps.disks import with_sick_disks
@@ -199,7 +199,7 @@ class ProveHybrid(BaseStep):
     kind = "hybrid"
     stage_is = Stage.HYBRID
     titled = "compare ZooKeeper with KRaft, and every replica with its disk"
-    proof_needs = frozenset(Need) - {Need.LEDGER, Need.REHEARSAL, Need.ENSEMBLE}
+    proof_needs = FOR_PROOFS
     undo = "one roll and the znodes of the takeover"
     proof = (
         "no difference outside EXPECTED, nothing of ZooKeeper before the copy is missing; every replica MIGRATING, "
@@ -225,7 +225,7 @@ class Soak(BaseStep):
 
     kind = "soak"
     stage_is = Stage.SOAK
-    proof_needs = frozenset(Need) - {Need.LEDGER, Need.COPY, Need.REHEARSAL, Need.ENSEMBLE}
+    proof_needs = FOR_PROOFS - {Need.COPY}
     waits_for = frozenset()  # its looks are the proof
     undo = "two rolls and the znodes of the takeover"
     proof = "views equal and every replica VERIFIED, at the end of the soak; faults meanwhile are named"

@@ -60,6 +60,12 @@ def test_a_step_proves_by_what_it_asks_for_alone(step: Step) -> None:
     assert step.verify(narrow) == step.verify(world)
 
 
+@pytest.mark.parametrize("step", [ProveHybrid(), SOAK], ids=lambda step: step.kind)
+def test_a_proof_does_not_ask_for_what_comes_after(step: Step) -> None:
+    """Old clients are asked over JMX, which may take a quarter of a minute a broker; servers of ZooKeeper one by one."""
+    assert not {Need.OLD_CLIENTS, Need.ENSEMBLE, Need.REHEARSAL} & step.proof_needs
+
+
 # -- discover and assess ---------------------------------------------------------------------------------------------
 def test_discover_refuses_a_cluster_of_other_brokers() -> None:
     """One too many, one too few."""
