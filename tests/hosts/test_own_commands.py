@@ -76,9 +76,13 @@ class Place:
 
     @contextmanager
     def process(self, *argv: str) -> Iterator[subprocess.Popen[bytes]]:
-        """One that no command started."""
-        with subprocess.Popen(argv or (*AS_USER, *self.command)) as process:
+        """One that no command started; it has its own command line, which a process gets some time after its start."""
+        words = argv or (*AS_USER, *self.command)
+        before = ("", "setpriv") if words[: len(AS_USER)] == AS_USER else ("",)
+        with subprocess.Popen(words) as process:
             try:
+                line = Path(f"/proc/{process.pid}/cmdline")
+                wait_for(f"{words} to run", lambda: line.read_text().split("\0")[0] not in before)
                 yield process
             finally:
                 process.kill()
