@@ -70,7 +70,10 @@ WRITES: Final = (
     ("kraft-mode/", Act.TO_KRAFT),
 )
 COUNTED: Final = ("/controller", "/controller_epoch")  # what is done to them follows from counters
-BESIDES: Final = ("backup-zookeeper", "backup-file", "make-directory", "release-lock")  # nothing that the model holds
+BESIDES: Final = (  # nothing that the model holds, which ends as KRaft alone owns the cluster
+    *("backup-zookeeper", "backup-file", "make-directory", "release-lock"),
+    *("stop-zookeeper", "mask-zookeeper"),
+)
 
 
 class CannotFollow(AssertionError):
