@@ -157,7 +157,7 @@ class ManualFiles:
         if meta is not None:
             return meta
         file = answer.watched.get(path)
-        if path in answer.without_meta or (file is not None and file.kind == "nothing"):
+        if path in answer.without_meta or (not self.exists(node, path) if file is None else file.kind == "nothing"):
             raise FileNotFoundError(errno.ENOENT, "there is nothing at that path", path)
         if file is None:
             raise not_told_error(node, path)

@@ -81,6 +81,8 @@ def test_a_file_that_is_not_there_is_told_as_such(hosts: Bench) -> None:
     with pytest.raises(FileNotFoundError):
         hosts.files.read(CONTROLLER, str(hosts.root / "conf/c0.properties"))
     assert not hosts.files.exists(BROKER, hosts.config + BACKUP_SUFFIX)
+    with pytest.raises(FileNotFoundError):
+        hosts.files.read(BROKER, hosts.config + BACKUP_SUFFIX)
 
 
 def test_disks_are_those_of_the_collector(hosts: Bench) -> None:
