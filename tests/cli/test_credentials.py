@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import socket
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,6 +17,7 @@ from tests.cli.commands import Ended, inventory_in, kraft_migrate, playbook_in
 from tests.kafka.fake_node import FakeNode, Script
 from tests.steps.looks import whole
 from tests.testing import worlds
+from tests.testing.answering import Answering, answering
 from tests.testing.certificates import Pki, secret
 from tests.testing.kept import sources_of
 
@@ -51,38 +50,6 @@ def wrong_password() -> FakeNode:
     """PLAIN is offered, and user or password refused."""
     refused: Values = {"errorCode": 58, "errorMessage": "Invalid", "authBytes": b"", "sessionLifetimeMs": 0}
     return FakeNode({"SaslHandshake": said(errorCode=0, mechanisms=["PLAIN"]), "SaslAuthenticate": said(**refused)})
-
-
-@dataclass
-class Answering:
-    """A listener that answers whatever comes with these bytes, and closes."""
-
-    answer: bytes
-    address: str = ""
-
-
-@contextmanager
-def answering(answer: bytes) -> Iterator[Answering]:
-    """Every connection gets the bytes."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-
-        def serve() -> None:
-            while True:
-                try:
-                    client, _ = server.accept()
-                except OSError:
-                    return
-                with client:
-                    client.recv(10_000)
-                    client.sendall(answer)
-
-        thread = threading.Thread(target=serve)
-        thread.start()
-        try:
-            yield Answering(answer, f"127.0.0.1:{server.getsockname()[1]}")
-        finally:
-            server.shutdown(socket.SHUT_RDWR)
-            thread.join()
 
 
 Listener = Callable[[Pki], AbstractContextManager[FakeNode | Answering]]

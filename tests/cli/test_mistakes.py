@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import socket
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,6 +11,7 @@ import pytest
 from migrate.errors import ZookeeperUnreachable
 from migrate.zookeeper.client import connect
 from tests.cli.commands import inventory_in, kraft_migrate, playbook_in
+from tests.testing.answering import answering
 from tests.testing.zookeeper_server import free_port, running_server
 
 EXAMPLES = Path(__file__).parents[2] / "playbooks"
@@ -222,34 +219,6 @@ def test_lint_says_what_it_did_not_compare() -> None:
     assert kraft_migrate("playbook", "lint", INVENTORY).out == f"{INVENTORY}: ok\n"
 
 
-@contextmanager
-def answering(answer: bytes | None) -> Iterator[int]:
-    """The port of a server that answers every connection so; None: it takes them and is silent."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        kept: list[socket.socket] = []
-
-        def serve() -> None:
-            while True:
-                try:
-                    kept.append(server.accept()[0])
-                except OSError:
-                    return
-                if answer is not None:
-                    kept[-1].recv(100)
-                    kept[-1].sendall(answer)
-                    kept[-1].close()
-
-        thread = threading.Thread(target=serve)
-        thread.start()
-        try:
-            yield int(server.getsockname()[1])
-        finally:
-            server.shutdown(socket.SHUT_RDWR)
-            thread.join()
-            for connection in kept:
-                connection.close()
-
-
 def why(servers: str) -> str:
     """Why there is no session."""
     with pytest.raises(ZookeeperUnreachable, match="no session within") as raised:
@@ -269,9 +238,9 @@ def why(servers: str) -> str:
 def test_what_a_server_does_instead_of_a_session_is_said(answer: bytes | None, said: str) -> None:
     """By its answer to the four-letter word; each server of the connect string is named."""
     closed = free_port()
-    with answering(answer) as port:
-        found = why(f"127.0.0.1:{port},127.0.0.1:{closed}/kafka")
-    assert found.startswith(f"127.0.0.1:{port} {said}")
+    with answering(answer) as server:
+        found = why(f"{server.address},127.0.0.1:{closed}/kafka")
+    assert found.startswith(f"{server.address} {said}")
     assert found.endswith(f"; 127.0.0.1:{closed} refuses connections: nothing listens there")
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import gc
-import socket
 import subprocess
-import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -32,6 +30,7 @@ from migrate.model.ids import NodeId
 from migrate.model.inventory import Access, BrokerNode, Inventory, SecretFile, Store
 from migrate.protocol.messages import DESCRIBE_CLUSTER
 from tests.kafka.fake_node import FakeNode
+from tests.testing.answering import answering
 from tests.testing.certificates import HOSTS, PASSWORD, Pki, secret, stored
 
 LIMITS = Limits(connect_seconds=5, answer_seconds=5)
@@ -100,38 +99,16 @@ def test_without_a_truststore_only_the_hosts_authorities_hold(pki: Pki) -> None:
 @pytest.mark.parametrize("said", [b"HTTP/1.1 400 Bad Request\r\n\r\n", b""])
 def test_a_listener_in_clear_is_told(pki: Pki, said: bytes) -> None:
     """TLS was asked for: it is never given up.  Kafka closes the connection, others answer in clear."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-
-        def serve() -> None:
-            client, _ = server.accept()
-            with client:
-                client.recv(10_000)
-                client.sendall(said)
-
-        thread = threading.Thread(target=serve)
-        thread.start()
-        with pytest.raises(MigrateError) as caught:
-            ask(f"127.0.0.1:{server.getsockname()[1]}", Access("SSL", truststore=pki.truststore))
-        thread.join()
+    with answering(said) as found, pytest.raises(MigrateError) as caught:
+        ask(found.address, Access("SSL", truststore=pki.truststore))
     assert ("does not use TLS" if said else "without TLS") in f"{caught.value} {caught.value.why}"
     assert isinstance(caught.value, TlsRefused if said else ConnectionClosed)
 
 
 def test_a_listener_with_tls_that_is_asked_in_clear_is_told() -> None:
     """Java answers with an alert, whose first bytes look like a size."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-
-        def serve() -> None:
-            client, _ = server.accept()
-            with client:
-                client.recv(10_000)
-                client.sendall(bytes.fromhex("15030300020250"))
-
-        thread = threading.Thread(target=serve)
-        thread.start()
-        with pytest.raises(AnswerBroken) as caught:
-            ask(f"127.0.0.1:{server.getsockname()[1]}", Access())
-        thread.join()
+    with answering(bytes.fromhex("15030300020250")) as found, pytest.raises(AnswerBroken) as caught:
+        ask(found.address, Access())
     assert caught.value.why == "it uses TLS, and the request was not encrypted"
 
 

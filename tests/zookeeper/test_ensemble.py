@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import socket
-import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -14,6 +12,7 @@ from migrate.model.ensemble import Ensemble
 from migrate.model.outcome import Unknown
 from migrate.zookeeper.client import ZookeeperAccess
 from migrate.zookeeper.ensemble import look_at_ensemble
+from tests.testing.answering import answering
 from tests.testing.zookeeper_server import ZookeeperServer, create, free_port, running_server
 
 pytestmark = pytest.mark.zookeeper
@@ -60,19 +59,8 @@ def test_znodes_of_others_are_named_on_every_level(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("said", "why"), [(b"", "TLS"), (b"HTTP/1.1 400 Bad Request\r\n", "names no connections")])
 def test_a_port_that_does_not_count_is_unknown(said: bytes, why: str) -> None:
     """A TLS port closes the connection; another service says something else."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-
-        def answer() -> None:
-            connection, _ = listener.accept()
-            with connection:
-                connection.recv(100)
-                connection.sendall(said)
-
-        thread = threading.Thread(target=answer)
-        thread.start()
-        address = f"127.0.0.1:{listener.getsockname()[1]}"
-        (seen,) = look_at_ensemble(address, [address], ZookeeperAccess(), LOCK).servers
-        thread.join()
+    with answering(said) as found:
+        (seen,) = look_at_ensemble(found.address, [found.address], ZookeeperAccess(), LOCK).servers
     assert seen.listens is True
     assert isinstance(seen.clients, Unknown)
     assert why in seen.clients.reason

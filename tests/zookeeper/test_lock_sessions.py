@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import socket
-import threading
 from pathlib import Path
 
 import pytest
@@ -11,6 +9,7 @@ import pytest
 from migrate.model.outcome import Unknown
 from migrate.model.views import ZookeeperSession
 from migrate.zookeeper.lock import MOST_BYTES, ask_server, parse_sessions, sessions
+from tests.testing.answering import answering
 from tests.testing.zookeeper_server import ZookeeperServer, free_port, running_server
 
 ANSWER = (
@@ -48,18 +47,8 @@ def test_a_port_where_nobody_listens_is_unknown() -> None:
 )
 def test_a_server_that_does_not_say_is_unknown(said: bytes, why: str) -> None:
     """A mute port, a closed word, and an answer of which only the beginning was read."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-
-        def answer() -> None:
-            peer, _ = listener.accept()
-            with peer:
-                peer.recv(4)
-                peer.sendall(said)
-
-        thread = threading.Thread(target=answer)
-        thread.start()
-        found = ask_server(f"127.0.0.1:{listener.getsockname()[1]}", b"cons", 5.0)
-        thread.join()
+    with answering(said) as server:
+        found = ask_server(server.address, b"cons", 5.0)
     assert isinstance(found, Unknown)
     assert why in found.reason
 
