@@ -663,12 +663,13 @@ def keep(host: Host, node: Node, copies: Sequence[Tuple[str, str, str]]) -> int:
 
     What root owns first: who becomes the unit's user for a log directory's file stays that user.
     """
+    user = None  # type: Optional[User]  # asked for once: who became it may not be allowed to ask again
     for path, copy, sha256 in sorted(copies, key=lambda entry: family(node, entry[0]) == "other"):
         own = family(node, path) != "other"
         if own:
             may_write_as(host, node)
         else:
-            become(host, node)
+            user = become(host, node, user)
         (folder, name, _), copy_name = opened(host, node, path), split(copy)[1]
         content = content_of(open_file(folder, name, path, strict=own), LIMIT + 1)
         if hashlib.sha256(content).hexdigest() != sha256:
