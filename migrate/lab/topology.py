@@ -6,10 +6,13 @@ Everything is under DIR; every listener is on the loopback interface.
 from __future__ import annotations
 
 import contextlib
+import functools
+import itertools
 import json
 import re
 import secrets
 import socket
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -200,18 +203,19 @@ def plan_topology(directory: Path, shape: Shape = DEFAULT_SHAPE) -> Topology:
 def free_ports(count: int) -> list[int]:
     """Ports on which nothing listens, outside the range from which the kernel serves outgoing connections.
 
-    A port of that range could be taken by any client while its broker is being restarted.
+    A port of that range could be taken by any client while its broker is being restarted.  One that was given before,
+    and has no listener yet, is not given again before all others were.
     """
     low = _ephemeral_start()
+    candidates = itertools.islice(_candidates(), PORT_SPAN)
+    usable = (port for port in candidates if (port < low or low <= LOWEST_PORT) and is_free(port))
+    return list(itertools.islice(usable, count))
+
+
+@functools.cache
+def _candidates() -> Iterator[int]:
     start = secrets.randbelow(PORT_SPAN)
-    candidates = (LOWEST_PORT + (start + step) % PORT_SPAN for step in range(PORT_SPAN))
-    found: list[int] = []
-    for port in candidates:
-        if (port < low or low <= LOWEST_PORT) and is_free(port):
-            found.append(port)
-            if len(found) == count:
-                break
-    return found
+    return itertools.cycle(LOWEST_PORT + (start + step) % PORT_SPAN for step in range(PORT_SPAN))
 
 
 def _ephemeral_start() -> int:

@@ -33,12 +33,13 @@ from migrate.java.find import find_java
 from migrate.java.jars import kafka_jars
 from migrate.java.run import java_argv
 from migrate.kafka.connection import Connection
+from migrate.lab.topology import free_ports
 from migrate.model.inventory import Access
 from migrate.protocol.messages import BROKER_REGISTRATION
 from migrate.protocol.primitives import uuid_text
 from tests.bench import files
 from tests.bench.races import ROOT, Race, Work, machine
-from tests.testing.kraft_cluster import LOG4J, free_port, wait_for
+from tests.testing.kraft_cluster import LOG4J, wait_for
 from tests.testing.zookeeper_server import ZookeeperServer
 
 CONTROLLER: Final = 3000
@@ -110,7 +111,7 @@ def registered(node: int) -> bytes:
 @contextmanager
 def controller(folder: Path, address: str, partitions: int) -> Iterator[tuple[Path, str]]:
     """A controller with the migration enabled: its log, and its address."""
-    data, port = folder / "metadata", free_port()
+    data, (port,) = folder / "metadata", free_ports(1)
     data.mkdir(parents=True)
     directory = uuid_text(bytes(14) + bytes([3, 77]))
     (data / "meta.properties").write_text(

@@ -30,8 +30,9 @@ from migrate.checks.next_release import JAVA, JMX_REPORTER, MIN_ISR, OWN_FEATURE
 from migrate.java.find import find_java
 from migrate.java.jars import KafkaJars, kafka_jars
 from migrate.java.run import java_argv, run_tool
+from migrate.lab.topology import free_ports
 from tests.testing.kafka_jvm import first_cause, kafka_jvm
-from tests.testing.kraft_cluster import CLUSTER_ID, LOG4J, free_port, wait_for
+from tests.testing.kraft_cluster import CLUSTER_ID, LOG4J, wait_for
 
 pytestmark = pytest.mark.kafka
 
@@ -260,7 +261,7 @@ class Pair:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.ports = {CONTROLLER: free_port(), BROKER: free_port()}
+        self.ports = dict(zip((CONTROLLER, BROKER), free_ports(2), strict=True))
         self.processes: dict[int, subprocess.Popen[bytes]] = {}
         (folder / "log4j.properties").write_text(LOG4J)
         (folder / "log4j2.yaml").write_text(LOG4J2)

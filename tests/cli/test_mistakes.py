@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from migrate.errors import ZookeeperUnreachable
+from migrate.lab.topology import free_ports
 from migrate.zookeeper.client import connect
 from tests.cli.commands import inventory_in, kraft_migrate, playbook_in
 from tests.testing.answering import answering
-from tests.testing.zookeeper_server import free_port, running_server
+from tests.testing.zookeeper_server import running_server
 
 EXAMPLES = Path(__file__).parents[2] / "playbooks"
 PLAYBOOK = EXAMPLES / "production-example.yaml"
@@ -237,7 +238,7 @@ def why(servers: str) -> str:
 )
 def test_what_a_server_does_instead_of_a_session_is_said(answer: bytes | None, said: str) -> None:
     """By its answer to the four-letter word; each server of the connect string is named."""
-    closed = free_port()
+    (closed,) = free_ports(1)
     with answering(answer) as server:
         found = why(f"{server.address},127.0.0.1:{closed}/kafka")
     assert found.startswith(f"{server.address} {said}")

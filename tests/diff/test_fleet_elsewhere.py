@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from migrate.lab.topology import free_ports
 from migrate.model.stage import Stage
 from migrate.observe.bundle import write_bundle
 from tests.bench import agreeing
@@ -22,7 +23,6 @@ from tests.steps.looks import whole
 from tests.testing.object_store import LOGIN, object_store
 from tests.testing.rotating import in_turn
 from tests.testing.spark_cluster import DEADLINE, SparkCluster, connect_server, standalone
-from tests.testing.zookeeper_server import free_port
 
 pytestmark = pytest.mark.spark
 SMALL = ("--spark-conf", "spark.driver.host=127.0.0.1", "--spark-conf", "spark.executor.memory=512m")
@@ -178,5 +178,5 @@ def test_a_worker_that_dies_while_it_reads_changes_nothing(
 @in_turn("spark-cluster")
 def test_a_connect_server_reads_a_fleet_too(fleet: Path, here: dict[str, Any], tmp_path: Path) -> None:
     """The package goes there as an artifact."""
-    with connect_server(tmp_path, free_port()) as url:
+    with connect_server(tmp_path, free_ports(1)[0]) as url:
         assert compared(fleet, "--spark-master", url) == here

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from migrate.lab.topology import free_ports
 from migrate.model.stage import Stage
 from migrate.observe.bundle import write_bundle
 from tests.cli.commands import Ended, kraft_migrate, process
@@ -18,7 +19,6 @@ from tests.steps.looks import whole
 from tests.testing import worlds
 from tests.testing.rotating import in_turn
 from tests.testing.spark_cluster import DEADLINE, SparkCluster, connect_server, standalone
-from tests.testing.zookeeper_server import free_port
 
 SMALL = ("--spark-conf", "spark.driver.host=127.0.0.1", "--spark-conf", "spark.executor.memory=512m")
 
@@ -87,7 +87,7 @@ def test_a_worker_that_dies_under_a_comparison_changes_nothing(bundle: Path, clu
 @in_turn("spark-cluster")
 def test_a_connect_server_gives_the_same_answer_and_goes_on(bundle: Path, tmp_path: Path) -> None:
     """A process of its own, as PySpark's package brings it; our command starts no Java, and ends its session there."""
-    with connect_server(tmp_path, free_port()) as url:
+    with connect_server(tmp_path, free_ports(1)[0]) as url:
         there = found(diff(bundle, "--spark-master", url))
         assert [row["field"] for row in there["differences"] if not row["rule"]] == ["segment.ms"]
         assert there["result"] == found(diff(bundle))["result"]

@@ -21,6 +21,7 @@ from migrate.hosts import own_commands
 from migrate.hosts.host_needs import examine
 from migrate.hosts.launches import decode_command_line
 from migrate.hosts.own_commands import HostServices, own_unit_of
+from migrate.lab.topology import free_ports
 from migrate.model.inventory import BrokerNode, OwnCommands
 from migrate.model.launch import STOP_SECONDS, Unit, unfit
 from migrate.model.outcome import Unknown
@@ -95,9 +96,7 @@ def place() -> Iterator[Place]:
     folder.chmod(0o755)
     try:
         (folder / "etc").mkdir()
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            found = Place(folder, probe.getsockname()[1])
+        found = Place(folder, free_ports(1)[0])
         found.config.write_text(f"broker.id=7\nlog.dirs={folder}/data\n")
         (folder / "data").mkdir()
         (folder / "stands-in.py").write_text(STANDS_IN)

@@ -15,11 +15,12 @@ import pytest
 from migrate.java.find import find_java
 from migrate.java.jars import kafka_jars
 from migrate.java.run import java_argv
+from migrate.lab.topology import free_ports
 from migrate.model.inventory import BrokerNode
 from migrate.model.launch import STOP_SECONDS
 from migrate.model.views import Running, Stopped
 from tests.testing.estates import ESTATES, NODE, USER, script, services_of, wait_for
-from tests.testing.kraft_cluster import CLUSTER_ID, LOG4J, free_port
+from tests.testing.kraft_cluster import CLUSTER_ID, LOG4J
 
 pytestmark = [
     pytest.mark.kafka,
@@ -60,8 +61,8 @@ def folder() -> Iterator[Path]:
 @pytest.mark.parametrize("name", ["supervisord", "runit"])
 def test_kafka_under_another_supervisor_is_worked_as_a_unit_is(folder: Path, name: str) -> None:
     """Its storage formatted as its user; started with a proven file; killed, it is back; stopped, it has shut down."""
-    config, port = folder / "etc/server.properties", free_port()
-    config.write_text(FILE.format(folder=folder, port=port, quorum=free_port()))
+    config, (port, quorum) = folder / "etc/server.properties", free_ports(2)
+    config.write_text(FILE.format(folder=folder, port=port, quorum=quorum))
     jar_path, java = (f"{folder}/kafka/libs/*",), find_java()
     logging = f"-Dlog4j.configuration=file:{folder}/log4j.properties"
     command = java_argv(java, jar_path, "kafka.Kafka", (str(config),), ("-Xmx256m", logging))

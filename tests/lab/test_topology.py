@@ -84,6 +84,12 @@ def test_ports_are_free_and_outside_the_kernels_own_range() -> None:
     assert not [port for port in ports if low <= port <= high]
 
 
+def test_a_port_is_not_given_twice_while_nobody_listens_there_yet() -> None:
+    """Two servers of one process, each asked for its ports before either is started."""
+    given = [port for _ in range(2000) for port in free_ports(2)]
+    assert len(set(given)) == len(given)
+
+
 def test_a_port_that_somebody_listens_on_is_not_free() -> None:
     """That is what tells a taken port before a process is started."""
     with socket.create_server((HOST, 0)) as server:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import signal
-import socket
 import subprocess
 import threading
 import time
@@ -27,6 +26,7 @@ from migrate.kafka.controller import ActiveController
 from migrate.kafka.live import metadata
 from migrate.kraft.fetch import MetadataReader
 from migrate.lab.configure import jmx_options
+from migrate.lab.topology import free_ports
 from migrate.model.ids import DirectoryId, NodeId
 from migrate.model.inventory import Access, BrokerNode, ControllerNode, Inventory, SecretFile
 from migrate.model.views import KraftView
@@ -53,13 +53,6 @@ log4j.appender.out.layout=org.apache.log4j.PatternLayout
 log4j.appender.out.layout.ConversionPattern=[%d{ISO8601}] %p %m (%c)%n
 log4j.logger.kafka.server.KafkaConfig=WARN
 """
-
-
-def free_port() -> int:
-    """A port that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def wait_for(what: str, ready: Callable[[], bool], seconds: float = START_SECONDS) -> None:
@@ -242,8 +235,11 @@ class KraftCluster:
         wait_for("a quorum of three", self._quorum_is_whole)
         wait_for("the broker", self._broker_answers)
 
-    def _quorum_is_whole(self) -> bool:
+    def _none_is_dead(self) -> None:
         assert not self.dead(), "\n".join(map(self.last_words, self.dead()))
+
+    def _quorum_is_whole(self) -> bool:
+        self._none_is_dead()
         try:
             quorum = ActiveController(self.inventory).quorum()
         except MigrateError:
@@ -252,6 +248,7 @@ class KraftCluster:
 
     def _broker_answers(self) -> bool:
         """Unfenced: it names itself among the living."""
+        self._none_is_dead()
         try:
             with Connection(self.inventory.brokers[0].address, Access()) as connection:
                 return metadata(connection).brokers == (BROKER,)
@@ -277,8 +274,11 @@ class KraftCluster:
 @contextlib.contextmanager
 def running(folder: Path, session_ms: int = 9000, *, jmx: bool = False) -> Iterator[KraftCluster]:
     """A cluster, ready; ended afterwards."""
-    ports = {node: free_port() for node in (*CONTROLLERS, BROKER)}
-    cluster = KraftCluster(folder, ports, free_port(), jmx_port=free_port() if jmx else 0, session_ms=session_ms)
+    nodes = (*CONTROLLERS, BROKER)
+    *ports, sasl_port, jmx_port = free_ports(len(nodes) + 2)
+    cluster = KraftCluster(
+        folder, dict(zip(nodes, ports, strict=True)), sasl_port, jmx_port=jmx_port if jmx else 0, session_ms=session_ms
+    )
     cluster.prepare()
     try:
         for node in (*CONTROLLERS, BROKER):

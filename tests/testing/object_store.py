@@ -15,7 +15,7 @@ from urllib.request import urlopen
 
 from pyarrow.fs import FileSystem, copy_files
 
-from tests.testing.zookeeper_server import free_port
+from migrate.lab.topology import free_ports
 
 BUCKET: Final = "fleet"
 LOGIN: Final = {"AWS_ACCESS_KEY_ID": "made-up", "AWS_SECRET_ACCESS_KEY": "made-up", "AWS_EC2_METADATA_DISABLED": "true"}
@@ -42,7 +42,7 @@ class ObjectStore:
 @contextmanager
 def object_store() -> Iterator[ObjectStore]:
     """Empty; it ends with the block."""
-    port = free_port()
+    (port,) = free_ports(1)
     process = subprocess.Popen(
         [sys.executable, "-m", "moto.server", "--host", "127.0.0.1", "--port", str(port)],
         stdout=subprocess.DEVNULL,

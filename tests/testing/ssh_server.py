@@ -12,7 +12,7 @@ from pathlib import Path
 
 from migrate.hosts.ssh import SshConnections
 from migrate.lab import ssh_hosts
-from tests.testing.zookeeper_server import free_port
+from migrate.lab.topology import free_ports
 
 HOSTS = ("kafka-1", "kafka-2", "kafka-3")
 
@@ -22,7 +22,7 @@ class SshServer:
 
     def __init__(self, folder: Path, hosts: tuple[str, ...] = HOSTS) -> None:
         self.folder = folder
-        self.port = free_port()
+        (self.port,) = free_ports(1)
         self.config = ssh_hosts.prepare(folder, hosts, self.port)
         self._process: subprocess.Popen[bytes] | None = None
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import os
 import signal
-import socket
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from kazoo.protocol.serialization import Create
 from kazoo.security import OPEN_ACL_UNSAFE
 
 from migrate.java.find import find_java
+from migrate.lab.topology import free_ports
 from migrate.zookeeper.backup import BackupTree
 from migrate.zookeeper.client import ZookeeperClient, connect
 from migrate.zookeeper.layout import Znode
@@ -34,13 +34,6 @@ def classpath() -> str:
     return os.pathsep.join(str(jar) for pattern in JARS for jar in sorted(folder.glob(f"{pattern}.jar")))
 
 
-def free_port() -> int:
-    """A port that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 class ZookeeperServer:
     """One server process; `address` is host:port.  It can be stopped, started again, paused and resumed."""
 
@@ -48,7 +41,7 @@ class ZookeeperServer:
         self.folder = folder
         self.main = main
         self.options = options
-        self.port = free_port()
+        (self.port,) = free_ports(1)
         self.address = f"127.0.0.1:{self.port}"
         self._process: subprocess.Popen[bytes] | None = None
         folder.mkdir(parents=True, exist_ok=True)

@@ -18,12 +18,13 @@ from migrate.errors import (
     ZookeeperSessionLost,
     ZookeeperUnreachable,
 )
+from migrate.lab.topology import free_ports
 from migrate.model.secrets import Digester
 from migrate.zookeeper.client import ZookeeperAccess, ZookeeperClient, connect, parse_connect_string
 from migrate.zookeeper.layout import Absent, Znode
 from migrate.zookeeper.read import read_view
 from tests.testing.golden_trees import golden
-from tests.testing.zookeeper_server import ZookeeperServer, create, free_port, load_tree, running_server
+from tests.testing.zookeeper_server import ZookeeperServer, create, load_tree, running_server
 
 
 @pytest.mark.parametrize(
@@ -55,7 +56,7 @@ def test_another_connect_string_is_refused(text: str) -> None:
 def test_nobody_there_is_said_soon() -> None:
     """Within the given time, as an error that a retry may mend."""
     with pytest.raises(ZookeeperUnreachable, match=r"0\.5 s") as caught:
-        connect(f"127.0.0.1:{free_port()}", timeout=0.5)
+        connect(f"127.0.0.1:{free_ports(1)[0]}", timeout=0.5)
     assert isinstance(caught.value, Retryable)
     assert caught.value.where.startswith("127.0.0.1:")
 

@@ -11,13 +11,14 @@ from kazoo.security import make_acl
 
 from migrate.errors import SecretUnreadable, StoreUnreadable, TlsRefused, ZookeeperDenied
 from migrate.kafka.stores import subject
+from migrate.lab.topology import free_ports
 from migrate.model.inventory import SecretFile, Store, ZookeeperLogin
 from migrate.zookeeper.client import ZookeeperClient, access_of, connect
 from migrate.zookeeper.layout import Absent
 from tests.cli.commands import kraft_migrate
 from tests.testing.certificates import HOSTS, PASSWORD, Pki, secret, stored
 from tests.testing.golden_trees import golden
-from tests.testing.zookeeper_server import ZookeeperServer, free_port, load_tree, running_server
+from tests.testing.zookeeper_server import ZookeeperServer, load_tree, running_server
 
 MODULE = "org.apache.zookeeper.server.auth.DigestLoginModule"
 
@@ -56,7 +57,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
     folder = tmp_path_factory.mktemp("zookeeper")
     pki = Pki(folder)
     keys = stored(folder, "server.p12", pki.authority.issue("zookeeper", HOSTS).pkcs12(PASSWORD))
-    port = free_port()
+    (port,) = free_ports(1)
     extra = (
         "authProvider.1=org.apache.zookeeper.server.auth.SASLAuthenticationProvider\n"
         "serverCnxnFactory=org.apache.zookeeper.server.NettyServerCnxnFactory\n"

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from migrate.lab.topology import free_ports
 from migrate.model.ensemble import Ensemble
 from migrate.model.outcome import Unknown
 from migrate.zookeeper.client import ZookeeperAccess
 from migrate.zookeeper.ensemble import look_at_ensemble
 from tests.testing.answering import answering
-from tests.testing.zookeeper_server import ZookeeperServer, create, free_port, running_server
+from tests.testing.zookeeper_server import ZookeeperServer, create, running_server
 
 pytestmark = pytest.mark.zookeeper
 QUORUM = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
@@ -84,8 +85,8 @@ def test_the_leader_of_an_ensemble_is_the_last_one(tmp_path: Path) -> None:
 @contextmanager
 def ensemble(folder: Path) -> Iterator[list[ZookeeperServer]]:
     """Three servers that elect a leader."""
-    ports = [(free_port(), free_port()) for _ in range(3)]
-    peers = "".join(f"server.{n}=127.0.0.1:{peer}:{vote}\n" for n, (peer, vote) in enumerate(ports, 1))
+    ports = iter(free_ports(6))
+    peers = "".join(f"server.{n}=127.0.0.1:{next(ports)}:{next(ports)}\n" for n in range(1, 4))
     servers = []
     for n in range(1, 4):
         server = ZookeeperServer(folder / str(n), f"initLimit=10\nsyncLimit=5\n{peers}", main=QUORUM)

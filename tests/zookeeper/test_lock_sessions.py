@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from migrate.lab.topology import free_ports
 from migrate.model.outcome import Unknown
 from migrate.model.views import ZookeeperSession
 from migrate.zookeeper.lock import MOST_BYTES, ask_server, parse_sessions, sessions
 from tests.testing.answering import answering
-from tests.testing.zookeeper_server import ZookeeperServer, free_port, running_server
+from tests.testing.zookeeper_server import ZookeeperServer, running_server
 
 ANSWER = (
     " /10.1.0.7:50506[1](queued=0,recved=5,sent=5,sid=0x1000a2b3c4d0001,lop=PING,est=1,to=18000,lcxid=0x3,llat=0)\n"
@@ -30,7 +31,7 @@ def test_each_line_is_an_address_and_a_session() -> None:
 
 def test_a_port_where_nobody_listens_is_unknown() -> None:
     """With the server's name."""
-    port = free_port()
+    (port,) = free_ports(1)
     found = sessions(f"127.0.0.1:{port}/kafka", seconds=1.0)
     assert isinstance(found, Unknown)
     assert str(port) in found.reason
