@@ -138,14 +138,27 @@ def body_of(raw: bytes, path: str) -> Mapping[str, Any]:
     if document.get("version") != VERSION:
         raise CollectedOtherVersion(f"version {document.get('version')!r}, this release reads {VERSION}", where=path)
     try:
-        text = json.dumps(document["body"], sort_keys=True, separators=(",", ":"))  # as the collector writes it
+        proven = any(document.get("sha256") == hashlib.sha256(text).hexdigest() for text in _body(raw, document))
     except (ValueError, RecursionError) as error:
         raise CollectedDamaged(f"no sum can be made of its body: {error}", where=path) from error
-    if document.get("sha256") != hashlib.sha256(text.encode()).hexdigest():
+    if not proven:
         raise CollectedDamaged("its SHA-256 is not that of its body: it was cut, damaged or edited", where=path)
     if not isinstance(document["body"], dict):
         raise CollectedDamaged("its body is no object", where=path)
     return document["body"]
+
+
+def _body(raw: bytes, document: Mapping[str, Any]) -> Iterator[bytes]:
+    """The body's text as it stands in an answer of the collector, and as the collector would write it."""
+    rest = {key: value for key, value in document.items() if key != "body"}
+    begin, end = b'{"body":', f",{_written(rest)[1:]}\n".encode()
+    if raw.startswith(begin) and raw.endswith(end):  # half the time of writing it anew
+        yield raw[len(begin) : -len(end)]
+    yield _written(document["body"]).encode()
+
+
+def _written(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
 
 
 def collected_of(body: Mapping[str, Any], path: str) -> Collected:

@@ -11,6 +11,7 @@ Names of replica folders and partition.metadata follow `LogFileUtils.java`, `Loc
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import dataclass
 from typing import Final
@@ -29,6 +30,7 @@ NO_TOPIC_ID: Final = "A" * 22
 _MARKED = re.compile(r"(?P<replica>\S+)\.(?P<unique>[^\s.]+)-(?P<mark>delete|future|stray)")
 _REPLICA = re.compile(r"(?P<topic>[a-zA-Z0-9._-]{1,249})-(?P<partition>[0-9]{1,10})")
 _METADATA = re.compile(r"version:\s+0\ntopic_id:\s+(?P<id>\S+)\n?")
+_REMEMBERED: Final = 2**17  # a replica's names are on several brokers, and in each look of a run again
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,7 @@ class ReplicaFolder:
     kind: str
 
 
+@functools.lru_cache(_REMEMBERED)
 def decode_folder(name: str) -> ReplicaFolder | None:
     """The replica that the folder belongs to; None for a name that is no replica's (Kafka refuses to start on it)."""
     kind, replica = CURRENT, name
@@ -54,6 +57,7 @@ def decode_folder(name: str) -> ReplicaFolder | None:
     return ReplicaFolder(found["topic"], int(found["partition"]), kind)
 
 
+@functools.lru_cache(_REMEMBERED)
 def decode_partition_metadata(raw: bytes) -> str:
     """The topic id; "?" for a file that Kafka cannot read either (torn, another version, the zero id)."""
     try:

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from migrate.errors import CollectedDamaged, CollectedForNobody, CollectedOtherVersion
 from migrate.hosts import collect_disks, host_program, properties
 from migrate.hosts.collect_disks import DIGEST, HIDDEN, as_json, body_sha256, is_sensitive, key_and_value, keyed, redact
-from migrate.hosts.collected import NOT_PROBED, Collected, read_all, read_collected
+from migrate.hosts.collected import NOT_PROBED, Collected, decode_collected, read_all, read_collected
 from migrate.hosts.disks import CollectorDisks
 from migrate.hosts.manual.executor import REFUSES
 from migrate.model.ids import NodeId
@@ -321,6 +321,11 @@ def test_damage_is_a_typed_error_that_names_the_file(disks: Path, tmp_path: Path
     edited = changed(tmp_path, answer, lambda document: document["body"].update(probed=True), resum=False)
     with pytest.raises(CollectedDamaged, match="SHA-256"):
         read_collected(edited)
+    compact, in_place = collect_disks.document(json.loads(whole)["body"]).encode(), tmp_path / "in-place.json"
+    assert decode_collected(compact, answer.path) == answer
+    in_place.write_bytes(compact.replace(b'"probed":false', b'"probed":true'))
+    with pytest.raises(CollectedDamaged, match="SHA-256"):
+        read_collected(str(in_place))
     newer = changed(tmp_path, answer, lambda document: document.update(version=2), resum=False)
     with pytest.raises(CollectedOtherVersion, match="version 2"):
         read_collected(newer)
