@@ -185,6 +185,7 @@ def main() -> None:
     folder = told.dir.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     if "MANY_INSIDE" not in os.environ:
+        rootfs()  # made out here, if it is not there: in the namespace there is no mirror
         inside = {**os.environ, "MANY_INSIDE": "1"}
         os.execvpe("unshare", ["unshare", "--net", "--", sys.executable, "-m", "tests.bed.many", *sys.argv[1:]], inside)
     for module in (sources, launches, executors):
