@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 import types
 import typing
 from collections.abc import Mapping
@@ -20,7 +21,12 @@ DIGITS: Final = 20  # a whole number of 64 bits, with its sign
 LARGEST: Final = 2.0**64
 ROOM: Final = 160_000_000  # bytes that a text's values may take, by what each of these makes
 TAKES: Final = {"{": 184, "[": 72, ",": 48, '"': 24}
+LONG: Final = "0" * (DIGITS + 1)  # by `_DIGITS`: perhaps a number with too many digits
 WIDE: Final = 8 * 2**20  # bytes: a larger text is one of ours, which is ASCII; another takes four times its size
+
+_DIGITS: Final = dict.fromkeys(map(ord, "123456789"), "0")
+_APART: Final = re.compile(r'"[ \t\n\r]+:')
+_CONTAINERS: Final = (dict, list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +49,7 @@ def loads(raw: bytes | str, *, room: int = ROOM, surrogates: bool = False) -> An
     try:
         _within(raw, room)
         text = raw if isinstance(raw, str) else raw.decode("utf-8")
-        value = json.loads(
-            text, object_pairs_hook=_unique, parse_constant=_no_constant, parse_int=_whole, parse_float=_finite
-        )
+        value = _parsed(text)
         if not surrogates and ("\\u" in text or not text.isascii()):
             json.dumps(value, ensure_ascii=False).encode("utf-8")  # lone surrogates
     except NotStrictJson:
@@ -54,8 +58,6 @@ def loads(raw: bytes | str, *, room: int = ROOM, surrogates: bool = False) -> An
         raise NotStrictJson("it is nested too deep") from error
     except ValueError as error:
         raise NotStrictJson(f"it is no JSON: {error}") from error
-    if _deeper_than(value, DEPTH):
-        raise NotStrictJson(f"it is nested more than {DEPTH} levels deep")
     return value
 
 
@@ -170,21 +172,34 @@ def _count(raw: bytes | str, sign: str) -> int:
     return raw.count(sign) if isinstance(raw, str) else raw.count(sign.encode())
 
 
-def _deeper_than(value: Any, depth: int) -> bool:
-    level = [value] if isinstance(value, dict | list) else []
-    for _ in range(depth):
-        inner = (entry for outer in level for entry in (outer.values() if isinstance(outer, dict) else outer))
-        level = [entry for entry in inner if isinstance(entry, dict | list)]
+def _parsed(text: str) -> Any:
+    """The value.  Its reader calls into Python for numbers and objects only where a doubt is left.
+
+    Each key is followed by `":` in the text, so a text with no more of these than the value has keys has no key twice.
+    """
+    long = LONG in text.translate(_DIGITS)
+    value = json.loads(text, parse_constant=_no_constant, parse_float=_finite, parse_int=_whole if long else None)
+    if _keys(value) != text.count('":') or _APART.search(text):
+        json.loads(text, object_pairs_hook=_unique)
+    return value
+
+
+def _keys(value: Any) -> int:
+    """How many keys its objects have; NotStrictJson where it is nested too deep."""
+    level, keys = [value] if isinstance(value, _CONTAINERS) else [], 0
+    for _ in range(DEPTH):
+        keys += sum(len(entry) for entry in level if isinstance(entry, dict))
+        inside = (entry.values() if isinstance(entry, dict) else entry for entry in level)
+        level = [entry for inner in inside for entry in inner if isinstance(entry, _CONTAINERS)]
         if not level:
-            return False
-    return True
+            return keys
+    raise NotStrictJson(f"it is nested more than {DEPTH} levels deep")
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    values = dict(pairs)
-    if len(values) != len(pairs):
+def _unique(pairs: list[tuple[str, Any]]) -> None:
+    """Nothing is kept of the object: the value was read before."""
+    if len(dict(pairs)) != len(pairs):
         raise NotStrictJson("a key appears twice in one object")
-    return values
 
 
 def _no_constant(name: str) -> NoReturn:

@@ -62,6 +62,37 @@ def test_each_doubt_is_one_error(raw: bytes, says: str) -> None:
         loads(raw)
 
 
+KEYS = st.sampled_from(["a", "b", '":', '"', "\\", '\\":', " :", "a "])
+WRITTEN: st.SearchStrategy[str] = st.recursive(
+    (KEYS | WHOLE | st.text()).map(json.dumps) | st.text("0123456789", max_size=25).map(json.dumps),
+    lambda inner: (
+        st.lists(
+            st.tuples(KEYS.map(json.dumps), st.sampled_from([":", " :", ": ", "\n:\t"]), inner).map("".join), max_size=3
+        ).map(lambda pairs: "{" + ",".join(pairs) + "}")
+        | st.lists(inner, max_size=3).map(lambda items: "[" + " , ".join(items) + "]")
+    ),
+    max_leaves=12,
+)
+
+
+@given(WRITTEN)
+def test_a_key_that_appears_twice_is_seen_whatever_is_around_it(text: str) -> None:
+    """Against a reader that looks at the pairs of each object."""
+    twice = False
+
+    def pairs(found: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal twice
+        twice |= len(dict(found)) < len(found)
+        return dict(found)
+
+    plain = json.loads(text, object_pairs_hook=pairs)
+    if not twice:
+        assert loads(text) == plain
+        return
+    with pytest.raises(NotStrictJson, match="twice"):
+        loads(text)
+
+
 def test_depth_room_and_wide_characters_have_a_limit() -> None:
     """What is just allowed is read; a bomb of a few bytes an item is refused before it is parsed."""
     deep = strict_json.DEPTH
