@@ -22,7 +22,7 @@ from migrate.hosts.collect_disks import FORMAT, VERSION
 from migrate.hosts.files import read_no_follow
 from migrate.hosts.properties import spell_as_broker
 from migrate.model import limits, strict_json
-from migrate.model.columns import UNREADABLE_TOPIC_ID, ReplicaColumns
+from migrate.model.columns import UNREADABLE_TOPIC_ID, ReplicaColumns, unswept
 from migrate.model.disk_trouble import FULL, NO_REPLICA, NOT_MOUNTED
 from migrate.model.ids import METADATA_TOPIC, NodeId
 from migrate.model.outcome import Unknown
@@ -80,9 +80,10 @@ def room_of(raw: bytes) -> int:
 
 def decode_collected(raw: bytes, path: str) -> Collected:
     """Decode a collector's answer (pure); `path` is its source.  Raises as `read_collected`."""
-    body = body_of(raw, path)
-    with refuse_odd_content(path):
-        return collected_of(body, path)
+    with unswept():
+        body = body_of(raw, path)
+        with refuse_odd_content(path):
+            return collected_of(body, path)
 
 
 @contextlib.contextmanager
