@@ -1,4 +1,4 @@
-"""Nodes under real supervisord, real runit and scripts: what /proc shows counts, and nothing that a command answers."""
+"""Nodes under supervisord, runit, Podman and scripts, all real: what /proc shows counts, not what a command answers."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ from tests.testing.estates import (
     NODE,
     inventory_of,
     needs,
+    podman,
     script,
     scripts,
     services_of,
@@ -46,6 +47,7 @@ pytestmark = [
 ]
 STANDS_IN = """import signal, sys, time
 signal.signal(signal.SIGTERM, lambda *_: (time.sleep(0.3), sys.exit(0)))
+print("it stands in", flush=True)
 while True: signal.pause()
 """
 
@@ -154,7 +156,7 @@ def test_a_node_is_started_seen_and_stopped(place: Place, estate: OwnCommands, m
         assert services.last_words(NODE, 5)
 
 
-@pytest.mark.parametrize("name", ["supervisord", "runit"])
+@pytest.mark.parametrize("name", ["supervisord", "runit", "podman"])
 def test_a_supervisor_that_starts_a_killed_node_again_is_stopped_by_its_own_stop_alone(place: Place, name: str) -> None:
     """A command that ends the process and does not tell its supervisor is found out: the node is back at once."""
     make: Estate = ESTATES[name]
@@ -283,6 +285,28 @@ def test_a_process_in_a_container_is_the_node_where_it_sees_the_same_places(plac
         with place.process(*contained(place, f"{link}; mount --bind {elsewhere} {place.folder}/copy")):
             wait_for("it to be doubted", lambda: isinstance(services.state(NODE), Unknown))
             assert "mounts of its own, and another file" in reason(services.state(NODE))
+
+
+def test_a_container_of_podman_is_the_node_where_it_sees_the_same_places(place: Place) -> None:
+    """A file that is mounted alone is named; replaced, it is another one, and no stop command is given."""
+    elsewhere, etc, data = place.folder / "elsewhere", place.config.parent, place.folder / "data"
+    elsewhere.mkdir()
+    with podman(place.folder, place.command, {etc: elsewhere, place.config: place.config, data: elsewhere}) as own:
+        services = place.services(own)
+        services.start(NODE)
+        assert Path(f"/proc/{running(services).pid}/ns/pid").readlink() != Path("/proc/self/ns/pid").readlink()
+        unit = own_unit_of(services, inventory_of(place.folder, place.node(own)), place.node(own), own)
+        assert isinstance(unit, Unit), unit
+        faults = [what for code, what, _ in unfit(unit) if code == "B-OPS-09"]
+        assert len(faults) == 2
+        assert "is mounted into its container as a file" in faults[0]
+        assert f"sees another place at {data}" in faults[1]
+        anew = etc / "anew"
+        anew.write_text("broker.id=7\n# changed\n")
+        anew.rename(place.config)
+        assert "mounts of its own, and another file" in reason(services.state(NODE))
+        with pytest.raises(ProcessNotStopped, match="was not given"):
+            services.stop(NODE, 30)
 
 
 def test_only_programs_of_roots_and_nodes_of_the_configuration_are_given(place: Place) -> None:

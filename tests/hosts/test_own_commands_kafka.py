@@ -1,4 +1,4 @@
-"""Real Kafka of another user under real supervisord and real runit, worked through the host program as in a run."""
+"""Real Kafka of another user under real supervisord, runit and Podman, worked through the host program as in a run."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ def folder() -> Iterator[Path]:
         shutil.rmtree(made)
 
 
-@pytest.mark.parametrize("name", ["supervisord", "runit"])
+@pytest.mark.parametrize("name", ["supervisord", "runit", "podman"])
 def test_kafka_under_another_supervisor_is_worked_as_a_unit_is(folder: Path, name: str) -> None:
     """Its storage formatted as its user; started with a proven file; killed, it is back; stopped, it has shut down."""
     config, (port, quorum) = folder / "etc/server.properties", free_ports(2)
     config.write_text(FILE.format(folder=folder, port=port, quorum=quorum))
-    jar_path, java = (f"{folder}/kafka/libs/*",), find_java()
+    jar_path, java = (f"{folder}/kafka/libs/*",), replace(find_java(), path=str(find_java().home / "bin/java"))
     logging = f"-Dlog4j.configuration=file:{folder}/log4j.properties"
     command = java_argv(java, jar_path, "kafka.Kafka", (str(config),), ("-Xmx256m", logging))
     log = folder / "kafka.log"
@@ -72,7 +72,7 @@ def test_kafka_under_another_supervisor_is_worked_as_a_unit_is(folder: Path, nam
         return log.read_text(errors="replace").count(what) if log.exists() else 0
 
     with ESTATES[name](folder, command) as made:
-        own = replace(made, java_home=str(Path(java.path).resolve().parents[1]))
+        own = replace(made, java_home=str(java.home))
         node = BrokerNode(NODE, "kafka-7", f"127.0.0.1:{port}", str(config), service=own)
         services = services_of(folder, node, str(folder / "kafka"))
         services.format_storage(NODE, CLUSTER_ID, "3.9")
@@ -92,3 +92,5 @@ def test_kafka_under_another_supervisor_is_worked_as_a_unit_is(folder: Path, nam
         services.stop(NODE, STOP_SECONDS)
         assert isinstance(services.state(NODE), Stopped)
         assert said(ENDED) >= 1, log.read_text(errors="replace")[-2000:]
+        if name == "podman":  # whose status command is `podman logs`
+            assert services.last_words(NODE, 1)[0] in log.read_text(errors="replace")

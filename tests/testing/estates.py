@@ -1,4 +1,4 @@
-"""Processes under real supervisord, real runit, and an operator's scripts, with the commands that work them."""
+"""Processes under real supervisord, runit and Podman, and an operator's scripts, with the commands that work them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tarfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -130,6 +131,51 @@ def runit(folder: Path, command: Sequence[str]) -> Iterator[OwnCommands]:
             daemon.terminate()
 
 
+def podman_of(folder: Path) -> tuple[str, ...]:
+    """Podman with everything of its own in a folder of the test; runc also runs where the cgroups are of both kinds."""
+    own = {"--root": "root", "--runroot": "run", "--tmpdir": "tmp", "--network-config-dir": "networks"}
+    places = [word for option, name in own.items() for word in (option, f"{folder}/podman/{name}")]
+    return ("/usr/bin/podman", *places, "--cgroup-manager=cgroupfs", "--events-backend=file", "--runtime=runc")
+
+
+@contextmanager
+def podman(
+    folder: Path, command: Sequence[str], mounts: Mapping[Path, Path] | None = None, words: Sequence[str] = ()
+) -> Iterator[OwnCommands]:
+    """A container of a small image, with what is in the folder at the same paths; conmon starts it again.
+
+    `mounts` are others, by their paths in the container; `words` are further ones of `podman create`.
+    """
+    needs("podman", "runc")
+    there = podman_of(folder)
+    machine = (Path("/usr"), Path("/etc"), Path(command[0]).resolve().parents[1])  # with Java, where that is in neither
+    volumes = {path: path for path in (*machine, *sorted(folder.iterdir()))} | dict(mounts or {})
+    (folder / "podman").mkdir()
+    image = folder / "podman/image.tar"
+    with tarfile.open(image, "w") as tar:  # its programs and libraries are this machine's
+        for name in ("bin", "lib", "lib64"):
+            link = tarfile.TarInfo(name)
+            link.type, link.linkname = tarfile.SYMTYPE, f"usr/{name}"
+            tar.addfile(link)
+    limits = ("--ulimit=nofile=10000:10000", "--ulimit=nproc=4096:4096")  # Podman's are more than any root may give
+    created = (
+        *there, "create", "--name=kafka", "--network=host", "--user=65534:65534", "--restart=always",
+        f"--log-opt=path={folder}/kafka.log", *limits,
+        *(f"--volume={source}:{path}{':ro' if path in machine else ''}" for path, source in volumes.items()),
+        *words, "kafka", *command,
+    )  # fmt: skip
+    try:
+        for step in ((*there, "import", "--quiet", str(image), "kafka"), created):
+            done = subprocess.run(step, check=False, capture_output=True, text=True)
+            assert done.returncode == 0, done.stderr
+        yield OwnCommands(
+            USER, (*there, "start", "kafka"), (*there, "stop", "--time", "330", "kafka"), 330,
+            (*there, "logs", "--tail", "20", "kafka"),
+        )  # fmt: skip
+    finally:
+        subprocess.run((*there, "rm", "--force", "--time=1", "kafka"), check=False, capture_output=True)
+
+
 @contextmanager
 def scripts(folder: Path, command: Sequence[str]) -> Iterator[OwnCommands]:
     """An operator's own; nobody starts the process again."""
@@ -148,7 +194,7 @@ def scripts(folder: Path, command: Sequence[str]) -> Iterator[OwnCommands]:
             subprocess.run(["sh", str(folder / "stop.sh")], check=False, stderr=subprocess.DEVNULL)
 
 
-ESTATES = {"supervisord": supervisord, "runit": runit, "scripts": scripts}
+ESTATES = {"supervisord": supervisord, "runit": runit, "podman": podman, "scripts": scripts}
 
 
 def inventory_of(folder: Path, node: BrokerNode, kafka_home: str = "/opt/kafka") -> Inventory:
