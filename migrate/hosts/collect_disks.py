@@ -458,6 +458,12 @@ def file_of(path: str, digest: Digest) -> Dict[str, Any]:
     }
 
 
+def waits_for_java(words: List[str]) -> bool:
+    """Do the words before the class belong to what runs Java, as `runuser` and a container's init do?"""
+    names = [word.rpartition("/")[2] for word in words]
+    return "java" in names[1:] and names[0] != "java"
+
+
 def processes_of(config: str) -> Optional[List[Dict[str, Any]]]:
     """Kafka's processes with that file: pid, start in nanoseconds since 1970, words behind it.
 
@@ -474,7 +480,7 @@ def processes_of(config: str) -> Optional[List[Dict[str, Any]]]:
         try:
             with open("/proc/%s/cmdline" % name, "rb") as line:
                 words = line.read().decode("utf-8", "surrogateescape").split("\0")
-            if "kafka.Kafka" not in words:
+            if "kafka.Kafka" not in words or waits_for_java(words[: words.index("kafka.Kafka")]):
                 continue
             with open("/proc/%s/stat" % name, encoding="utf-8", errors="replace") as fields:
                 ticks = int(fields.read().rpartition(")")[2].split()[19])

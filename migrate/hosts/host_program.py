@@ -967,6 +967,12 @@ def plain(path: str) -> str:
     return os.path.normpath(path)
 
 
+def waits_for_java(words: Sequence[str]) -> bool:
+    """Do the words before the class belong to what runs Java, as `runuser`, a container's init and `podman run` do?"""
+    names_there = [word.rpartition("/")[2] for word in words]
+    return "java" in names_there[1:] and names_there[0] != "java"
+
+
 def what_it_is(node: Node, uid: int, process: str) -> Optional[Dict[str, Any]]:
     """What a process is to a node; None: nothing.
 
@@ -977,8 +983,9 @@ def what_it_is(node: Node, uid: int, process: str) -> Optional[Dict[str, Any]]:
         words = [text_of(word) for word in file.read(LIMIT).split(b"\0")]
     owner = os.stat(process).st_uid  # the effective user
     at = next((place for place, word in enumerate(words) if word in MAIN_CLASSES), None)
-    if at is None:
-        if owner != uid or node.config not in map(plain, words[1:]):
+    waits = at is not None and waits_for_java(words[:at])
+    if at is None or waits:
+        if not (owner == uid or waits) or node.config not in map(plain, words[1:]):
             return None
         kind, why = "doubt", "it names the file, and is no Kafka: it may be starting it"
     else:

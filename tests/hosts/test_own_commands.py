@@ -18,6 +18,7 @@ import pytest
 
 from migrate.errors import HostCommandRefused, HostCommandUnknown, ProcessNotStarted, ProcessNotStopped, UnitNotUsable
 from migrate.hosts import own_commands
+from migrate.hosts.collect_disks import processes_of
 from migrate.hosts.host_needs import examine
 from migrate.hosts.launches import decode_command_line
 from migrate.hosts.own_commands import HostServices, own_unit_of
@@ -247,6 +248,33 @@ def test_what_may_be_the_node_is_unknown(place: Place) -> None:
         other.write_text("broker.id=8\n")
         with place.process(*AS_USER, *place.command[:-1], str(other)):
             assert isinstance(services.state(NODE), Stopped)
+
+
+def test_what_waits_for_kafka_is_no_second_kafka(place: Place) -> None:
+    """`runuser` names the same words as Kafka for as long as it lives; alone, it may start it at any time."""
+    needs("runuser")
+    (place.folder / "bin").mkdir()
+    java = place.folder / "bin/java"
+    java.symlink_to(PYTHON)
+    command = (str(java), *place.command[1:])
+    with scripts(place.folder, place.command) as own:
+        services = place.services(own)
+        with place.process("sh", "-c", "sleep 60; :", *command):
+            assert "may be starting it" in reason(services.state(NODE))
+        with place.process("runuser", "-u", "nobody", "--", *command) as waits:
+            wait_for("it to be seen", lambda: isinstance(services.state(NODE), Running))
+            pid = running(services).pid
+            assert pid != waits.pid
+            assert [found["pid"] for found in processes_of(str(place.config)) or ()] == [pid]  # the collector's
+            os.kill(pid, signal.SIGTERM)
+            assert waits.wait(30) == 0
+    needs("catatonit")
+    with podman(place.folder, command, words=("--init",)) as own:
+        services = place.services(own)
+        services.start(NODE)
+        wait_for("it to be seen", lambda: isinstance(services.state(NODE), Running))
+        services.stop(NODE, 30)
+        assert isinstance(services.state(NODE), Stopped)
 
 
 def contained(place: Place, mounts: str) -> tuple[str, ...]:
