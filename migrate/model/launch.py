@@ -110,7 +110,7 @@ STOP_ADVICE: Final = (
 
 OWN_STOP_ADVICE: Final = (
     f"let whoever supervises the process wait {STOP_SECONDS:.0f} s or more for its end (supervisord: stopwaitsecs; "
-    "Docker: --time of the stop command), and say so as `timeout` of its `service` in the inventory"
+    "Docker: -t of the stop command), and say so as `timeout` of its `service` in the inventory"
 )
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Final
 
 from migrate.model.inventory import OwnCommands
 from migrate.model.launch import STOP_SECONDS
 
-CONTAINERS: Final = ("docker", "podman", "nerdctl")
+CONTAINERS: Final = ("docker", "podman", "nerdctl", "docker-compose", "podman-compose")
+TIMES: Final = ("-t", "--time", "--timeout")  # each tool knows the first
 
 
 def find_command_faults(own: OwnCommands, neighbours: Sequence[int]) -> Iterator[str]:
@@ -20,9 +22,11 @@ def find_command_faults(own: OwnCommands, neighbours: Sequence[int]) -> Iterator
         limit = container_limit(words)
         if "kill" in words or "rm" in words:
             yield f"its stop command is {tool} kill or rm: the process is killed before it has ended its shutdown"
-        elif limit is None or 0 <= limit < STOP_SECONDS:
-            said = "without --time: it kills after 10 s" if limit is None else f"with --time {limit:.0f}"
-            yield f"its stop command is {tool} stop {said}. Give it --time {STOP_SECONDS:.0f} or more"
+        elif limit is None or (limit < STOP_SECONDS and (limit >= 0 or tool == "podman")):  # 4.3 refuses -1
+            said = "without -t and whole seconds: it kills after 10 s" if limit is None else f"with -t {limit}"
+            yield f"its stop command is {tool} stop {said}. Give it -t {STOP_SECONDS:.0f} or more"
+        if {"-a", "--all"} & {*words} or is_for_all(tool, words):
+            yield "its stop command ends every container, or every service of the compose file. Name the node's in it"
     if tool == "sv" and any(word.startswith("force-") or word in ("kill", "k", "exit", "e") for word in words):
         yield "its stop command is an sv that kills, or ends the supervisor. Give it sv -w 330 stop SERVICE"
     if tool in ("kill", "pkill", "killall") and {"-9", "-KILL", "-SIGKILL"} & {*words}:
@@ -35,18 +39,27 @@ def find_command_faults(own: OwnCommands, neighbours: Sequence[int]) -> Iterator
         yield f"its stop command ends node {others} of this host, too"
 
 
-def container_limit(words: Sequence[str]) -> float | None:
-    """The seconds behind `-t`, `--time` or `--timeout`; None where there are none."""
+def is_for_all(tool: str, words: Sequence[str]) -> bool:
+    """Is it `docker compose stop` or `down` without the name of a service?"""
+    verb = next((at for at, word in enumerate(words) if word in ("stop", "down")), len(words))
+    if not (tool.endswith("-compose") or "compose" in words[:verb]):
+        return False
+    behind = words[verb:]
+    return not any(word[0:1] != "-" and before not in TIMES for before, word in pairwise(behind))
+
+
+def container_limit(words: Sequence[str]) -> int | None:
+    """The seconds behind `-t`, `--time` or `--timeout`; None where there are none, or no whole ones."""
     for at, word in enumerate(words):
         name, equals, value = word.partition("=")
-        if name in ("-t", "--time", "--timeout"):
+        if name in TIMES:
             text = value if equals else next(iter(words[at + 1 :]), "")
         elif word.startswith("-t") and not word.startswith("--"):
             text = word[2:]
         else:
             continue
         try:
-            return float(text)
+            return int(text)
         except ValueError:
             return None
     return None
@@ -57,7 +70,7 @@ NOTES: Final[Mapping[str, str]] = {
     "exitcodes that have 1; autostart=true, and supervisord itself starts at boot",
     "sv": "runit: sv waits 7 s and kills nothing (-w 330 waits longer); runsv starts a process again whenever it ends, "
     "over a dead disk, too: a `finish` script can `sv down` it; it starts at boot without a file `down`",
-    "docker": "Docker: --time 330 of the stop command; the restart policy (`unless-stopped` starts it at boot, and "
+    "docker": "Docker: -t 330 of the stop command; the restart policy (`unless-stopped` starts it at boot, and "
     "again over a dead disk); folders of the file, of logs and of metadata are mounted at the same paths, which is "
     "seen only while it runs; kafka_home and Java are on the host, too",
     "": "your commands: who stops the process waits 330 s before killing; the process outlives the login session "
