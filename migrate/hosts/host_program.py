@@ -61,7 +61,7 @@ NOT_PLAIN = re.compile(r"[^ !#-\[\]-~]")
 ASSIGNMENT = re.compile(r"""(?:export\s+)?["']?(JAVA_HOME|PATH)=("[^"]*"|'[^']*'|[^\s"']*)["']?""")
 MAIN_CLASSES = ("kafka.Kafka", "io.confluent.support.metrics.SupportedKafka")
 START_SECONDS, STATUS_SECONDS = 60, 20  # how long commands of services are waited for; a stop has its own time
-SAID = 4000  # bytes at the end of what they say
+SAID, SHOWN = 4000, 1024 * 1024  # bytes at the end of what they say; a status command may print a log
 SHA256 = re.compile(r"[0-9a-f]{64}")
 UNIT_PROPERTIES = (
     "LoadState,ActiveState,SubState,MainPID,ExecMainStartTimestampMonotonic,ExecMainStatus,Restart,TimeoutStopUSec,"
@@ -1085,7 +1085,7 @@ def pinned(command: Sequence[str]) -> List[str]:
     return list(command)
 
 
-def give(host: Host, command: Sequence[str], seconds: float) -> int:
+def give(host: Host, command: Sequence[str], seconds: float, most: int = SAID) -> int:
     """Run one of the node's commands, and tell how it went; that says nothing of the process.
 
     It has a session of its own and is never killed: it may have become the process.  Its output is a file without a
@@ -1105,7 +1105,7 @@ def give(host: Host, command: Sequence[str], seconds: float) -> int:
     with contextlib.suppress(subprocess.TimeoutExpired):
         code = running.wait(seconds)
     size = os.fstat(output).st_size
-    said = os.pread(output, SAID, max(0, size - SAID))
+    said = os.pread(output, most, max(0, size - most))
     return say(as_json({"code": code, "said": said.decode("utf-8", "replace")}).encode())
 
 
@@ -1526,7 +1526,7 @@ def service_act(host: Host, verb: str, node: Node, given: Sequence[str]) -> Act:
     command = pinned(service.commands[name])
     seconds = {"start": START_SECONDS, "stop": service.timeout, "status": STATUS_SECONDS}[name]
     may_act_as(node, user_of(host, node))
-    return lambda: give(host, command, seconds)
+    return lambda: give(host, command, seconds, SHOWN if name == "status" else SAID)
 
 
 def node_act(host: Host, verb: str, node: Node, given: Sequence[str]) -> Act:

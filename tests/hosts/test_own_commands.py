@@ -26,6 +26,7 @@ from migrate.lab.topology import free_ports
 from migrate.model.inventory import BrokerNode, OwnCommands
 from migrate.model.launch import STOP_SECONDS, Unit, unfit
 from migrate.model.outcome import Unknown
+from migrate.model.ports import LOG_LINES
 from migrate.model.views import Running, ServiceState, Stopped
 from tests.testing.estates import (
     AS_USER,
@@ -194,6 +195,14 @@ def test_what_commands_answer_is_not_believed(place: Place, monkeypatch: pytest.
         assert running(place.services(own)).pid == before.pid
         failing = script(place.folder / "fails.sh", f"#!/bin/sh\n{own.stop[0]}\nexit 7\n")
         place.services(replace(own, stop=(failing,))).stop(NODE, 30)
+
+
+def test_the_status_command_may_print_a_whole_log(place: Place) -> None:
+    """A broker that could not start says why, and then for a hundred lines what it shuts down."""
+    says = script(place.folder / "says.sh", "#!/bin/sh\necho Exception: why\nseq -f 'INFO shutting down %f' 2000\n")
+    with scripts(place.folder, place.command) as own:
+        said = place.services(replace(own, status=(says,))).last_words(NODE, LOG_LINES + 1)
+        assert (len(said), said[0]) == (LOG_LINES + 1, "Exception: why")
 
 
 def test_a_stop_command_without_an_end_is_unknown_and_left_alone(place: Place) -> None:

@@ -170,7 +170,7 @@ def podman(
             assert done.returncode == 0, done.stderr
         yield OwnCommands(
             USER, (*there, "start", "kafka"), (*there, "stop", "--time", "330", "kafka"), 330,
-            (*there, "logs", "--tail", "20", "kafka"),
+            (*there, "logs", "--tail", "2000", "kafka"),
         )  # fmt: skip
     finally:
         subprocess.run((*there, "rm", "--force", "--time=1", "kafka"), check=False, capture_output=True)
