@@ -11,12 +11,21 @@ from migrate.model.inventory import OwnCommands
 from migrate.model.launch import STOP_SECONDS
 
 CONTAINERS: Final = ("docker", "podman", "nerdctl", "docker-compose", "podman-compose")
+TOOLS: Final = frozenset({*CONTAINERS, "supervisorctl", "sv", "kill", "pkill", "killall"})
+BEFORE: Final = frozenset({"env", "nice", "runuser", "setpriv", "sudo", "timeout"})  # they run another program
 TIMES: Final = ("-t", "--time", "--timeout")  # each tool knows the first
+
+
+def tool_of(stop: Sequence[str]) -> tuple[str, Sequence[str]]:
+    """The name of the tool and its words, behind `runuser -u kafka --` and the like, too."""
+    names = [os.path.basename(word) for word in stop]  # noqa: PTH119 - a path of another host
+    at = next((at for at, name in enumerate(names) if name in TOOLS), 0) if names[0] in BEFORE else 0
+    return names[at], stop[at + 1 :]
 
 
 def find_command_faults(own: OwnCommands, neighbours: Sequence[int]) -> Iterator[str]:
     """Commands that kill, or that end other nodes too (pure): those of the usual tools, by their words."""
-    tool, words = os.path.basename(own.stop[0]), own.stop[1:]  # noqa: PTH119 - a path of another host
+    tool, words = tool_of(own.stop)
     others = ", ".join(map(str, neighbours))
     if tool in CONTAINERS:
         limit = container_limit(words)
@@ -80,5 +89,5 @@ NOTES: Final[Mapping[str, str]] = {
 
 def to_confirm(own: OwnCommands) -> str:
     """What nobody sees and the operator must know of the node's supervisor (pure)."""
-    tool = os.path.basename(own.stop[0])  # noqa: PTH119
+    tool, _ = tool_of(own.stop)
     return NOTES["docker" if tool in CONTAINERS else tool if tool in NOTES else ""]

@@ -272,11 +272,11 @@ def test_what_waits_for_kafka_is_no_second_kafka(place: Place) -> None:
             assert "may be starting it" in reason(services.state(NODE))
         with place.process("runuser", "-u", "nobody", "--", *command) as waits:
             wait_for("it to be seen", lambda: isinstance(services.state(NODE), Running))
-            pid = running(services).pid
-            assert pid != waits.pid
-            assert [found["pid"] for found in processes_of(str(place.config)) or ()] == [pid]  # the collector's
+            pid, found = running(services).pid, processes_of(str(place.config))  # the collector's
             os.kill(pid, signal.SIGTERM)
             assert waits.wait(30) == 0
+            assert pid != waits.pid
+            assert [process["pid"] for process in found or ()] == [pid]
     needs("catatonit")
     with podman(place.folder, command, words=("--init",)) as own:
         services = place.services(own)

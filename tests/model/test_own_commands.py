@@ -25,6 +25,7 @@ def own(*stop: str) -> OwnCommands:
         ("/usr/bin/docker compose stop kafka", "it kills after 10 s"),
         ("/usr/bin/docker-compose stop kafka", "docker-compose stop without -t"),
         ("/usr/bin/podman-compose stop kafka", "podman-compose stop without -t"),
+        ("/usr/sbin/runuser -u kafka -- /usr/bin/podman stop kafka", "podman stop without -t"),
         ("/usr/bin/docker kill kafka", "docker kill or rm"),
         ("/usr/bin/docker rm -f kafka", "docker kill or rm"),
         ("/usr/bin/podman kill -s TERM kafka", "podman kill or rm"),
@@ -33,6 +34,7 @@ def own(*stop: str) -> OwnCommands:
         ("/usr/bin/docker-compose -f /etc/kafka.yml down --timeout=330", "every service of the compose file"),
         ("/usr/bin/sv force-stop kafka", "an sv that kills"),
         ("/usr/bin/kill -9 77", "sends SIGKILL"),
+        ("/usr/bin/env -i /usr/bin/kill -9 77", "sends SIGKILL"),
         ("/usr/bin/supervisorctl stop all", "ends node 2, 3000"),
         ("/opt/kafka/bin/kafka-server-stop.sh", "ends node 2, 3000"),
         ("/usr/bin/pkill -f kafka.Kafka", "ends node 2, 3000"),
@@ -52,6 +54,7 @@ def test_a_stop_that_kills_or_ends_other_nodes_is_a_fault(stop: str, fault: str)
         "/usr/bin/docker stop -t 330 kafka",
         "/usr/bin/docker stop --time -1 kafka",  # waits without end
         "/usr/bin/podman stop -t330 kafka",
+        "/usr/sbin/runuser -u kafka -- /usr/bin/podman stop -t 330 kafka",  # the containers of that user
         "/usr/bin/docker compose -f /etc/kafka.yml stop -t 330 kafka",
         "/usr/bin/docker-compose stop --timeout=330 kafka",
         "/usr/bin/sv -w 330 stop /etc/service/kafka",
