@@ -1049,9 +1049,33 @@ def service_process(node: Node, service: Service, pid: str) -> int:
         return say(file.read(LIMIT))
 
 
+def deaf_above(process: str) -> List[str]:
+    """Which processes above this one take a TERM in its place, and have it killed.
+
+    The kernel gives the first process of a container no signal that it does not catch; another one ends by it, and the
+    first behind it, which ends them all.  `su` and `runuser` send KILL two seconds after they were told to end.
+    """
+    deaf, inside, values = [], True, values_of(process)
+    while inside and values["PPid"] != "0":
+        numbers, parent = values["NSpid"].split(), values["PPid"]
+        inside = len(numbers) > 1 and numbers[-1] != "1"
+        values = values_of("/proc/" + parent)
+        hears = (int(values["SigCgt"], 16) | int(values["SigBlk"], 16)) >> (signal.SIGTERM - 1) & 1
+        if values["Name"] in ("su", "runuser") or (inside and not hears):
+            deaf.append("process %s (%s)" % (parent, values["Name"]))
+    return deaf
+
+
+def values_of(process: str) -> Dict[str, str]:
+    """What the kernel says of a process's state, by name."""
+    with open(process + "/status", encoding="utf-8", errors="replace") as file:
+        return {name: value.strip() for name, _, value in (line.partition(":") for line in file)}
+
+
 def service_sees(node: Node, service: Service, pid: str, paths: Sequence[str]) -> int:
     """`service-sees`: has the process mounts of its own, and which paths are not for it what they are here?
 
+    And who above it takes a TERM in its place?
     Of its environment the names are told, and no value: images make a node's file of them.
     """
     process = the_process(node, service, pid)
@@ -1063,7 +1087,10 @@ def service_sees(node: Node, service: Service, pid: str, paths: Sequence[str]) -
     other = [path for path in (node.config, *paths) if is_apart and not same_file(path, process, path, is_apart)]
     with open(process + "/environ", "rb") as file:
         names_there = [text_of(entry.partition(b"=")[0]) for entry in file.read(LIMIT).split(b"\0") if entry]
-    answer = {"apart": is_apart, "file_is_mounted": mounted, "other": other, "variables": names_there}
+    answer = {
+        "apart": is_apart, "file_is_mounted": mounted, "other": other, "variables": names_there,
+        "deaf": deaf_above(process),
+    }  # fmt: skip
     return say(as_json(answer).encode())
 
 

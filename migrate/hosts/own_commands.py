@@ -47,7 +47,7 @@ LOOK: Final = {
     "processes": [{"pid": int, "ticks": int, "uid": int, "kind": str, "why": str}],
 }
 GIVEN: Final = {"code": int, "said": str}
-SEES: Final = {"apart": bool, "file_is_mounted": bool, "other": [str], "variables": [str]}
+SEES: Final = {"apart": bool, "file_is_mounted": bool, "other": [str], "variables": [str], "deaf": [str]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +171,7 @@ class HostServices(SystemdServices):
         return tuple(self._told(service, commands.service_sees(node, pid, (service.config,)), SEES)["variables"])
 
     def sees(self, node: NodeId) -> tuple[str, ...]:
-        """What the node's process, running in a container, sees otherwise than its host; () where there is nothing.
+        """What the process sees otherwise than its host, and who keeps a TERM from it; () where there is nothing.
 
         Raises MigrateError and OSError: that is not known.
         """
@@ -183,7 +183,7 @@ class HostServices(SystemdServices):
         file = read_config(service.files, node, service.config)
         paths = () if isinstance(file, NoFile) else all_directories(file.values)
         told = self._told(service, commands.service_sees(node, state.pid, paths), SEES)
-        return tuple(find_strange_mounts(told, service.config))
+        return tuple(find_strange(told, service.config))
 
     # -- acting ------------------------------------------------------------------------------------------------------
     def start(self, node: NodeId) -> None:
@@ -295,7 +295,7 @@ def _not_ended(verb: str, seconds: float, told: Any, where: str) -> HostCommandU
     )
 
 
-def find_strange_mounts(told: Any, config: str) -> Iterator[str]:
+def find_strange(told: Any, config: str) -> Iterator[str]:
     """What of an answer of `service-sees` keeps a run from working the node (pure)."""
     if told["file_is_mounted"]:
         yield (
@@ -304,6 +304,11 @@ def find_strange_mounts(told: Any, config: str) -> Iterator[str]:
         )
     for path in told["other"]:
         yield f"its container sees another place at {path} than this host does. Mount it there, at the same path"
+    for name in told["deaf"]:
+        yield (
+            f"{name} is above Kafka and takes TERM in its place: Kafka is killed before it has ended its shutdown. "
+            "Start Kafka by `exec`, or by setpriv where another user starts it"
+        )
 
 
 def own_unit_of(services: HostServices, inventory: Inventory, node: Node, own: OwnCommands) -> Unit | Unknown:

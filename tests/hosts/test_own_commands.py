@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
+import shlex
 import shutil
 import signal
 import socket
@@ -273,15 +275,18 @@ def test_what_waits_for_kafka_is_no_second_kafka(place: Place) -> None:
         with place.process("runuser", "-u", "nobody", "--", *command) as waits:
             wait_for("it to be seen", lambda: isinstance(services.state(NODE), Running))
             pid, found = running(services).pid, processes_of(str(place.config))  # the collector's
+            kills = services.sees(NODE)  # it sends KILL two seconds behind a TERM
             os.kill(pid, signal.SIGTERM)
             assert waits.wait(30) == 0
             assert pid != waits.pid
+            assert f"process {waits.pid} (runuser) is above Kafka and takes TERM in its place" in " ".join(kills)
             assert [process["pid"] for process in found or ()] == [pid]
     needs("catatonit")
     with podman(place.folder, command, words=("--init",)) as own:
         services = place.services(own)
         services.start(NODE)
         wait_for("it to be seen", lambda: isinstance(services.state(NODE), Running))
+        assert services.sees(NODE) == ()
         services.stop(NODE, 30)
         assert isinstance(services.state(NODE), Stopped)
 
@@ -325,19 +330,24 @@ def test_a_process_in_a_container_is_the_node_where_it_sees_the_same_places(plac
 
 
 def test_a_container_of_podman_is_the_node_where_it_sees_the_same_places(place: Place) -> None:
-    """A file that is mounted alone is named; replaced, it is another one, and no stop command is given."""
+    """A file that is mounted alone is named; replaced, it is another one, and no stop command is given.
+
+    So is a shell as the first process: TERM ends there, and Kafka is killed once the time of `podman stop` is over.
+    """
     elsewhere, etc, data = place.folder / "elsewhere", place.config.parent, place.folder / "data"
     elsewhere.mkdir()
-    with podman(place.folder, place.command, {etc: elsewhere, place.config: place.config, data: elsewhere}) as own:
+    shell = ("/bin/sh", "-c", f"{shlex.join(place.command)}; :")  # as an image whose script does not end with `exec`
+    with podman(place.folder, shell, {etc: elsewhere, place.config: place.config, data: elsewhere}) as own:
         services = place.services(own)
         services.start(NODE)
         assert Path(f"/proc/{running(services).pid}/ns/pid").readlink() != Path("/proc/self/ns/pid").readlink()
         unit = own_unit_of(services, inventory_of(place.folder, place.node(own)), place.node(own), own)
         assert isinstance(unit, Unit), unit
         faults = [what for code, what, _ in unfit(unit) if code == "B-OPS-09"]
-        assert len(faults) == 2
+        assert len(faults) == 3
         assert "is mounted into its container as a file" in faults[0]
         assert f"sees another place at {data}" in faults[1]
+        assert re.search(r"process \d+ \((ba|da)?sh\) is above Kafka and takes TERM in its place", faults[2])
         anew = etc / "anew"
         anew.write_text("broker.id=7\n# changed\n")
         anew.rename(place.config)
