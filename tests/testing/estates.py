@@ -127,8 +127,9 @@ def runit(folder: Path, command: Sequence[str]) -> Iterator[OwnCommands]:
                 (*sv, "status", str(service)),
             )  # fmt: skip
         finally:
-            subprocess.run(["sv", "-w", "30", "exit", str(service)], check=False, stdout=subprocess.DEVNULL)
             daemon.terminate()
+            daemon.wait()  # it would start runsv again, and sv wait for its end in vain
+            subprocess.run(["sv", "-w", "30", "exit", str(service)], check=False, stdout=subprocess.DEVNULL)
 
 
 def podman_of(folder: Path) -> tuple[str, ...]:
