@@ -85,12 +85,12 @@ def unit_is_loaded(seen: Units, world: World) -> Result:
     FAULT,
     "a run cannot stop and start a node's unit as it is",
     "A run stops and starts nodes by their units and believes what systemd says of them. With such a unit a stop is "
-    "refused, takes other nodes down, or is reported as complete while the process is still running.",
+    "refused, kills the process, takes other nodes down, or is reported as complete while the process still runs.",
     "The unit is not there or masked, starts with another file than the inventory names, refuses to be stopped by "
     "hand, has KillMode=none, KillSignal=SIGKILL, RemainAfterExit=yes or Type=oneshot, SendSIGKILL=no with a short "
-    "TimeoutStopSec, or ExecStop=kafka-server-stop.sh beside other nodes of its host. Or the node has commands of its "
-    "own (`service`): its stop command kills or ends other nodes, its process is in a container that sees other "
-    "folders than the host, or a process above it takes TERM in its place.",
+    "TimeoutStopSec, ExecStart=su or runuser, or ExecStop=kafka-server-stop.sh beside other nodes of its host. Or the "
+    "node has commands of its own (`service`): its stop command kills or ends other nodes, its process is in a "
+    "container that sees other folders than the host, or a process above it takes TERM in its place.",
     "On each host named, change what the finding says (`systemctl edit UNIT`), then `systemctl daemon-reload`.",
     "systemd.unit(5), systemd.service(5), systemd.kill(5); KIP-979 for kafka-server-stop.sh --node-id",
 ).sees(units, blocks_from=Stage.PREPARE, when=ALWAYS, proof=True)

@@ -362,6 +362,7 @@ CONTROLLER_FACTS: Final = {
 }
 HALTED: Final = "1"  # Exit.halt(1) of a broker whose disk died
 KILLED: Final = ("9", "SIGKILL")
+SWITCH_USER: Final = ("su", "runuser")  # on TERM they send TERM, and after two seconds KILL (util-linux, su-common.c)
 
 
 def find_faults(properties: Mapping[str, str], config: str, neighbours: Sequence[int]) -> Iterator[str]:
@@ -382,6 +383,10 @@ def find_faults(properties: Mapping[str, str], config: str, neighbours: Sequence
         yield "KillSignal=SIGKILL: a stop kills the process before it has ended its shutdown"
     if properties.get("SendSIGKILL") == "no" and _gives_up(properties.get("TimeoutStopUSec", "")):
         yield "SendSIGKILL=no with a short TimeoutStopSec: systemd reports it as stopped while its process runs"
+    for words in ARGV.findall(properties.get("ExecStart", "")):
+        name = os.path.basename(words.split(" ", 1)[0])  # noqa: PTH119 - a path of another host
+        if name in SWITCH_USER:
+            yield f"its ExecStart is {name}, which kills Kafka two seconds after a stop begins: give the unit User="
     # only where its arguments name files, and this is none of them: variables and scripts are not followed
     words = " ".join(ARGV.findall(properties.get("ExecStart", "")))
     files = [found for found in FILE.findall(words) if "log4j" not in os.path.basename(found)]  # noqa: PTH119

@@ -223,6 +223,8 @@ def test_units_that_a_run_can_work_have_no_fault(changed: dict[str, str]) -> Non
             {"ExecStart": command("/bin/sh", "-c", f"'{START} /etc/kafka/k.properties'")},
             "/etc/kafka/k.properties",
         ),
+        ({"ExecStart": command("/usr/sbin/runuser", "-u", "kafka", "--", START, CONFIG)}, "give the unit User="),
+        ({"ExecStart": command("/bin/su", "kafka", "-c", f"{START} {CONFIG}")}, "kills Kafka two seconds after"),
         ({"ExecStop": command(STOP)}, "which ends node 0, 1 of this host, too"),
     ],
 )

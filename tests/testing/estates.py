@@ -159,16 +159,17 @@ def podman(
             link.type, link.linkname = tarfile.SYMTYPE, f"usr/{name}"
             tar.addfile(link)
     limits = ("--ulimit=nofile=10000:10000", "--ulimit=nproc=4096:4096")  # Podman's are more than any root may give
-    created = (
-        *there, "create", "--name=kafka", "--network=host", "--user=65534:65534", "--restart=always",
-        f"--log-opt=path={folder}/kafka.log", *limits,
+    common = (
+        "--network=host", "--user=65534:65534", *limits,
         *(f"--volume={source}:{path}{':ro' if path in machine else ''}" for path, source in volumes.items()),
-        *words, "kafka", *command,
     )  # fmt: skip
+    create = ("create", "--name=kafka", "--restart=always", f"--log-opt=path={folder}/kafka.log", *common, *words)
     try:
-        for step in ((*there, "import", "--quiet", str(image), "kafka"), created):
-            done = subprocess.run(step, check=False, capture_output=True, text=True)
-            assert done.returncode == 0, done.stderr
+        for step in (("import", "--quiet", str(image), "kafka"), ("run", "--rm", *common, "kafka", "/bin/true")):
+            done = subprocess.run((*there, *step), check=False, capture_output=True, text=True)
+            if done.returncode:
+                pytest.skip(f"no container runs on this machine: {done.stderr[-300:]}")
+        subprocess.run((*there, *create, "kafka", *command), check=True, capture_output=True)
         yield OwnCommands(
             USER, (*there, "start", "kafka"), (*there, "stop", "--time", "330", "kafka"), 330,
             (*there, "logs", "--tail", "2000", "kafka"),
