@@ -132,7 +132,7 @@ def settings(world: World) -> Sight[dict[NodeId, Settings]]:
     found = node_configs(world)
     missing, nodes = [*found.missing], {}
     for node, file in (found.value or {}).items():
-        launch, name = of_node(world.launches, node), processes.called(world.inventory, node)
+        launch, name = of_node(world.launches, node), processes.name_of(world.inventory, node)
         if isinstance(launch, Unknown):
             missing.append((f"the command line of {name}", launch.reason))
         overrides = launch.overrides if isinstance(launch, Launch) else {}
@@ -325,7 +325,7 @@ def _brokers(world: World) -> list[NodeId]:
 ).sees(when_asked(node_launches), when=ALWAYS)
 def old_java(seen: dict[NodeId, Launch], world: World) -> Result:
     for node, launch in seen.items():
-        about = processes.called(world.inventory, node)
+        about = processes.name_of(world.inventory, node)
         named = JAVA_IN_PATH.findall(launch.java)
         if not named:
             said = f"the path {launch.java} names no version" if launch.java else "its command line shows no Java"
@@ -347,7 +347,7 @@ def old_java(seen: dict[NodeId, Launch], world: World) -> Result:
 def old_log4j(seen: dict[NodeId, Launch], world: World) -> Result:
     for node, launch in seen.items():
         if launch.log4j:
-            yield Hit(processes.called(world.inventory, node), f"its command line has {launch.log4j}", launch.log4j)
+            yield Hit(processes.name_of(world.inventory, node), f"its command line has {launch.log4j}", launch.log4j)
 
 
 @check(

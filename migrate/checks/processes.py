@@ -23,14 +23,14 @@ def ended(world: World, nodes: Iterable[BrokerNode | ControllerNode]) -> list[in
     return [int(node) for node, state in states if isinstance(state, Stopped)]
 
 
-def called(inventory: Inventory, node: int) -> str:
+def name_of(inventory: Inventory, node: int) -> str:
     """`broker 3` or `controller 3002`."""
     return f"{'broker' if any(entry.id == node for entry in inventory.brokers) else 'controller'} {int(node)}"
 
 
 def do_not_run(inventory: Inventory, nodes: Collection[int]) -> str:
     """`controller 3002 does not run (kafka-controller.service on h3)`, for each of them."""
-    return "; ".join(f"{called(inventory, node)} does not run ({_place(inventory, node)})" for node in nodes)
+    return "; ".join(f"{name_of(inventory, node)} does not run ({_place(inventory, node)})" for node in nodes)
 
 
 def start(inventory: Inventory, nodes: Collection[int]) -> str:
@@ -51,9 +51,9 @@ def owner(inventory: Inventory, nodes: Collection[int]) -> str:
 def unknown_file(inventory: Inventory, node: int) -> str:
     """A file that another hand touched after the start proves nothing of the process, even with the same content."""
     found = inventory.node(NodeId(node))
-    restart = by_hand(found, "restart") or f"restart {called(inventory, node)}"
+    restart = by_hand(found, "restart") or f"restart {name_of(inventory, node)}"
     return (
-        f"which configuration file {called(inventory, node)} was started with is not known: {found.config} on "
+        f"which configuration file {name_of(inventory, node)} was started with is not known: {found.config} on "
         f"{found.host} was written, or its owner or mode was set, after the start. See that the file is right, then "
         f"restart it, on {found.host}: {restart}"
     )
@@ -64,7 +64,7 @@ def awaited(inventory: Inventory, nodes: Collection[int]) -> NotYet:
     brokers = any(entry.id in nodes for entry in inventory.brokers)
     why = f"its log says why it ended ({DISK_ENDS_IT})" if brokers else "its log says why it ended"
     return NotYet(
-        f"{' and '.join(f'{called(inventory, node)} ({_place(inventory, node)})' for node in nodes)} to run again",
+        f"{' and '.join(f'{name_of(inventory, node)} ({_place(inventory, node)})' for node in nodes)} to run again",
         owner(inventory, nodes),
         f"{start(inventory, nodes)}; {why}; {GOES_ON}",
         progress=str(sorted(nodes)),
@@ -78,5 +78,5 @@ def _place(inventory: Inventory, node: int) -> str:
 
 def _typed(inventory: Inventory, node: int, verb: str) -> str:
     found = inventory.node(NodeId(node))
-    what = by_hand(found, verb) or f"{verb} {called(inventory, node)}"
+    what = by_hand(found, verb) or f"{verb} {name_of(inventory, node)}"
     return f"on {found.host}: {what}"

@@ -119,7 +119,7 @@ class Node(NamedTuple):
     target: str
 
     @property
-    def called(self) -> str:
+    def supervised_name(self) -> str:
         return self.unit or "node %d" % self.id
 
 
@@ -485,16 +485,16 @@ def user_of(host: Host, node: Node) -> User:
     else:
         values = unit_values(host, node.unit, USER_PROPERTIES)
     if values.get("LoadState", "loaded") != "loaded":
-        raise RefusedError(REFUSED_BY, node.called, "systemd says that this unit is %s" % values["LoadState"])
+        raise RefusedError(REFUSED_BY, node.supervised_name, "systemd says that this unit is %s" % values["LoadState"])
     if values.get("DynamicUser") == "yes":
-        raise refused(node.called, "a unit with DynamicUser=yes has no user that could be acted as")
+        raise refused(node.supervised_name, "a unit with DynamicUser=yes has no user that could be acted as")
     name = values.get("User", "") or "root"
     entry = None
     try:
         entry = pwd.getpwuid(int(name)) if NUMBER.fullmatch(name) else pwd.getpwnam(name)
     except KeyError:
         if not NUMBER.fullmatch(name):
-            raise RefusedError(REFUSED_BY, node.called, "its user %s does not exist" % shown(name)) from None
+            raise RefusedError(REFUSED_BY, node.supervised_name, "its user %s does not exist" % shown(name)) from None
     uid = entry.pw_uid if entry else int(name)
     group = values.get("Group", "")
     gid = group_of(node, group) if group else entry.pw_gid if entry else uid
@@ -510,7 +510,7 @@ def group_of(node: Node, name: str) -> int:
     try:
         return int(name) if NUMBER.fullmatch(name) else grp.getgrnam(name).gr_gid
     except KeyError:
-        raise RefusedError(REFUSED_BY, node.called, "its group %s does not exist" % shown(name)) from None
+        raise RefusedError(REFUSED_BY, node.supervised_name, "its group %s does not exist" % shown(name)) from None
 
 
 def environment_of(values: Dict[str, str]) -> Dict[str, str]:
@@ -532,7 +532,7 @@ def may_act_as(node: Node, user: User) -> None:
     """Refuse a unit of root's where sudo brought us here: who writes its configuration would be root."""
     if user.uid == 0 and os.geteuid() == 0 and CALLER not in ("", "0"):
         raise refused(
-            node.called,
+            node.supervised_name,
             "it runs as root: who may write its configuration or its storage is root; give it another user (User=)",
         )
 
@@ -544,7 +544,7 @@ def become(host: Host, node: Node, user: Optional[User] = None) -> User:
     if user.uid == os.geteuid():
         return user
     if os.geteuid() != 0:
-        raise refused(node.called, "it runs as %s, and this is neither root nor that user" % user.name)
+        raise refused(node.supervised_name, "it runs as %s, and this is neither root nor that user" % user.name)
     drop_to(user)
     return user
 
@@ -1028,7 +1028,9 @@ def pwd_of(node: Node, service: Service) -> Any:
     try:
         return pwd.getpwnam(service.user)
     except KeyError:
-        raise RefusedError(REFUSED_BY, node.called, "its user %s does not exist" % shown(service.user)) from None
+        raise RefusedError(
+            REFUSED_BY, node.supervised_name, "its user %s does not exist" % shown(service.user)
+        ) from None
 
 
 def the_process(node: Node, service: Service, pid: str) -> str:
@@ -1039,7 +1041,7 @@ def the_process(node: Node, service: Service, pid: str) -> str:
     except (FileNotFoundError, ProcessLookupError):
         what = None
     if what is None or what["kind"] != "kafka":
-        raise refused("process " + pid, "it is not the process of %s now" % node.called)
+        raise refused("process " + pid, "it is not the process of %s now" % node.supervised_name)
     return process
 
 
@@ -1200,7 +1202,7 @@ def facts(host: Host, node: Node) -> int:
         group = str(user.gid)
     tool = storage_tool(node)
     answer = {
-        "unit": node.called, "user": user.name, "group": group, "uid": user.uid, "gid": user.gid,
+        "unit": node.supervised_name, "user": user.name, "group": group, "uid": user.uid, "gid": user.gid,
         "config": {
             "exists": by_root["config"],
             "path_readable_by_user": all(
@@ -1540,7 +1542,7 @@ def act_of(host: Host, words: Sequence[str]) -> Act:
 def service_act(host: Host, verb: str, node: Node, given: Sequence[str]) -> Act:
     service = node.service
     if service is None:
-        raise refused(node.called, "it is a unit, and has no commands of its own")
+        raise refused(node.supervised_name, "it is a unit, and has no commands of its own")
     if verb == "service-look":
         return lambda: service_look(node, service)
     if verb in ("service-process", "service-sees"):

@@ -60,7 +60,7 @@ class Commanded(Service):
 
 def service_of(node: Node, **given: Any) -> Service:
     """A unit, or a node with commands."""
-    common = {"node": node.id, "config": node.config, "unit": node.called, **given}
+    common = {"node": node.id, "config": node.config, "unit": node.supervised_name, **given}
     if node.service is None:
         return Service(**common)
     return Commanded(**common, own=node.service, port=int(node.address.rpartition(":")[2]))
@@ -320,8 +320,9 @@ def own_unit_of(services: HostServices, inventory: Inventory, node: Node, own: O
     except MigrateError as error:
         return Unknown(f"{error.id} {error}")
     except OSError as error:
-        return Unknown(f"{node.called} on {node.host}: {error}")
+        return Unknown(f"{node.supervised_name} on {node.host}: {error}")
     faults = (*find_command_faults(own, neighbours), *strange)
     return Unit(
-        node.host, node.called, own.timeout, "", AT_BOOT, faults=faults, user=own.user, access=access, is_own=True
+        node.host, node.supervised_name, own.timeout, "", AT_BOOT,
+        faults=faults, user=own.user, access=access, is_own=True,
     )  # fmt: skip

@@ -171,7 +171,7 @@ class BrokerNode:
     executor: OwnExecutor | None = None
 
     @property
-    def called(self) -> str:
+    def supervised_name(self) -> str:
         """The name of what is started and stopped on its host."""
         return self.unit or f"broker {int(self.id)}"
 
@@ -193,7 +193,7 @@ class ControllerNode:
     executor: OwnExecutor | None = None
 
     @property
-    def called(self) -> str:
+    def supervised_name(self) -> str:
         """The name of what is started and stopped on its host."""
         return self.unit or f"controller {int(self.id)}"
 

@@ -79,7 +79,7 @@ def _first_unseen(world: World, what: str, found: Mapping[int, object]) -> Readi
     if not unseen:
         return Ready()
     first = next(iter(unseen.values()))
-    hidden = [processes.called(world.inventory, node) for node, entry in unseen.items() if entry == first]
+    hidden = [processes.name_of(world.inventory, node) for node, entry in unseen.items() if entry == first]
     named = what.format(" and ".join(hidden))
     if isinstance(first, Awaited):
         return replace(first, reason=f"{named} to be seen ({first.reason})")

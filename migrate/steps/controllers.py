@@ -186,7 +186,7 @@ def _none_alone(world: World) -> Readiness:
     alone = [node for node in nodes if isinstance(states.get(NodeId(node)), Running)]
     if not alone or len(alone) == len(nodes):
         return Ready()
-    names = " and ".join(processes.called(world.inventory, node) for node in alone)
+    names = " and ".join(processes.name_of(world.inventory, node) for node in alone)
     return NotYet(
         f"{names} to stop: another hand started it before the run, and without the others it has no leader",
         processes.owner(world.inventory, alone),

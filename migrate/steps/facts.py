@@ -89,7 +89,7 @@ def shown(world: World, key: str) -> str:
     if name != "config":
         return key
     node = world.inventory.node(int(about))
-    return f"{node.config} of {processes.called(world.inventory, int(about))} on {node.host}"
+    return f"{node.config} of {processes.name_of(world.inventory, int(about))} on {node.host}"
 
 
 def _observe(world: World, name: str, about: str) -> str:

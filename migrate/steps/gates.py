@@ -360,7 +360,7 @@ def runs_with(world: World, node: int, sha256: str) -> Readiness:
     state = world.services.get(NodeId(node), Unknown(f"node {node} was not looked at"))
     match state:
         case Awaited(reason=reason):
-            return replace(state, reason=f"{processes.called(world.inventory, node)} to run ({reason})")
+            return replace(state, reason=f"{processes.name_of(world.inventory, node)} to run ({reason})")
         case Unknown():
             return state
         case Running(config_sha256=None):

@@ -237,7 +237,7 @@ def test_a_node_may_have_commands_in_place_of_a_unit(tmp_path: Path) -> None:
     start, stop = (sv, "start", "kafka"), (sv, "-w", "330", "stop", "kafka")
     own = OwnCommands("kafka", start, stop, 330.0, (sv, "status", "kafka"), "/opt/java")
     first, *others = found.nodes
-    assert (first.service, first.unit, first.called) == (own, "", "broker 0")
+    assert (first.service, first.unit, first.supervised_name) == (own, "", "broker 0")
     assert {(node.service, node.unit) for node in others} == {(None, "kafka.service")}
     assert own.typed("restart") == "/usr/bin/sv -w 330 stop kafka && /usr/bin/sv start kafka"
     assert load_inventory(write(tmp_path, dump_inventory(found), "inventory.yaml")) == found
