@@ -46,6 +46,7 @@ from migrate.diff.compare import (
     rows_given,
 )
 from migrate.diff.frames import answering
+from migrate.diff.session import reason_of
 from migrate.diff.tables import ENTITY_KEYS, PARTITION_KEYS, Compared, entity_join, partition_join
 from migrate.errors import NotVisible, SparkGone
 from migrate.model import strict_json
@@ -77,6 +78,7 @@ PACKING: Final = pa.ipc.IpcWriteOptions(compression="lz4")
 MOST_LISTED: Final = 100_000  # rows of all clusters: of more, each lists its share, and counts the rest
 LEAST_LISTED: Final = 100  # of a cluster
 LOCAL_TASKS: Final = 2  # a core, of the join
+STORE: Final = "try the URI with `pyarrow.fs` on an executor's host; docs/fleet.md says where its login comes from"
 FAILURES: Final = (PySparkException, Py4JError, OSError, EOFError)
 
 
@@ -184,9 +186,11 @@ def copy_from_store(uri: str, folder: Path) -> None:
                         shutil.copyfileobj(source, copy)
                     copied += 1
     except (OSError, pa.ArrowInvalid) as error:
-        raise NotVisible("the object store cannot be read", where=uri, why=str(error).splitlines()[0][:200]) from error
+        raise NotVisible(
+            "the object store cannot be read", where=uri, why=str(error).splitlines()[0][:200], next_step=STORE
+        ) from error
     if not copied:
-        raise NotVisible("the object store has no file there", where=uri)
+        raise NotVisible("the object store has no file there", where=uri, next_step=STORE)
 
 
 def _tasks(spark: SparkSession, clusters: Sequence[tuple[int, str]]) -> DataFrame:
@@ -327,7 +331,11 @@ def _read(
         if len(clusters) > 1:
             half = len(clusters) // 2
             return [*_read(spark, clusters[:half], read, done), *_read(spark, clusters[half:], read, done)]
-        lost = NotVisible("the process that read its files ended", why=str(error).splitlines()[0][:200])
+        lost = NotVisible(
+            "the process that read its files ended",
+            why=reason_of(error),
+            next_step="name it alone (`--only NAME`), or give the executors more memory",
+        )
         if done is not None:
             done(clusters[0][0], False, 0.0)
         return [(None, {clusters[0][0]: {"not_read": asdict(NotRead.of(lost))}})]

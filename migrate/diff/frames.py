@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.utils import is_remote
 
+from migrate.diff.session import reason_of
 from migrate.diff.typed_rows import EntityRow
 from migrate.errors import SparkGone
 from migrate.model.columns import UNREADABLE_TOPIC_ID, EntityColumns, PartitionColumns
@@ -196,9 +197,6 @@ def _unseen(broker: int, disks: DisksByBroker | Unknown) -> str:
     return f"disks: {reason}" if reason else ""
 
 
-LONGEST_REASON = 500
-
-
 @contextmanager
 def answering(what: str) -> Iterator[None]:
     """Turn whatever pyspark and its gateway raise into SparkGone: `what` could not be finished.
@@ -209,5 +207,4 @@ def answering(what: str) -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JError, OSError, EOFError) as error:
-        reason = f"{type(error).__name__}: {error}"[:LONGEST_REASON]
-        raise SparkGone(f"Spark could not finish {what}", why=reason) from error
+        raise SparkGone(f"Spark could not finish {what}", why=reason_of(error)) from error

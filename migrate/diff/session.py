@@ -48,6 +48,9 @@ LOCAL: Final = {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LOCAL_HOSTNAME": "localhos
 ARENAS: Final = "MALLOC_ARENA_MAX"
 ARCHIVING_SECONDS: Final = 120.0  # a driver may take to write its class archive when it ends
 SMALL_DRIVER: Final = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-XX:MaxMetaspaceSize=256m")
+CAUSE: Final = re.compile(r"^(?:: |Caused by: )", re.MULTILINE)  # of what Py4J says of a Java exception
+TRACE: Final = re.compile(r"^\s+(?:at |\.\.\. ).*\n?", re.MULTILINE)
+LONGEST_REASON: Final = 500
 QUIET_LOG: Final = """\
 rootLogger.level = error
 rootLogger.appenderRef.stderr.ref = console
@@ -150,7 +153,7 @@ class SparkHandle:
         """
         began, there = time.monotonic(), self._ready.is_set()
         if not self._ready.wait(timeout):
-            raise SparkDidNotStart(f"the Spark session was not there after {timeout:.0f} s", where=str(self._folder))
+            raise SparkDidNotStart(f"the Spark session was not there after {timeout:.0f} s", where=self._where.master)
         if not there:
             self.waited = max(self.waited, time.monotonic() - began)
             LOG.info("waited %.1f s for the Spark session, of %.1f s that it took", self.waited, self.seconds)
@@ -159,7 +162,7 @@ class SparkHandle:
         if self._stopped or self._session is None:
             raise SparkGone("the Spark session was stopped")
         if self._jvm is not None and not self._jvm.alive:
-            raise SparkGone("Spark's driver is gone", where=str(self._jvm.log))
+            raise SparkGone("Spark's driver is gone", where=self._where.master, why=self._jvm.complaint())
         return self._session
 
     def ship_package(self) -> SparkSession:
@@ -219,6 +222,8 @@ class SparkHandle:
             self.seconds = time.monotonic() - began
             LOG.info("the Spark session is warm after %.1f s", self.seconds)
         except MigrateError as error:
+            if isinstance(error, SparkDidNotStart):
+                error.where = self._where.master  # its log goes with our folder
             self._failure = error
         except Exception as error:  # noqa: BLE001 - pyspark raises whatever Java did; the caller gets ours
             self._failure = self._did_not_come_up(error)
@@ -260,7 +265,7 @@ class SparkHandle:
         said = "" if self._jvm is None else self._jvm.complaint()
         return SparkDidNotStart(
             f"the Spark session did not come up at {self._where.master}: {said or _short(error)}",
-            where=str(self._folder if self._jvm is None else self._jvm.log),
+            where=self._where.master,
         )
 
     def _request(self) -> DriverRequest:
@@ -373,11 +378,20 @@ def _forget() -> None:
     SparkSession._instantiatedSession = None  # noqa: SLF001
 
 
-def _short(error: Exception) -> str:
+def reason_of(error: Exception) -> str:
+    """What went wrong, in Java's own words where those are told: the innermost cause, without its trace."""
     try:
-        return f"{type(error).__name__}: {error}".splitlines()[0][:500]
+        text = str(error)
     except Exception:  # noqa: BLE001 - Py4J asks the driver for the words, and the driver may be gone
         return type(error).__name__
+    causes = [TRACE.sub("", cause).strip() for cause in CAUSE.split(text)[1:]]
+    while len(causes) > 1 and causes[-1].partition(": ")[2] in causes[-2]:
+        causes.pop()  # the one around it says the same and more
+    return (causes[-1] if causes else TRACE.sub("", f"{type(error).__name__}: {text}"))[:LONGEST_REASON]
+
+
+def _short(error: Exception) -> str:
+    return reason_of(error).splitlines()[0]
 
 
 MODE: Final = "SPARK_CONNECT_MODE_ENABLED"  # by which pyspark's functions know of whose sessions they are

@@ -227,7 +227,7 @@ class JavaToolFailed(WorldError, code="E-JAVA-06"):
 class SparkDidNotStart(WorldError, code="E-SPARK-01"):
     """Spark's driver JVM or its session did not come up; `why` holds the end of its log."""
 
-    hint = "read the log named above; `kraft-migrate doctor` checks Java and free memory"
+    hint = "correct what Spark says above; `kraft-migrate doctor` checks Java and free memory"
 
 
 class SparkGone(WorldError, code="E-SPARK-02"):

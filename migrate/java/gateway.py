@@ -28,7 +28,8 @@ MAIN_CLASS: Final = "org.apache.spark.deploy.SparkSubmit"
 CONNECTION_FILE_VARIABLE: Final = "_PYSPARK_DRIVER_CONN_INFO_PATH"
 POLL_SECONDS: Final = 0.02
 LOG_LINES: Final = 15
-COMPLAINT: Final = re.compile(r"^\S+ \S+ ERROR (?:\S+: )?(.+)$", re.MULTILINE)  # as QUIET_LOG of migrate.diff.session
+# as QUIET_LOG of migrate.diff.session; what was thrown is told on the next line
+COMPLAINT: Final = re.compile(r"^\S+ \S+ ERROR (?:\S+: )?(.+)(?:\n[\w.$]+: (.+))?", re.MULTILINE)
 # `org.apache.spark.launcher.JavaModuleOptions` of Spark 4, without the incubator module
 MODULE_OPTIONS: Final = (
     "-XX:+IgnoreUnrecognizedVMOptions",
@@ -118,7 +119,7 @@ class DriverJvm:
             found = COMPLAINT.search(self.log.read_text(encoding="utf-8", errors="replace"))
         except OSError:
             return ""
-        return "" if found is None else found[1]
+        return "" if found is None else " ".join(filter(None, found.groups()))
 
     def stop(self, timeout: float = 20.0) -> None:
         """Close its stdin, which ends it; kill it after `timeout` seconds.  A second call does nothing."""

@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 
 from migrate.diff import session
 from migrate.diff.frames import frame
-from migrate.diff.session import SparkHandle, settings
+from migrate.diff.session import SparkHandle, reason_of, settings
 from migrate.errors import NoJava, SparkDidNotStart
 from migrate.java.archive import BASES, DriverArchive, _sum
 from migrate.java.find import Java, find_java
@@ -111,9 +111,30 @@ def test_what_stops_the_start_is_told_with_its_reason(tmp_path: Path, monkeypatc
     handle = SparkHandle.start(tmp_path)
     with pytest.raises(
         SparkDidNotStart, match=r"did not come up at local\[2\]: ValueError: a fault of somebody else's"
-    ):
+    ) as caught:
         handle.get(DEADLINE)
     handle.stop()
+    assert caught.value.where == "local[2]", "its folder is gone, with its log"
+
+
+JAVA = """\
+An error occurred while calling o174.getResult.
+: org.apache.spark.SparkException: Exception thrown in awaitResult:
+\tat org.apache.spark.util.SparkThreadUtils$.awaitResult(SparkThreadUtils.scala:70)
+Caused by: java.io.IOException: Cannot run program "/nope": error=2, No such file or directory
+\tat java.base/java.lang.ProcessBuilder.start(ProcessBuilder.java:1143)
+\t... 1 more
+Caused by: java.io.IOException: error=2, No such file or directory
+\t... 28 more
+"""
+
+
+def test_the_reason_of_javas_exception_is_its_innermost_cause() -> None:
+    """Its trace says nothing to an operator; the cause of the cause only where it says more."""
+    assert reason_of(ValueError(JAVA)) == (
+        'java.io.IOException: Cannot run program "/nope": error=2, No such file or directory'
+    )
+    assert reason_of(ValueError("Python's own\nsecond line")) == "ValueError: Python's own\nsecond line"
 
 
 def test_importing_the_door_costs_no_spark() -> None:

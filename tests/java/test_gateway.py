@@ -97,6 +97,19 @@ def test_a_driver_that_ends_at_once_is_an_error_with_the_end_of_its_log(tmp_path
     assert caught.value.where == str(tmp_path / "spark-driver.log")
 
 
+def test_a_complaint_is_told_with_what_was_thrown(tmp_path: Path) -> None:
+    """Only that says which setting it is about."""
+    (tmp_path / "said").write_text(
+        "26/11/28 20:27:33 ERROR SparkContext: Error initializing SparkContext.\n"
+        "org.apache.spark.SparkIllegalArgumentException: System memory 52428800 must be at least 471859200.\n"
+        "\tat org.apache.spark.memory.UnifiedMemoryManager$.getMaxMemory(UnifiedMemoryManager.scala:229)\n"
+    )
+    script = f'cat {tmp_path}/said >&2; printf "{door(1, "s")}" > "$T.part" && mv "$T.part" "$T"; cat > /dev/null'
+    jvm = start_driver(request(tmp_path, stand_in(tmp_path, script.replace("$T", f"${CONNECTION_FILE_VARIABLE}"))))
+    jvm.stop()
+    assert jvm.complaint() == "Error initializing SparkContext. System memory 52428800 must be at least 471859200."
+
+
 def test_a_driver_that_opens_no_door_in_time_is_ended(tmp_path: Path) -> None:
     """It is not left behind."""
     java = stand_in(tmp_path, f"echo $$ > {tmp_path}/pid; exec tail -f /dev/null")
