@@ -81,6 +81,8 @@ def find(path: Path) -> MetadataFiles:
     logs = [(name, found) for name in names if (found := _SEGMENT.fullmatch(name))]
     checkpoints = [(name, found) for name in names if (found := _SNAPSHOT.fullmatch(name))]
     for name, found in (*logs, *checkpoints):
+        if (file := partition / name).exists() and not file.is_file():  # a FIFO would be waited for without end
+            raise MetadataFileError("it is no regular file", where=str(file))
         if int(found[1]) > LARGEST_OFFSET:
             raise MetadataFileError(f"offset {found[1]} does not fit into 64 bits", where=str(partition / name))
     segments = tuple(Segment(partition / name, int(found[1])) for name, found in logs)

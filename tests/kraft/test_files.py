@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import shutil
 from pathlib import Path
 
@@ -66,6 +67,13 @@ class TestFinding:
         """An empty view would be a lie."""
         with pytest.raises(MetadataFileError, match="no KRaft metadata"):
             find(tmp_path)
+
+    def test_a_pipe_in_the_place_of_a_file_is_refused(self, partition_directory: Path) -> None:
+        """Who opens it waits for somebody to write."""
+        os.mkfifo(partition_directory / SEGMENT)
+        with pytest.raises(MetadataFileError, match="no regular file") as caught:
+            find(partition_directory)
+        assert caught.value.where == str(partition_directory / SEGMENT)
 
 
 class TestReading:

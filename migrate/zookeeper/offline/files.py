@@ -89,6 +89,8 @@ def find_files(folders: Iterable[str | Path]) -> Files:
             match = NAME.fullmatch(path.name)
             if match is None or (match[1] == "log" and match[3]):
                 continue
+            if path.exists() and not path.is_file():  # a FIFO would be waited for without end
+                raise ZookeeperFilesMissing("it is no regular file", where=str(path))
             zxid = int(match[2], 16)
             before = found[match[1]].setdefault(zxid, path)
             if before.resolve() != path.resolve():

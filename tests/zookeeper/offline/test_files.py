@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import zlib
 from pathlib import Path
 
@@ -94,6 +95,14 @@ def test_no_file_at_all_is_an_error_with_the_folder(tmp_path: Path) -> None:
     (tmp_path / "snapshot.5").mkdir()
     with pytest.raises(ZookeeperFilesMissing, match=r"snapshot\.5"):
         loaded(tmp_path)
+
+
+def test_a_pipe_in_the_place_of_a_file_is_refused(tmp_path: Path) -> None:
+    """Who opens it waits for somebody to write."""
+    os.mkfifo(tmp_path / "snapshot.5")
+    with pytest.raises(ZookeeperFilesMissing, match="no regular file") as caught:
+        find_files([tmp_path])
+    assert caught.value.where == str(tmp_path / "snapshot.5")
 
 
 @pytest.mark.parametrize("first", [1, EPOCH + 1])
