@@ -48,10 +48,12 @@ def diff(
 
     Exit code 0: equal, but for differences with a rule; 2: there are others, or something kept changing.
     """
-    from migrate.observe.analysis import write_differences
+    from migrate.observe.analysis import require_no_differences, write_differences
 
     found, loaded = load_target(playbook, inventory, evidence)
     spark_given()  # wrong usage ends here
+    if parquet is not None:
+        require_no_differences(parquet)
     report = compared(found, loaded, evidence)
     if parquet is not None:
         write_differences(report, parquet)

@@ -69,7 +69,10 @@ def assess(
     """
     from migrate.cli.fleet_looks import assess_all, write_assessments
     from migrate.model.findings import Word
+    from migrate.observe.fleet import require_no_results
 
+    if out is not None:
+        require_no_results(out)
     found, answers = assess_all(fleet, only, at_once)
     if out is not None:
         write_assessments(out, answers)
@@ -93,8 +96,11 @@ def diff(
     Exit code 2: one has differences without a rule; else that of the first one that could not be compared; else 0.
     """
     from migrate.cli.fleet_looks import compare_all, write_comparisons
+    from migrate.observe.fleet import require_no_results
     from migrate.report.fleet import DIFFERENT
 
+    if out is not None:
+        require_no_results(out)
     found, answers = compare_all(fleet, only, at_once)
     if out is not None:
         write_comparisons(out, answers)

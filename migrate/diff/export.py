@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -178,8 +178,17 @@ FLEET: Final[Mapping[str, pa.Schema]] = {
     "replicas": REPLICAS.insert(0, OF_A_CLUSTER),
     "replica_counts": REPLICA_COUNTS.insert(0, OF_A_CLUSTER),
 }
+FLEET_FILES: Final = tuple(f"{name}.{kind}" for name in FLEET for kind in ("parquet", "jsonl"))
+DIFF_FILES: Final = ("differences.parquet", "counts.parquet")
 Row = Mapping[str, object]
 Put = Callable[[Path], object]
+
+
+def require_absent(folder: Path, names: Iterable[str]) -> None:
+    """Refuse a folder that has one of these files: results of two looks are never mixed.  Raises ExportRefused."""
+    for path in (folder / name for name in names):
+        if path.exists() or path.is_symlink():
+            raise ExportRefused("a file exists there already", where=str(path), next_step="name another folder")
 
 
 def write(report: DiffReport, folder: Path) -> list[Path]:
@@ -190,8 +199,9 @@ def write(report: DiffReport, folder: Path) -> list[Path]:
     """
     tables = rows_of(report)
     files: dict[str, Put] = {}
-    for name, schema in (("differences", DIFFERENCES), ("counts", COUNTS)):
-        files[f"{name}.parquet"] = partial(pq.write_table, pa.Table.from_pylist(tables[name], schema=schema))
+    for file, schema in zip(DIFF_FILES, (DIFFERENCES, COUNTS), strict=True):
+        rows = tables[file.removesuffix(".parquet")]
+        files[file] = partial(pq.write_table, pa.Table.from_pylist(rows, schema=schema))
     return _written(folder, files)
 
 
@@ -229,9 +239,7 @@ def _written(folder: Path, files: Mapping[str, Put]) -> list[Path]:
     paths = [folder / name for name in files]
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for path in paths:
-            if path.exists():
-                raise ExportRefused("a file exists there already", where=str(path), next_step="name another folder")
+        require_absent(folder, files)
         for path, put in zip(paths, files.values(), strict=True):
             put(path)
     except OSError as error:

@@ -147,6 +147,13 @@ def cannot_compare(reason: Unknown, inventory: Inventory, why: str = "") -> NotV
     return NotVisible(f"ZooKeeper and KRaft cannot be compared: {reason.reason}", where=inventory.name, why=why)
 
 
+def require_no_differences(folder: pathlib.Path) -> None:
+    """Ask before the work what `write_differences` would refuse after it.  Raises ExportRefused."""
+    from migrate.diff.export import DIFF_FILES, require_absent
+
+    require_absent(folder, DIFF_FILES)
+
+
 def write_differences(report: DiffReport, folder: pathlib.Path) -> list[pathlib.Path]:
     """The report as Parquet files; raises ExportRefused where the folder holds something else."""
     from migrate.diff.export import write

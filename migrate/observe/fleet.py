@@ -107,6 +107,13 @@ def _size(member: Member) -> int:
     return total
 
 
+def require_no_results(folder: Path) -> None:
+    """Ask before the work what `write_results` would refuse after it.  Raises ExportRefused."""
+    from migrate.diff.export import FLEET_FILES, require_absent
+
+    require_absent(folder, FLEET_FILES)
+
+
 def write_results(
     folder: Path,
     clusters: Sequence[Mapping[str, object]],

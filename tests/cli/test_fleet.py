@@ -160,6 +160,7 @@ def test_findings_of_all_clusters_are_written_as_parquet_and_json_lines(three: P
     again = kraft_migrate("fleet", "assess", three, "--out", folder)
     assert again.code == 1
     assert "a file exists there already" in again.err
+    assert "[1/3]" not in again.err, "no cluster was read for nothing"
 
 
 # -- diff ------------------------------------------------------------------------------------------------------------
@@ -205,6 +206,8 @@ def test_one_different_cluster_is_2_with_its_rows(tmp_path: Path, monkeypatch: p
         ("two", "topic-config", 1),
     ]
     assert diffed(path, monkeypatch, {"one": EQUAL, "two": EQUAL}).code == 0
+    again = diffed(path, monkeypatch, {}, "--out", folder)  # nothing is compared
+    assert (again.code, again.err.splitlines()[0]) == (1, "E-KRAFT-06: a file exists there already")
 
 
 def test_replicas_that_are_not_proven_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
