@@ -154,14 +154,14 @@ def compare(
         counted = unequal + Counter({(kind, EQUAL): n for table in tables for kind, n in table.equal().items()})
         _check_nothing_lost(tables, counted.total())
     LOG.info("compared at offset %d: %d fields, %d of them not equal", offset, counted.total(), unequal.total())
-    return report_of(terms, rows[:MOST_ROWS], counted, today)
+    return report_of(terms, rows, counted, today)
 
 
 def report_of(
     terms: Terms, rows: Sequence[Mapping[str, Any]], counted: Counter[tuple[str, str]], today: date
 ) -> DiffReport:
-    """The report of these rows, of as many as `counted` says: what is not listed is a blind spot, with its number."""
-    differences = tuple(sorted(map(_difference, rows), key=_order))
+    """The report of the first of these rows; what `counted` has beyond them is a blind spot, as a number."""
+    differences = tuple(sorted(map(_difference, rows), key=_order)[:MOST_ROWS])
     total = sum(number for (_, cls), number in counted.items() if cls != EQUAL)
     left = total - len(differences)
     cut = (f"{left} of {total} differences are counted and not listed",) if left else ()

@@ -115,6 +115,11 @@ class DiffReport:
         return self._outside(EXCUSED)
 
     @property
+    def unexcused_counts(self) -> dict[str, int]:
+        """How many of these there are by kind, those that are not listed as well."""
+        return {kind: number for kind in self.counts if (number := self._counted(kind, EXCUSED))}
+
+    @property
     def cut(self) -> bool:
         """Are there more unexcused differences than are listed?"""
         return self._cut(EXCUSED)
@@ -133,8 +138,10 @@ class DiffReport:
         return tuple(entry for entry in self.differences if entry.cls not in excused)
 
     def _cut(self, excused: frozenset[DifferenceClass]) -> bool:
-        counted = sum(n for classes in self.counts.values() for name, n in classes.items() if name not in excused)
-        return counted > len(self._outside(excused))
+        return sum(self._counted(kind, excused) for kind in self.counts) > len(self._outside(excused))
+
+    def _counted(self, kind: str, excused: frozenset[DifferenceClass]) -> int:
+        return sum(number for name, number in self.counts[kind].items() if name not in excused)
 
 
 def current(accepted: Iterable[AcceptedDifference], today: date) -> tuple[AcceptedDifference, ...]:

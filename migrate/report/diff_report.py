@@ -20,7 +20,7 @@ def diff_json(report: DiffReport) -> dict[str, Any]:
         "looks": report.looks,
         "counts": {kind: dict(classes) for kind, classes in report.counts.items()},
         "differences": [_row(entry) for entry in report.differences],
-        "unexcused": len(report.unexcused),
+        "unexcused": sum(report.unexcused_counts.values()),
         "unsettled": [_row(entry) for entry in report.unsettled],
         "idle_acceptances": [
             {
@@ -38,8 +38,8 @@ def diff_json(report: DiffReport) -> dict[str, Any]:
     }
 
 
-def diff_lines(report: DiffReport) -> Iterator[str]:
-    """Counts by kind and class, then the rows that nothing excuses, at most forty."""
+def diff_lines(report: DiffReport, files: str = "--parquet FOLDER") -> Iterator[str]:
+    """Counts by kind and class, then the rows that nothing excuses, at most forty; `files` is the option for more."""
     again = f", read {report.looks} times" if report.looks > 1 else ""
     yield f"compared at metadata offset {report.offset} (dual write was {report.lag} records behind{again})"
     for kind, classes in report.counts.items():
@@ -53,14 +53,14 @@ def diff_lines(report: DiffReport) -> Iterator[str]:
             yield f"      to do:  {cause.what_to_do}"
         before = cause
     if len(report.unexcused) > SHOWN:
-        yield f"  and {len(report.unexcused) - SHOWN} more: see --output json or --parquet FOLDER"
+        yield f"  and {len(report.unexcused) - SHOWN} more: see --output json or {files}"
     for row in report.unsettled:
         yield f"  unsettled: {row.kind} {row.key} {row.field} changed in every one of {report.looks} looks"
     for idle in report.idle:
         yield f"  {idle_text(idle)}"
     for spot in report.blind_spots:
         yield f"  not compared: {spot}"
-    yield f"{len(report.unexcused)} differences outside EXPECTED"
+    yield f"{sum(report.unexcused_counts.values())} differences outside EXPECTED"
 
 
 def idle_text(idle: IdleAcceptance) -> str:

@@ -25,6 +25,7 @@ NOT_READ: Final = "NOT READ"
 EQUAL: Final = "EQUAL"
 DIFFERENT: Final = "DIFFERENT"
 UNSETTLED: Final = "UNSETTLED"
+OUT: Final = "--out FOLDER"
 MOST_REPLICAS: Final = 20  # of a cluster, on a terminal and on the page
 
 
@@ -101,9 +102,11 @@ def _found(findings: Sequence[Finding]) -> str:
 
 
 def _differences(report: DiffReport) -> str:
-    kinds = ", ".join(sorted({row.kind for row in report.unexcused}))
-    told = plural(len(report.unexcused), "difference") + (f" in {kinds}" if kinds else "")
-    return told + (f"; {len(report.unsettled)} unsettled" if report.unsettled else "")
+    counts = report.unexcused_counts
+    told = [plural(sum(counts.values()), "difference") + (f" in {', '.join(sorted(counts))}" if counts else "")]
+    told += [f"{len(report.unsettled)} unsettled"] if report.unsettled else []
+    told += [plural(len(report.blind_spots), "blind spot")] if report.blind_spots else []
+    return "; ".join(told)
 
 
 def _replicas(ledger: LedgerSummary) -> str:
@@ -127,7 +130,8 @@ def _ledger_lines(page: Page, answer: Answer) -> None:
         told = f"{row.topic}-{row.partition} on broker {row.broker}: {row.state}"
         page.wrap(f"{told} ({row.why})" if row.why else told, hang=2)
     if ledger.unproven > MOST_REPLICAS:
-        page.wrap(f"and {ledger.unproven - MOST_REPLICAS:,} more; `--out FOLDER` writes them", hang=2)
+        written = "them" if len(ledger.rows) == ledger.unproven else f"the first {len(ledger.rows):,}"
+        page.wrap(f"and {ledger.unproven - MOST_REPLICAS:,} more; `--out FOLDER` writes {written}", hang=2)
 
 
 def _worst(page: Page, answer: Answer) -> None:
@@ -157,7 +161,7 @@ def _worst(page: Page, answer: Answer) -> None:
         case DiffReport():
             if answer.tone is not Tone.GOOD:
                 page.heading(f"{answer.member.name}: {_differences(answer.found)}")
-                for line in diff_lines(answer.found):
+                for line in diff_lines(answer.found, OUT):
                     page.lines += [Line(piece) for piece in fold(printable(line), page.width)]
             _ledger_lines(page, answer)
 
@@ -253,7 +257,7 @@ def _part(answer: Answer, columns: Sequence[str]) -> dict[str, Any]:
             part["checks"] = str(answer.found.checks)
         case DiffReport():
             part["cells"] = [_kind_cell(answer.found, kind) for kind in columns]
-            part["lines"] = list(diff_lines(answer.found))
+            part["lines"] = list(diff_lines(answer.found, OUT))
             ledger = Page(width=WIDTH)
             _ledger_lines(ledger, answer)
             part["lines"] += [line.text for line in ledger.lines]
@@ -274,7 +278,7 @@ def _kind_cell(report: DiffReport, kind: str) -> tuple[str, str]:
     """How many rows of the kind differ; an empty cell means none."""
     if kind not in report.counts:
         return "?", str(Tone.WARN)
-    bad = sum(row.kind == kind for row in report.unexcused)
+    bad = report.unexcused_counts.get(kind, 0)
     open_ = sum(row.kind == kind for row in report.unsettled)
     if bad:
         return str(bad), str(Tone.BAD)

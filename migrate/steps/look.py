@@ -276,7 +276,8 @@ def evidence(world: World) -> tuple[str, ...]:
         compared = sum(sum(classes.values()) for classes in world.diff.counts.values())
         expected = sum(classes.get("EXPECTED", 0) for classes in world.diff.counts.values())
         lines.append(
-            f"{compared} fields compared at metadata offset {world.diff.offset}: {len(world.diff.unexcused)} differ, "
+            f"{compared} fields compared at metadata offset {world.diff.offset}: "
+            f"{sum(world.diff.unexcused_counts.values())} differ, "
             f"{expected} by rule"
         )
     if not isinstance(world.ledger, Unknown):

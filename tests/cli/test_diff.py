@@ -72,6 +72,13 @@ def test_a_difference_is_2_and_shown_with_both_values(diff: Diff) -> None:
     assert answer.out.endswith("1 differences outside EXPECTED\n")
 
 
+def test_differences_that_are_not_listed_are_counted(diff: Diff) -> None:
+    """Of a list that was cut the number of its rows would be too small."""
+    cut = replace(OTHER, counts={"topic-config": {"DIFFERS": 20_300, "EQUAL": 4}})
+    assert diff(cut).out.endswith("20300 differences outside EXPECTED\n")
+    assert json.loads(diff(cut, "--output", "json").out)["unexcused"] == 20_300
+
+
 def test_json_has_every_difference_with_its_class_and_rule(diff: Diff) -> None:
     """Excused ones too."""
     answer = diff(OTHER, "--output", "json")

@@ -240,6 +240,31 @@ def test_replicas_that_are_not_proven_are_named(tmp_path: Path, monkeypatch: pyt
     assert "4 VERIFIED" in diffed(path, monkeypatch, {"one": EQUAL}, ledger=proven).out
 
 
+def test_what_is_not_listed_or_not_compared_is_counted_in_the_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A list that was cut has fewer rows than there are differences; what was not seen is told of equal ones, too."""
+    path = written(tmp_path, kept(tmp_path, "one", copied("one")), kept(tmp_path, "two", copied("two")))
+    reports = {
+        "one": replace(EQUAL, blind_spots=("/config/users/x: this identity may not read it",)),
+        "two": replace(
+            EQUAL,
+            counts={"partition": {"EQUAL": 3, "ONLY_ZK": 20_000}, "topic-config": {"DIFFERS": 60}},
+            differences=tuple(replace(WRONG, field=f"f{number:02}") for number in range(45)),
+        ),
+    }
+    page = tmp_path / "fleet.html"
+    answer = diffed(path, monkeypatch, reports, "--html", page)
+    assert "0 differences; 1 blind spot" in answer.out
+    assert "20,060 differences in partition, topic-config" in answer.out
+    assert "and 5 more: see --output json or --out FOLDER" in answer.out
+    assert 'data-name="partition">20000</td>' in page.read_text()
+    states = {NodeId(1): {ReplicaState.LOST: 30_000}}
+    rows = tuple(LedgerRow("orders", "T1", number, 1, ReplicaState.LOST, "D2", "LOST") for number in range(21))
+    told = diffed(path, monkeypatch, reports, "--only", "one", ledger=LedgerSummary(500, states, rows)).out
+    assert "and 29,980 more; `--out FOLDER` writes the first 21" in told
+
+
 def test_what_never_stood_still_is_not_equal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """UNSETTLED, and 2."""
     path = written(tmp_path, kept(tmp_path, "one", copied("one")))

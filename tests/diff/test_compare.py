@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from migrate.diff import compare as comparison
 from migrate.diff import frames
-from migrate.diff.compare import compare, equal_fields, idle_acceptances, rows_given
+from migrate.diff.compare import Terms, compare, equal_fields, idle_acceptances, rows_given
 from migrate.diff.frames import PARTITIONS
 from migrate.diff.tables import PARTITION_FIELDS
 from migrate.diff.typed_rows import blind_configs
@@ -238,6 +238,19 @@ def test_a_cut_list_never_hides_an_unexcused_row(spark: SparkSession, monkeypatc
     assert len(report.differences) == 5
     assert [row.key for row in report.unexcused] == ["z-lost-0"]
     assert report.blind_spots == ("26 of 31 differences are counted and not listed",)
+
+
+def test_a_report_lists_no_more_rows_than_one_comparison(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cluster of a fleet may have more of them in hand; those that nothing excuses come first."""
+    monkeypatch.setattr(comparison, "MOST_ROWS", 2)
+    row = {"kind": "topic", "key": "a", "field": "", "zookeeper": None, "kraft": "T1"}
+    rows = [
+        {**row, "cls": cls, "rule": rule} for cls, rule in (("EXPECTED", "R"), ("EXPECTED", "R"), ("ONLY_KRAFT", ""))
+    ]
+    counted = Counter({("topic", "EXPECTED"): 2, ("topic", "ONLY_KRAFT"): 1})
+    report = comparison.report_of(Terms(500, 0), rows, counted, TODAY)
+    assert [entry.cls for entry in report.differences] == ["ONLY_KRAFT", "EXPECTED"]
+    assert report.blind_spots == ("1 of 3 differences are counted and not listed",)
 
 
 def test_a_key_that_stands_twice_stops_the_comparison(spark: SparkSession) -> None:

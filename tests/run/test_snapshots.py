@@ -80,13 +80,14 @@ def test_one_broker_whose_disks_are_unseen_leaves_its_own_rows_without_a_place()
 def test_the_comparison_is_kept_as_counts_and_rules() -> None:
     """No values: they may be long, and are in the answer of `diff`."""
     excused = Difference("topic", "t", "f", DifferenceClass.EXPECTED, "a", "b", rule="MIGRATION-ZNODES")
-    report = DiffReport(500, 3, {"topic": {"EQUAL": 6, "EXPECTED": 2}}, (WRONG, excused, excused), ("a blind spot",))
+    counts = {"topic": {"EQUAL": 6, "EXPECTED": 2}, "topic-config": {"DIFFERS": 1}}
+    report = DiffReport(500, 3, counts, (WRONG, excused, excused), ("a blind spot",))
     data = kept(replace(whole(Stage.COPY), diff=report))["diff"]
     assert data == {
         "step": "hybrid/hybrid",
         "offset": 500,
         "lag": 3,
-        "counts": {"topic": {"EQUAL": 6, "EXPECTED": 2}},
+        "counts": counts,
         "unexcused": 1,
         "expected": {"MIGRATION-ZNODES": 2},
         "blind_spots": ["a blind spot"],
