@@ -180,7 +180,7 @@ def _subject(member: Member) -> Subject | MigrateError:
                 return Subject(*load_target(None, None, evidence), evidence)
             case Target.FILES:
                 return UsageWrong(
-                    "files of a cluster can be compared alone",
+                    "files of a cluster can be compared, not assessed",
                     where=member.where,
                     next_step="ask `fleet diff`, or name the cluster by its inventory, its playbook or a bundle",
                 )

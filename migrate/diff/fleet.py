@@ -91,7 +91,7 @@ class Read:
 
     question: Question
     equal: Mapping[str, int]
-    ledger: ledger.Question | None = None  # None: nobody reported the cluster's disks
+    ledger: ledger.Question | None = None  # None: files, and no report of the cluster's disks with them
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ A task hands on what both sides do not say alike: by fingerprints of topics firs
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -56,11 +57,11 @@ def compare_members(
     session = handle.ship_package()  # first: pyspark is imported by who starts it, not by two threads at once
     from migrate.diff.fleet import compare_clusters
 
-    order = sorted(range(len(members)), key=lambda number: -_size(members[number]))  # the largest are begun first
+    order = largest_first(members)
     told = None if done is None else lambda number, good, seconds: done(order[number], good, seconds)
     places = [_place(members[number]) for number in order]
     read = compare_clusters(session, places, read_member, today=today, done=told)
-    found = dict(zip(order, read, strict=True))
+    found = {number: placed(answer, members[number]) for number, answer in zip(order, read, strict=True)}
     again = {
         number: answer for number, answer in found.items()
         if members[number].files is None and not isinstance(answer, NotRead) and answer.report.unexcused
@@ -86,16 +87,31 @@ def on_executors(handle: SparkHandle, places: Sequence[str], work: Callable[[str
     return on_executors(session, places, work)
 
 
+def placed(answer: ClusterAnswer | NotRead, member: Member) -> ClusterAnswer | NotRead:
+    """An error that names no place is told with that of its cluster (pure)."""
+    return replace(answer, where=member.where) if isinstance(answer, NotRead) and not answer.where else answer
+
+
 def _place(member: Member) -> str:
     """Where its files are, as `read_member` takes it."""
     pair = member.files
     return json.dumps({"bundle": member.where} if pair is None else list(astuple(pair)))
 
 
+def largest_first(members: Sequence[Member]) -> list[int]:
+    """Their numbers in the order in which they are begun."""
+    return sorted(range(len(members)), key=lambda number: -_size(members[number]))
+
+
 def _size(member: Member) -> int:
     """About how many bytes it has, as far as it is seen from here."""
     pair = member.files
-    folders = [] if pair is None else [*pair.zookeeper, pair.metadata]
+    if pair is None:
+        try:
+            return Path(member.where).stat().st_size
+        except OSError:
+            return 0
+    folders = [*pair.zookeeper, pair.metadata]
     total = 0
     for folder in folders:
         for place in (Path(folder, name) for name in FOLDERS):
@@ -168,15 +184,21 @@ def read_member(place: str) -> Read:
     with TemporaryDirectory(prefix="kraft-migrate-fleet-") as scratch:
         uris = [place for place in {*zookeeper, metadata} if URI in place]
         folders = {uri: str(Path(scratch, str(number))) for number, uri in enumerate(uris)}
+
+        def named(text: str) -> str:
+            return functools.reduce(lambda said, pair: said.replace(pair[1], pair[0]), folders.items(), text)
+
         try:
             for uri, folder in folders.items():
                 copy_from_store(uri, Path(folder))
             ours, theirs = tuple(folders.get(one, one) for one in zookeeper), folders.get(metadata, metadata)
-            return read_pair(FilePair(ours, theirs, chroot, tuple(reports)))
+            found = read_pair(FilePair(ours, theirs, chroot, tuple(reports)))
         except MigrateError as error:
-            for uri, folder in folders.items():
-                error.where = error.where.replace(folder, uri)
+            error.where, error.why = named(error.where), named(error.why)
             raise
+        view = found.question.zookeeper
+        spots = tuple(map(named, view.blind_spots))
+        return replace(found, question=replace(found.question, zookeeper=replace(view, blind_spots=spots)))
 
 
 def read_pair(pair: FilePair) -> Read:
@@ -190,7 +212,7 @@ def read_pair(pair: FilePair) -> Read:
     return replace(found, ledger=_ledger(zookeeper, kraft, disks, pair.zookeeper[0]))
 
 
-def _ledger(zookeeper: ZookeeperView, kraft: KraftView, disks: DisksByBroker, where: str) -> ledger.Question:
+def _ledger(zookeeper: ZookeeperView, kraft: KraftView, disks: DisksByBroker | Unknown, where: str) -> ledger.Question:
     """The question of a cluster whose ZooKeeper is there, `where` (pure)."""
     from migrate.diff import ledger
 
@@ -225,10 +247,8 @@ def _read_bundle(path: str) -> Read:
         assert isinstance(world.diff, Unknown)
         raise cannot_compare(world.diff, world.inventory)
     sides, accepted, lag = caught[0]
-    found = _without_equal(sides, accepted, lag)
-    if isinstance(world.disks, Unknown):
-        return found
-    return replace(found, ledger=_ledger(sides.zookeeper, sides.kraft, world.disks, world.inventory.zookeeper))
+    asked = _ledger(sides.zookeeper, sides.kraft, world.disks, world.inventory.zookeeper)
+    return replace(_without_equal(sides, accepted, lag), ledger=asked)
 
 
 def locate_in_bundle(question: str) -> str:

@@ -23,10 +23,11 @@ from migrate.model.difference import DifferenceClass, DiffReport
 from migrate.model.facts import build, copy_state, pure_ledger
 from migrate.model.inventory import FilePair, Member, NotRead, Target
 from migrate.model.ledger import Ledger, ReplicaState
+from migrate.model.outcome import Unknown
 from migrate.model.secrets import Digester
 from migrate.model.stage import Stage
 from migrate.observe.bundle import write_bundle
-from migrate.observe.fleet import compare_members, read_member, read_pair
+from migrate.observe.fleet import compare_members, largest_first, placed, read_member, read_pair
 from migrate.observe.offline import open_files, read_sides
 from migrate.zookeeper.offline.files import ZookeeperFiles
 from tests.bench import agreeing
@@ -92,9 +93,34 @@ def test_files_in_an_object_store_are_read_as_those_of_a_disk(tmp_path: Path, mo
                 read_member(json.dumps([[place], place, "", []]))
             assert raised.value.where == place
     assert found.equal == here.equal
+    (spot,) = found.question.terms.blind_spots
+    assert spot.startswith(f"files of {uri}: "), "not those of a folder that is gone"
     for side in ("zookeeper", "kraft"):
         there, ours = (getattr(one.question, side).partitions for one in (found, here))
         assert [*zip(there.topic, there.leader, strict=True)] == [*zip(ours.topic, ours.leader, strict=True)]
+
+
+def test_the_largest_is_begun_first(tmp_path: Path) -> None:
+    """Files and bundles alike; what is not seen from here comes last."""
+    (tmp_path / "a.bundle").write_bytes(b"x" * 200)
+    for name, size in (("small", 100), ("large", 300)):
+        (tmp_path / name / "version-2").mkdir(parents=True)
+        (tmp_path / name / "version-2" / "log.1").write_bytes(b"x" * size)
+    members = [
+        Member("gone", Target.BUNDLE, str(tmp_path / "gone.bundle")),
+        *(of_files(name, FilePair((str(tmp_path / name),), "s3://kept/kraft")) for name in ("small", "large")),
+        Member("bundle", Target.BUNDLE, str(tmp_path / "a.bundle")),
+    ]
+    assert [members[number].name for number in largest_first(members)] == ["large", "bundle", "small", "gone"]
+
+
+def test_an_error_without_a_place_is_told_with_its_clusters() -> None:
+    """A process that ended, or a defect, names none."""
+    member = Member("a", Target.BUNDLE, "/kept/a.bundle")
+    lost = NotRead.of(RecursionError("deep"))
+    assert placed(lost, member) == replace(lost, where="/kept/a.bundle")
+    known = replace(lost, where="/kept/a.bundle, member 3")
+    assert placed(known, member) == known
 
 
 def test_what_is_no_error_of_ours_is_a_defect() -> None:
@@ -121,7 +147,7 @@ def test_files_alone_are_not_assessed(tmp_path: Path) -> None:
     path = written(tmp_path, "{name: a, files: {zookeeper: data, metadata: kraft}}")
     ended = kraft_migrate("fleet", "assess", path)
     assert ended.code == 64
-    assert "can be compared alone" in ended.out
+    assert "can be compared, not assessed" in ended.out
     assert "`fleet diff`" in ended.out
 
 
@@ -165,21 +191,22 @@ def _rows(report: DiffReport) -> list[tuple[str, str, str, DifferenceClass]]:
 
 @pytest.mark.spark
 def test_a_bundle_of_a_fleet_has_the_report_of_diff(tmp_path: Path, spark_handle: SparkHandle) -> None:
-    """Field by field: with a difference and where it was read, without one, and not comparable."""
+    """Field by field: with a difference and where it was read, without one, without disks, and not comparable."""
     world = whole(Stage.COPY)
     worlds_of = {
         "equal": world,
         "other": worlds.with_entity(world, "topic-config", "orders", "segment.ms", "77"),
+        "unseen": replace(world, disks=Unknown("no host was asked")),
         "before": whole(Stage.ASSESS),
     }
     for name, seen in worlds_of.items():
         write_bundle(str(tmp_path / f"{name}.bundle"), seen, 1_700_000_000)
     members = [Member(name, Target.BUNDLE, str(tmp_path / f"{name}.bundle")) for name in worlds_of]
-    equal, other, before = compare_members(spark_handle, members, date.today())  # noqa: DTZ011 - as in `diff`
+    *compared_ones, before = compare_members(spark_handle, members, date.today())  # noqa: DTZ011 - as in `diff`
     from migrate.cli.diff import compared
     from migrate.cli.options import Evidence, load_target
 
-    for member, answer in zip(members[:2], (equal, other), strict=True):
+    for member, answer in zip(members[:3], compared_ones, strict=True):
         evidence = Evidence(bundle=Path(member.where))
         assert isinstance(answer, ClusterAnswer)
         assert answer.report == compared(*load_target(None, None, evidence), evidence, spark_handle)
@@ -189,7 +216,12 @@ def test_a_bundle_of_a_fleet_has_the_report_of_diff(tmp_path: Path, spark_handle
         assert answer.ledger.states == ledger.counts()
         assert answer.ledger.rows == tuple(row for row in ledger.rows if row.state is not ReplicaState.VERIFIED)
         assert (answer.ledger.offset, answer.ledger.unknown) == (ledger.offset, ledger.unknown)
+    other, unseen = compared_ones[1:]
     assert isinstance(other, ClusterAnswer)
+    assert isinstance(unseen, ClusterAnswer)
+    assert unseen.ledger is not None
+    assert unseen.ledger.states == {"UNKNOWN": unseen.ledger.replicas}
+    assert unseen.ledger.unknown == ("disks: no host was asked",)
     assert all(row.kraft_where.startswith("not in the image at metadata offset") for row in other.report.unexcused)
     assert isinstance(before, NotRead)
     assert before.what.startswith("ZooKeeper and KRaft cannot be compared: ")
