@@ -11,9 +11,11 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from migrate.cli.answers import answer_schema
 from migrate.diff.fleet import ClusterAnswer
 from migrate.model.difference import DiffReport
 from migrate.model.ids import NodeId
+from migrate.model.inventory import Target
 from migrate.model.ledger import LedgerRow, LedgerSummary, ReplicaState
 from migrate.model.stage import Stage
 from migrate.model.world import World
@@ -161,6 +163,13 @@ def test_findings_of_all_clusters_are_written_as_parquet_and_json_lines(three: P
     assert again.code == 1
     assert "a file exists there already" in again.err
     assert "[1/3]" not in again.err, "no cluster was read for nothing"
+
+
+@pytest.mark.parametrize("command", ["fleet-assess", "fleet-diff"])
+def test_the_schema_names_what_a_cluster_is_known_by(command: str) -> None:
+    """Each row has one of them, with its place."""
+    found = answer_schema(command)["properties"]["result"]["properties"]["clusters"]["items"]["properties"]
+    assert {str(target) for target in Target} <= found.keys()
 
 
 # -- diff ------------------------------------------------------------------------------------------------------------
