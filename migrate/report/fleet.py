@@ -72,7 +72,9 @@ def fleet_lines(fleet: Fleet, answers: Sequence[Answer], width: int = WIDTH) -> 
     page.add(f"kraft-migrate fleet  {fleet.name}", Tone.TITLE)
     page.add(headline(fleet, answers), indent=2)
     page.add()
-    page.table(_row(answer) for answer in answers)
+    found = [_row(answer) for answer in answers]
+    widest = max(found, key=len)  # it has all columns; a cluster that was not read has few, and may be the first
+    page.table({name: row.get(name, "") for name in widest} for row in found)
     for answer in answers:
         _worst(page, answer)
     return tuple(page.lines)

@@ -62,6 +62,13 @@ def test_every_cluster_has_a_row_and_the_worst_decides_the_code(three: Path) -> 
     assert sorted(line.split("] ")[1].split(":")[0] for line in answer.err.splitlines()) == ["gone", "healthy", "sick"]
 
 
+def test_columns_stand_in_one_order_whatever_comes_first(tmp_path: Path) -> None:
+    """A cluster that was not read has few of them."""
+    path = written(tmp_path, "{name: gone, bundle: gone.bundle}", kept(tmp_path, "healthy", whole(Stage.ASSESS)))
+    header = kraft_migrate("fleet", "assess", path).out.splitlines()[3].split()
+    assert (header[:3], header[-2:]) == (["cluster", "verdict", "checks"], ["found", "took"])
+
+
 def test_only_that_cluster(three: Path) -> None:
     """A healthy one alone ends in 0; one that cannot be read in the code of its error."""
     assert kraft_migrate("fleet", "assess", three, "--only", "healthy").code == 0
