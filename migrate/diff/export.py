@@ -16,6 +16,7 @@ from migrate.errors import ExportRefused
 from migrate.model.difference import Difference, DiffReport
 from migrate.model.ids import directory_name
 from migrate.model.views import KraftView
+from migrate.model.words import as_utf8
 
 INT: Final = pa.int32()
 LONG: Final = pa.int64()
@@ -211,8 +212,11 @@ def write_fleet(folder: Path, tables: Mapping[str, Sequence[Row]]) -> list[Path]
     Raises what `write` raises.
     """
     files: dict[str, Put] = {}
-    for name, rows in tables.items():
-        files[f"{name}.parquet"] = partial(pq.write_table, pa.Table.from_pylist(list(rows), schema=FLEET[name]))
+    for name, found in tables.items():
+        rows = [
+            {key: as_utf8(value) if isinstance(value, str) else value for key, value in row.items()} for row in found
+        ]
+        files[f"{name}.parquet"] = partial(pq.write_table, pa.Table.from_pylist(rows, schema=FLEET[name]))
         files[f"{name}.jsonl"] = partial(_write_lines, rows)
     return _written(folder, files)
 

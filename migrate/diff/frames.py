@@ -25,6 +25,7 @@ from migrate.model.facts import DisksByBroker
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.views import BrokerDisks, Registration
+from migrate.model.words import as_utf8
 
 INTS: Final = pa.list_(pa.int32())
 TEXTS: Final = pa.list_(pa.string())
@@ -189,12 +190,12 @@ def brokers(
 
 def _unseen(broker: int, disks: DisksByBroker | Unknown) -> str:
     if isinstance(disks, Unknown):
-        return f"disks: {disks.reason}"
+        return as_utf8(f"disks: {disks.reason}")
     seen = disks.get(NodeId(broker))
     if seen is None:
         return NO_DISKS.format(broker=broker)
     reason = seen.reason if isinstance(seen, Unknown) else seen.unproven
-    return f"disks: {reason}" if reason else ""
+    return as_utf8(f"disks: {reason}") if reason else ""
 
 
 @contextmanager

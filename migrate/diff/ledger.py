@@ -23,6 +23,7 @@ from migrate.model.ids import NodeId
 from migrate.model.ledger import RESERVED_STATES, Ledger, LedgerRow, ReplicaState
 from migrate.model.outcome import Unknown
 from migrate.model.views import KraftView, Registration, ZookeeperView, whole_or_unknown
+from migrate.model.words import as_utf8
 
 TABLES: Final = {
     "zookeeper": frames.PARTITIONS,
@@ -84,7 +85,7 @@ class Question:
     def tables(self, cluster: int) -> dict[str, pa.Table]:
         """All that the ledger is made of, one Arrow table for each name in `TABLES`."""
         clusters = frames.Column.of(frames.CLUSTERS)
-        clusters.add(cluster, "; ".join(self.missing), self.metadata_speaks, self.finalized)
+        clusters.add(cluster, as_utf8("; ".join(self.missing)), self.metadata_speaks, self.finalized)
         lists = self.zookeeper_partitions(), self.kraft_partitions()
         ids = {NodeId(broker) for columns in lists for replicas in columns.replicas for broker in replicas}
         ids |= self.registrations().keys() | (set() if isinstance(self.disks, Unknown) else self.disks.keys())

@@ -41,3 +41,8 @@ def registered_as(*, migrating: bool, fenced: bool) -> str:
     """A broker's registration: `registered in migration mode, fenced`."""
     mode = "migration" if migrating else "KRaft"
     return f"registered in {mode} mode, {'fenced' if fenced else 'unfenced'}"
+
+
+def as_utf8(text: str) -> str:
+    """With what is no UTF-8 spelled out, such as a byte in a host's path: Arrow takes nothing else (pure)."""
+    return text.encode("utf-8", "backslashreplace").decode()

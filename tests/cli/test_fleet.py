@@ -20,6 +20,7 @@ from migrate.model.ledger import LedgerRow, LedgerSummary, ReplicaState
 from migrate.model.stage import Stage
 from migrate.model.world import World
 from migrate.observe.bundle import write_bundle
+from migrate.observe.fleet import write_results
 from tests.cli.commands import Ended, kraft_migrate, process
 from tests.playbook.test_load_fleet import written
 from tests.steps.looks import WRONG, whole
@@ -170,6 +171,14 @@ def test_findings_of_all_clusters_are_written_as_parquet_and_json_lines(three: P
     assert again.code == 1
     assert "a file exists there already" in again.err
     assert "[1/3]" not in again.err, "no cluster was read for nothing"
+
+
+def test_bytes_of_a_path_that_are_no_utf8_are_spelled_out_in_files(tmp_path: Path) -> None:
+    """Parquet takes no others, and results of an hour must not be lost for one of them."""
+    write_results(tmp_path, [{"cluster": "a", "where": "/data/d\udcff", "seconds": 0.5, "error": None}])
+    (row,) = pq.read_table(tmp_path / "clusters.parquet").to_pylist()
+    assert (row["where"], row["seconds"], row["error"]) == ("/data/d\\udcff", 0.5, None)
+    assert json.loads((tmp_path / "clusters.jsonl").read_text())["where"] == row["where"]
 
 
 @pytest.mark.parametrize("command", ["fleet-assess", "fleet-diff"])

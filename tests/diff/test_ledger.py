@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from migrate.diff.ledger import Question, ledger, ledgers
 from migrate.model.facts import build
+from migrate.model.ids import NodeId
 from migrate.model.ledger import Ledger, ReplicaState
 from migrate.model.outcome import Unknown
 from tests.diff.arbitrary import any_question
@@ -35,6 +36,14 @@ def bent_clusters(seed: int) -> list[Question]:
     """The clusters of one job: the same ones for the same seed."""
     random = Random(seed)
     return [any_question(random) for _ in range(CLUSTERS_A_JOB)]
+
+
+def test_a_reason_that_is_no_utf8_is_spelled_out() -> None:
+    """A host's path may be any bytes; Arrow would refuse the whole cluster for one."""
+    disks = {NodeId(0): Unknown("/data/d\udcff: permission denied")}
+    tables = Question(zookeeper_view(healthy_cluster().partitions), Unknown("\udcfe"), disks, True, False).tables(0)
+    assert "disks: /data/d\\udcff: permission denied" in tables["brokers"].column("unseen").to_pylist()
+    assert tables["clusters"].column("missing").to_pylist() == ["kraft: \\udcfe"]
 
 
 @pytest.mark.parametrize("seed", SEEDS)
