@@ -74,7 +74,8 @@ def fleet_lines(fleet: Fleet, answers: Sequence[Answer], width: int = WIDTH) -> 
     page.add()
     found = [_row(answer) for answer in answers]
     widest = max(found, key=len)  # it has all columns; a cluster that was not read has few, and may be the first
-    page.table({name: row.get(name, "") for name in widest} for row in found)
+    left_out = set(ClusterFacts().words) if width < WIDTH else set()  # nine columns do not fit into 80 characters
+    page.table({name: row.get(name, "") for name in widest if name not in left_out} for row in found)
     for answer in answers:
         _worst(page, answer)
     return tuple(page.lines)

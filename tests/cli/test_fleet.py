@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from migrate.cli.answers import answer_schema
+from migrate.cli.fleet_looks import assess_all
 from migrate.diff.fleet import ClusterAnswer
 from migrate.model.difference import DiffReport
 from migrate.model.ids import NodeId
@@ -21,6 +22,7 @@ from migrate.model.stage import Stage
 from migrate.model.world import World
 from migrate.observe.bundle import write_bundle
 from migrate.observe.fleet import write_results
+from migrate.report.fleet import fleet_lines
 from tests.cli.commands import Ended, kraft_migrate, process
 from tests.playbook.test_load_fleet import written
 from tests.steps.looks import WRONG, whole
@@ -68,6 +70,15 @@ def test_columns_stand_in_one_order_whatever_comes_first(tmp_path: Path) -> None
     path = written(tmp_path, "{name: gone, bundle: gone.bundle}", kept(tmp_path, "healthy", whole(Stage.ASSESS)))
     header = kraft_migrate("fleet", "assess", path).out.splitlines()[3].split()
     assert (header[:3], header[-2:]) == (["cluster", "verdict", "checks"], ["found", "took"])
+
+
+@pytest.mark.parametrize("width", [72, 80, 110, 140])
+def test_the_table_fits_the_terminal(three: Path, width: int) -> None:
+    """What does not fit is in JSON and in the page."""
+    fleet, answers = assess_all(three, (), 2)
+    table = [line.text for line in fleet_lines(fleet, answers, width)[3:8]]
+    assert max(map(len, table)) <= width
+    assert ("partitions" in table[0]) == (width >= 110)
 
 
 def test_only_that_cluster(three: Path) -> None:
