@@ -119,6 +119,8 @@ def spark_given() -> SparkWhere:
         name, equals, value = text.partition("=")
         if not equals or not name.startswith("spark."):
             raise UsageWrong(f"--spark-conf takes spark.NAME=VALUE, {name!r} is none")
+        if name == "spark.master":  # it decides more than Spark's own setting does, such as what executors are sent
+            raise UsageWrong("spark.master is what --spark-master gives", next_step="give --spark-master URL")
         if SECRETIVE.search(name):
             raise UsageWrong(
                 f"{name} may be a secret, and a command line is seen by every user of the host",

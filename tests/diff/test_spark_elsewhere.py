@@ -122,6 +122,7 @@ def test_a_master_that_is_not_there_is_told_with_sparks_own_reason(bundle: Path)
         ("spark.ssl.keyStorePassword=x", "may be a secret"),
         ("spark.hadoop.fs.s3a.access.key=x", "may be a secret"),
         ("driver.memory=1g", "takes spark.NAME=VALUE"),
+        ("spark.master=spark://x", "give --spark-master URL"),
         ("spark.driver.memory", "takes spark.NAME=VALUE"),
     ],
 )
