@@ -76,10 +76,7 @@ def compare_all(path: pathlib.Path, only: Sequence[str], at_once: int) -> tuple[
     fleet = _chosen(load_fleet(path), only)
     files = [member for member in fleet.members if member.target in (Target.FILES, Target.BUNDLE)]
     others = replace(fleet, members=tuple(member for member in fleet.members if member not in files))
-    where = spark_given()
-    if where.master == LOCAL and len(files) > 1:  # nobody named a master: a task a core
-        where = replace(where, master=f"local[{max(2, min(len(files), os.cpu_count() or 1))}]")
-    with spark_session(where) as handle:
+    with spark_session(spark_given(f"local[{max(2, min(len(files), os.cpu_count() or 1))}]")) as handle:
         answers = [*_of_files(handle, files), *_answers(others, at_once, functools.partial(_compared, handle))]
     found = {answer.member.name: answer for answer in answers}
     return fleet, [found[member.name] for member in fleet.members]

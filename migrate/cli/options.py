@@ -20,7 +20,7 @@ import click
 from migrate.cli.screen import ProgressLine
 from migrate.errors import SystemRefused, UsageWrong
 from migrate.hosts.files import replace_file
-from migrate.model.difference import SparkWhere
+from migrate.model.difference import LOCAL, SparkWhere
 from migrate.model.inventory import Inventory, Playbook
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
@@ -110,8 +110,11 @@ def spark_options(command: F) -> F:
     )(command)
 
 
-def spark_given() -> SparkWhere:
-    """Where the command that runs is to compute its comparisons; UsageWrong for a setting that is none, or secret."""
+def spark_given(unnamed: str = LOCAL) -> SparkWhere:
+    """Where the command that runs is to compute its comparisons, `unnamed` where nobody named a master.
+
+    Raises UsageWrong for a setting that is none, or secret.
+    """
     context = click.get_current_context(silent=True)
     given = {} if context is None else context.meta
     conf = {}
@@ -133,7 +136,7 @@ def spark_given() -> SparkWhere:
             f"--spark-master takes local[N], spark://HOST:PORT, yarn, k8s://URL or sc://HOST:PORT, {master!r} is none",
             next_step="docs/spark.md says what each of them needs",
         )
-    return SparkWhere(conf=conf) if master is None else SparkWhere(master, conf)
+    return SparkWhere(unnamed if master is None else master, conf)
 
 
 def cluster_options(command: F) -> F:

@@ -14,7 +14,7 @@ import pytest
 from migrate.cli.answers import answer_schema
 from migrate.cli.fleet_looks import assess_all
 from migrate.diff.fleet import ClusterAnswer
-from migrate.model.difference import DiffReport
+from migrate.model.difference import DiffReport, SparkWhere
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Target
 from migrate.model.ledger import LedgerRow, LedgerSummary, ReplicaState
@@ -206,9 +206,16 @@ def diffed(
     reports: dict[str, DiffReport],
     *words: object,
     ledger: LedgerSummary | None = None,
+    asked: list[SparkWhere] | None = None,
 ) -> Ended:
-    """`fleet diff`, each cluster's comparison ending in that report."""
-    monkeypatch.setattr("migrate.cli.fleet_looks.spark_session", lambda _: nullcontext(object()))
+    """`fleet diff`, each cluster's comparison ending in that report; `asked` gets the place of its session."""
+
+    def session(where: SparkWhere) -> nullcontext[object]:
+        if asked is not None:
+            asked.append(where)
+        return nullcontext(object())
+
+    monkeypatch.setattr("migrate.cli.fleet_looks.spark_session", session)
     monkeypatch.setattr(
         "migrate.cli.fleet_looks.compare_members",
         lambda _handle, members, _today, _done: [ClusterAnswer(reports[member.name], ledger) for member in members],
@@ -220,6 +227,19 @@ def copied(name: str) -> World:
     """A copied cluster of that name."""
     world = whole(Stage.COPY)
     return replace(world, inventory=replace(world.inventory, name=name))
+
+
+@pytest.mark.parametrize(("words", "master"), [((), "local[3]"), (("--spark-master", "local[2]"), "local[2]")])
+def test_a_task_a_core_unless_a_master_was_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], master: str
+) -> None:
+    """Who names two threads wants two clusters in memory, not one a core."""
+    asked: list[SparkWhere] = []
+    monkeypatch.setattr("os.cpu_count", lambda: 8)
+    path = written(tmp_path, *(kept(tmp_path, name, copied(name)) for name in "abc"))
+    reports = dict.fromkeys("abc", EQUAL)
+    assert diffed(path, monkeypatch, reports, *words, asked=asked).code == 0
+    assert [where.master for where in asked] == [master]
 
 
 def test_one_different_cluster_is_2_with_its_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
