@@ -119,10 +119,14 @@ def read_all(paths: Iterable[str], known: Iterable[NodeId] | None) -> dict[NodeI
 
 def _files(paths: Iterable[str]) -> Iterable[str]:
     for path in paths:
-        if not Path(path).is_dir():
+        try:
+            inside = sorted(map(str, Path(path).iterdir())) if Path(path).is_dir() else None
+        except OSError as error:  # a folder that cannot be read is not one without answers
+            raise CollectedDamaged(f"cannot be read: {error.strerror or error}", where=path) from error
+        if inside is None:
             yield path
             continue
-        inside = sorted(map(str, Path(path).glob("*.json")))
+        inside = [entry for entry in inside if entry.endswith(".json")]
         if not inside:
             raise CollectedDamaged("a folder without a *.json file", where=path)
         yield from inside

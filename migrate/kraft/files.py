@@ -74,25 +74,27 @@ def find(path: Path) -> MetadataFiles:
     where the directory cannot be read.
     """
     partition = path if path.name == PARTITION_DIRECTORY else path / PARTITION_DIRECTORY
+    bootstrap = partition.parent / BOOTSTRAP
     try:
         names = sorted(entry.name for entry in partition.iterdir()) if partition.is_dir() else []
+        bootstraps = bootstrap.is_file()
+        odd = [name for name in names if (partition / name).exists() and not (partition / name).is_file()]
     except OSError as error:
         raise WorldError(f"the directory cannot be read: {error.strerror}", where=str(partition)) from error
     logs = [(name, found) for name in names if (found := _SEGMENT.fullmatch(name))]
     checkpoints = [(name, found) for name in names if (found := _SNAPSHOT.fullmatch(name))]
     for name, found in (*logs, *checkpoints):
-        if (file := partition / name).exists() and not file.is_file():  # a FIFO would be waited for without end
-            raise MetadataFileError("it is no regular file", where=str(file))
+        if name in odd:  # a FIFO would be waited for without end
+            raise MetadataFileError("it is no regular file", where=str(partition / name))
         if int(found[1]) > LARGEST_OFFSET:
             raise MetadataFileError(f"offset {found[1]} does not fit into 64 bits", where=str(partition / name))
     segments = tuple(Segment(partition / name, int(found[1])) for name, found in logs)
     snapshots = tuple(Snapshot(partition / name, int(found[1]), int(found[2])) for name, found in checkpoints)
-    bootstrap = partition.parent / BOOTSTRAP
     files = MetadataFiles(
         path=path,
         segments=segments,
         snapshots=snapshots,
-        bootstrap=bootstrap if bootstrap.is_file() else None,
+        bootstrap=bootstrap if bootstraps else None,
         quorum_state=partition / QUORUM_STATE if QUORUM_STATE in names else None,
     )
     if not segments and not snapshots and files.bootstrap is None:

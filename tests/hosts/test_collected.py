@@ -31,6 +31,7 @@ from migrate.model.outcome import Unknown
 from migrate.model.secrets import PASSWORD_CONFIGS
 from migrate.model.views import BrokerDisks, ConfigFile, Directory
 from tests.hosts.test_disks import UNIQUE, log_dir, replica
+from tests.testing.denied import denied
 from tests.testing.person import Bench, bench, like_kafka
 
 SOURCE = Path(collect_disks.__file__)
@@ -62,6 +63,17 @@ def run(*words: object, text: bool = True) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-I", "-S", str(SOURCE), *map(str, words)], capture_output=True, check=False, text=text
     )
+
+
+@pytest.mark.parametrize("look", ["is_dir", "iterdir"])
+def test_a_folder_of_answers_that_may_not_be_read_is_told(
+    look: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not one without answers."""
+    monkeypatch.setattr(Path, look, denied)
+    with pytest.raises(CollectedDamaged, match="Permission denied") as caught:
+        read_all([str(tmp_path)], None)
+    assert caught.value.where == str(tmp_path)
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from migrate.model.outcome import Unknown
 from migrate.model.secrets import Digester
 from migrate.model.views import KraftView
 from tests.kraft.logs import D1, DATA, STAGES, T1, T2, captured_log, change, log, partition, snapshot, topic
+from tests.testing.denied import denied
 
 DIGESTER = Digester(b"k" * 32)
 SEGMENT = "00000000000000000000.log"
@@ -67,6 +68,15 @@ class TestFinding:
         """An empty view would be a lie."""
         with pytest.raises(MetadataFileError, match="no KRaft metadata"):
             find(tmp_path)
+
+    def test_a_folder_that_may_not_be_looked_into_is_told(
+        self, partition_directory: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Its owner is Kafka's user: no defect, and no folder without files."""
+        monkeypatch.setattr(Path, "is_file", denied)
+        with pytest.raises(WorldError, match="Permission denied") as caught:
+            find(partition_directory)
+        assert caught.value.where == str(partition_directory)
 
     def test_a_pipe_in_the_place_of_a_file_is_refused(self, partition_directory: Path) -> None:
         """Who opens it waits for somebody to write."""

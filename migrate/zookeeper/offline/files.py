@@ -79,18 +79,21 @@ def find_files(folders: Iterable[str | Path]) -> Files:
     found: dict[str, dict[int, Path]] = {"snapshot": {}, "log": {}}
     places = []
     for folder in map(Path, folders):
-        place = folder / VERSIONED if (folder / VERSIONED).is_dir() else folder
-        places.append(place)
+        place = folder
         try:
+            if (folder / VERSIONED).is_dir():
+                place = folder / VERSIONED
             paths = sorted(place.iterdir())
+            odd = [path for path in paths if NAME.fullmatch(path.name) and path.exists() and not path.is_file()]
         except OSError as error:
             raise ZookeeperFilesMissing(f"the folder cannot be read ({error.strerror})", where=str(place)) from error
+        if odd:  # a FIFO would be waited for without end
+            raise ZookeeperFilesMissing("it is no regular file", where=str(odd[0]))
+        places.append(place)
         for path in paths:
             match = NAME.fullmatch(path.name)
             if match is None or (match[1] == "log" and match[3]):
                 continue
-            if path.exists() and not path.is_file():  # a FIFO would be waited for without end
-                raise ZookeeperFilesMissing("it is no regular file", where=str(path))
             zxid = int(match[2], 16)
             before = found[match[1]].setdefault(zxid, path)
             if before.resolve() != path.resolve():

@@ -18,6 +18,7 @@ from migrate.errors import (
 )
 from migrate.zookeeper.offline.files import Loaded, find_files, load
 from migrate.zookeeper.offline.tree import Tree
+from tests.testing.denied import denied
 from tests.zookeeper.offline.written import (
     EPOCH,
     ERROR,
@@ -95,6 +96,14 @@ def test_no_file_at_all_is_an_error_with_the_folder(tmp_path: Path) -> None:
     (tmp_path / "snapshot.5").mkdir()
     with pytest.raises(ZookeeperFilesMissing, match=r"snapshot\.5"):
         loaded(tmp_path)
+
+
+def test_a_folder_that_may_not_be_looked_into_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its owner is ZooKeeper's user: no defect, and no folder without files."""
+    monkeypatch.setattr(Path, "is_dir", denied)
+    with pytest.raises(ZookeeperFilesMissing, match="Permission denied") as caught:
+        find_files([tmp_path])
+    assert caught.value.where == str(tmp_path)
 
 
 def test_a_pipe_in_the_place_of_a_file_is_refused(tmp_path: Path) -> None:
