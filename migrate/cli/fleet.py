@@ -47,7 +47,7 @@ def fleet_options(command: F) -> F:
 def fleet() -> None:
     """Many clusters from one file of kind Fleet: assess, diff.
 
-    Each is named by an inventory, a playbook, a ZooKeeper or a bundle.  `playbook schema Fleet` describes it.
+    Each is named by an inventory, a playbook, a ZooKeeper, a bundle or files.  `playbook schema Fleet` describes it.
     """
 
 
@@ -93,7 +93,8 @@ def diff(
 ) -> int:
     """Compare ZooKeeper with KRaft, field by field, for every cluster of FLEET, in one Spark session.
 
-    Exit code 2: one has differences without a rule; else that of the first one that could not be compared; else 0.
+    Exit code 2: one has differences without a rule; else that of the first one that could not be compared; else 2 where
+    a row changed in every comparison; else 0.
     """
     from migrate.cli.fleet_looks import compare_all, write_comparisons
     from migrate.observe.fleet import require_no_results
