@@ -312,6 +312,7 @@ def _read(
     Where a task ends its process (for memory, perhaps) the job fails, however often it is tried; then the clusters are
     halved until that one is alone, and it alone is not read.
     """
+    # Spark Connect has no accumulators: there all are told once all were read
     progress = None if done is None or is_remote() else spark.sparkContext.accumulator([], Progress(done))
 
     def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -339,7 +340,11 @@ def _read(
         if done is not None:
             done(clusters[0][0], False, 0.0)
         return [(None, {clusters[0][0]: {"not_read": asdict(NotRead.of(lost))}})]
-    return [(frame, {row["cluster"]: strict_json.loads(row["value"], surrogates=True) for row in said})]
+    told: dict[int, Told] = {row["cluster"]: strict_json.loads(row["value"], surrogates=True) for row in said}
+    if done is not None and progress is None:
+        for cluster, one in told.items():
+            done(cluster, "not_read" not in one, one["seconds"])
+    return [(frame, told)]
 
 
 def _require_executors(spark: SparkSession) -> None:

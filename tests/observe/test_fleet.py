@@ -292,6 +292,30 @@ def test_a_cluster_that_ends_its_process_is_the_only_one_that_is_not_read(spark_
 
 
 @pytest.mark.spark
+def test_without_accumulators_clusters_are_told_once_all_were_read(
+    spark_handle: SparkHandle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on Spark Connect: each with the time that it took."""
+    monkeypatch.setattr("migrate.diff.fleet.is_remote", lambda: True)
+    question = _question()
+
+    def read(place: str) -> Read:
+        if place == "bad":
+            raise OSError("no such file")
+        return Read(question, {})
+
+    told: dict[int, tuple[bool, bool]] = {}
+    compare_clusters(
+        spark_handle.get(300),
+        ["a", "bad"],
+        read,
+        today=TODAY,
+        done=lambda number, good, seconds: told.update({number: (good, seconds > 0)}),
+    )
+    assert told == {0: (True, True), 1: (False, True)}
+
+
+@pytest.mark.spark
 def test_a_key_that_stands_twice_is_its_clusters_defect(spark_handle: SparkHandle) -> None:
     """The join would give it more rows than there are."""
     question = _question()
