@@ -185,7 +185,7 @@ def copy_from_store(uri: str, folder: Path) -> None:
                     with store.open_input_stream(entry.path) as source, target.open("wb") as copy:
                         shutil.copyfileobj(source, copy)
                     copied += 1
-    except (OSError, pa.ArrowInvalid) as error:
+    except (OSError, pa.ArrowException) as error:
         raise NotVisible(
             "the object store cannot be read", where=uri, why=str(error).splitlines()[0][:200], next_step=STORE
         ) from error

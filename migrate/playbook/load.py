@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -71,6 +72,7 @@ from migrate.playbook.windows_approvals import (
     window_faults,
 )
 
+SECRET: Final = re.compile(r"(secret|password|token|_key)[^=&]*=", re.IGNORECASE)
 TARGETS: Final = tuple(str(target) for target in Target)
 
 
@@ -186,10 +188,20 @@ def _uri_faults(at: tuple[str | int, ...], section: MemberSection) -> Iterator[F
             )
     files = section.files
     for uri in [*files.folders, files.metadata] if files else []:
-        if URI in uri and "@" in uri.partition("?")[0]:
-            yield Fault((*at, "files"), "a URI names a user", "credentials belong into the executors' environment")
+        if URI in uri and (said := _login_in(uri)):
+            yield Fault((*at, "files"), said, "credentials belong into the executors' environment")
     if files and any(URI in path for path in files.disks or ()):
         yield Fault((*at, "files", "disks"), "a path is expected, not a URI", "reports of disks are read by their path")
+
+
+def _login_in(uri: str) -> str:
+    """What a URI says of a login, "" for nothing; Azure's `abfs://CONTAINER@ACCOUNT` is none."""
+    place, _, query = uri.partition("?")
+    scheme, _, rest = place.partition(URI)
+    login, at, _ = rest.partition("@")
+    if at and (":" in login or not scheme.startswith("abfs")):
+        return "a URI names a user"
+    return "a URI has a secret" if SECRET.search(query) else ""
 
 
 __all__ = [

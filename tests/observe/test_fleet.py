@@ -9,13 +9,16 @@ import tempfile
 from dataclasses import fields, replace
 from datetime import date
 from pathlib import Path
+from types import SimpleNamespace
+from typing import NoReturn
 
+import pyarrow as pa
 import pytest
 
 from migrate.diff.compare import MOST_ROWS, Question, compare
-from migrate.diff.fleet import ClusterAnswer, Progress, Read, compare_clusters
+from migrate.diff.fleet import ClusterAnswer, Progress, Read, compare_clusters, copy_from_store
 from migrate.diff.session import SparkHandle
-from migrate.errors import MigrateError
+from migrate.errors import MigrateError, NotVisible
 from migrate.hosts.collected import read_all
 from migrate.kraft.files import find
 from migrate.model.columns import PartitionColumns
@@ -98,6 +101,18 @@ def test_files_in_an_object_store_are_read_as_those_of_a_disk(tmp_path: Path, mo
     for side in ("zookeeper", "kraft"):
         there, ours = (getattr(one.question, side).partitions for one in (found, here))
         assert [*zip(there.topic, there.leader, strict=True)] == [*zip(ours.topic, ours.leader, strict=True)]
+
+
+def test_whatever_a_store_raises_is_no_defect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Azure's errors are Arrow's own, and no OSError."""
+
+    def refused(_: str) -> NoReturn:
+        raise pa.ArrowException("Unknown error: Failed to get token")
+
+    monkeypatch.setattr("migrate.diff.fleet.FileSystem", SimpleNamespace(from_uri=refused))
+    with pytest.raises(NotVisible, match="the object store cannot be read") as raised:
+        copy_from_store("abfs://account.net/kept", tmp_path)
+    assert (raised.value.where, raised.value.why) == ("abfs://account.net/kept", "Unknown error: Failed to get token")
 
 
 def test_the_largest_is_begun_first(tmp_path: Path) -> None:

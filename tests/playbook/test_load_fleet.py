@@ -86,11 +86,20 @@ def test_files_may_be_in_an_object_store_whose_uri_stays_as_it_is(tmp_path: Path
     assert (member.where, member.files) == (uri, FilePair((str(tmp_path / "data"),), uri))
 
 
+def test_the_container_of_a_storage_account_is_no_user(tmp_path: Path) -> None:
+    """Azure writes it before the host."""
+    uri = "abfss://container@account.dfs.core.windows.net/kraft?credential_kind=default"
+    (member,) = load_fleet(written(tmp_path, f"{{name: a, files: {{zookeeper: '{uri}', metadata: '{uri}'}}}}")).members
+    assert member.where == uri
+
+
 @pytest.mark.parametrize(
     ("cluster", "words"),
     [
         ("{name: a, bundle: 's3://kept/a.bundle'}", "a path is expected, not a URI"),
         ("{name: a, files: {zookeeper: 's3://key:secret@kept/a', metadata: m}}", "a URI names a user"),
+        ("{name: a, files: {zookeeper: 'abfs://c:secret@account.net/a', metadata: m}}", "a URI names a user"),
+        ("{name: a, files: {zookeeper: z, metadata: 'abfs://c@h/a?client_secret=x'}}", "a URI has a secret"),
     ],
 )
 def test_a_uri_elsewhere_and_one_with_credentials_are_refused(tmp_path: Path, cluster: str, words: str) -> None:
