@@ -21,7 +21,7 @@ from migrate.cli.options import (
     spark_options,
 )
 from migrate.cli.screen import say
-from migrate.model.difference import DiffReport
+from migrate.model.difference import NOTHING_COMPARED, DiffReport
 from migrate.model.inventory import Inventory, Playbook
 from migrate.model.outcome import Unknown
 from migrate.model.world import Need
@@ -75,13 +75,16 @@ def compared(
 ) -> DiffReport:
     """The comparison at one offset; on the session that is lent, else on one of its own.
 
-    Raises NotVisible where the two cannot be compared.
+    Raises NotVisible where the two cannot be compared, or nothing was.
     """
     with observing(inventory, playbook, spark=lent is None, evidence=evidence, lent=lent) as observer:
         observer.sources.start_spark()
         world = observer.observe(frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.DIFF}), {})
-    if isinstance(world.diff, Unknown):
+    found = world.diff
+    if not isinstance(found, Unknown) and found.is_empty:
+        found = Unknown(NOTHING_COMPARED)
+    if isinstance(found, Unknown):
         from migrate.observe.analysis import cannot_compare
 
-        raise cannot_compare(world.diff, inventory, "" if evidence.zookeeper is None else NOT_LIVE)
-    return world.diff
+        raise cannot_compare(found, inventory, "" if evidence.zookeeper is None else NOT_LIVE)
+    return found

@@ -91,6 +91,9 @@ class IdleAcceptance:
     why: IdleReason
 
 
+NOTHING_COMPARED: Final = "nothing was compared: two empty views prove nothing"
+
+
 @dataclass(frozen=True, slots=True)
 class DiffReport:
     """The comparison at one offset.
@@ -109,6 +112,16 @@ class DiffReport:
     unsettled: tuple[Difference, ...] = ()
     idle: tuple[IdleAcceptance, ...] = ()
     looks: int = 1
+
+    @property
+    def compared(self) -> int:
+        """How many fields."""
+        return sum(sum(classes.values()) for classes in self.counts.values())
+
+    @property
+    def is_empty(self) -> bool:
+        """Were both sides empty?  That proves nothing."""
+        return not self.compared and not self.unsettled
 
     @property
     def unexcused(self) -> tuple[Difference, ...]:

@@ -16,11 +16,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
-from migrate.errors import MigrateError
+from migrate.errors import MigrateError, NotVisible
 from migrate.hosts.collected import read_all
 from migrate.kraft.files import find
 from migrate.model import strict_json
-from migrate.model.difference import DiffReport
+from migrate.model.difference import NOTHING_COMPARED, DiffReport
 from migrate.model.facts import DisksByBroker, copy_state
 from migrate.model.findings import Finding
 from migrate.model.inventory import FOLDERS, URI, AcceptedDifference, FilePair, Member, NotRead
@@ -61,7 +61,7 @@ def compare_members(
     told = None if done is None else lambda number, good, seconds: done(order[number], good, seconds)
     places = [_place(members[number]) for number in order]
     read = compare_clusters(session, places, read_member, today=today, done=told)
-    found = {number: placed(answer, members[number]) for number, answer in zip(order, read, strict=True)}
+    found = {number: proven(answer, members[number]) for number, answer in zip(order, read, strict=True)}
     again = {
         number: answer for number, answer in found.items()
         if members[number].files is None and not isinstance(answer, NotRead) and answer.report.unexcused
@@ -87,8 +87,10 @@ def on_executors(handle: SparkHandle, places: Sequence[str], work: Callable[[str
     return on_executors(session, places, work)
 
 
-def placed(answer: ClusterAnswer | NotRead, member: Member) -> ClusterAnswer | NotRead:
-    """An error that names no place is told with that of its cluster (pure)."""
+def proven(answer: ClusterAnswer | NotRead, member: Member) -> ClusterAnswer | NotRead:
+    """What is reported of a cluster; two empty sides are no answer, and an error has a place (pure)."""
+    if not isinstance(answer, NotRead) and answer.report.is_empty:
+        answer = NotRead.of(NotVisible(NOTHING_COMPARED))
     return replace(answer, where=member.where) if isinstance(answer, NotRead) and not answer.where else answer
 
 

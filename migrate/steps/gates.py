@@ -16,6 +16,7 @@ from migrate.checks.phase import no_quorum_yet
 from migrate.checks.replicas import entries
 from migrate.model import availability
 from migrate.model.causes import kraft_only, summary
+from migrate.model.difference import NOTHING_COMPARED
 from migrate.model.findings import Finding, Severity, blocks
 from migrate.model.ids import NodeId
 from migrate.model.launch import Unit, unfit
@@ -417,8 +418,8 @@ def views_equal(world: World, down: int | None = None) -> Readiness:
     if isinstance(world.diff, Unknown):
         return world.diff
     found = [entry for entry in world.diff.unexcused if (entry.kind, entry.key) != ("broker", str(down))]
-    if not found and not any(number for classes in world.diff.counts.values() for number in classes.values()):
-        return Unknown("nothing was compared: two empty views prove nothing")
+    if not found and not world.diff.compared:
+        return Unknown(NOTHING_COMPARED)
     if not found and world.diff.unsettled:
         first = world.diff.unsettled[0]
         return Unknown(

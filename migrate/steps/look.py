@@ -273,10 +273,9 @@ class Soak(BaseStep):
 def evidence(world: World) -> tuple[str, ...]:
     lines = []
     if not isinstance(world.diff, Unknown):
-        compared = sum(sum(classes.values()) for classes in world.diff.counts.values())
         expected = sum(classes.get("EXPECTED", 0) for classes in world.diff.counts.values())
         lines.append(
-            f"{compared} fields compared at metadata offset {world.diff.offset}: "
+            f"{world.diff.compared} fields compared at metadata offset {world.diff.offset}: "
             f"{sum(world.diff.unexcused_counts.values())} differ, "
             f"{expected} by rule"
         )

@@ -108,6 +108,9 @@ def test_what_was_not_compared_is_an_error_and_never_equal(diff: Diff) -> None:
     answer = diff(Unknown("ZooKeeper is unknown: E-ZK-02"))
     assert (answer.code, answer.out) == (1, "")
     assert "E-VIEW-01: ZooKeeper and KRaft cannot be compared: ZooKeeper is unknown: E-ZK-02" in answer.err.splitlines()
+    empty = diff(replace(EQUAL, counts={"partition": {}}))
+    assert (empty.code, empty.out) == (1, "")
+    assert "two empty views prove nothing" in empty.err
 
 
 @pytest.mark.parametrize(

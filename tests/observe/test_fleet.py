@@ -22,7 +22,7 @@ from migrate.errors import MigrateError, NotVisible
 from migrate.hosts.collected import read_all
 from migrate.kraft.files import find
 from migrate.model.columns import PartitionColumns
-from migrate.model.difference import DifferenceClass, DiffReport
+from migrate.model.difference import NOTHING_COMPARED, DifferenceClass, DiffReport
 from migrate.model.facts import build, copy_state, pure_ledger
 from migrate.model.inventory import FilePair, Member, NotRead, Target
 from migrate.model.ledger import Ledger, ReplicaState
@@ -30,7 +30,7 @@ from migrate.model.outcome import Unknown
 from migrate.model.secrets import Digester
 from migrate.model.stage import Stage
 from migrate.observe.bundle import write_bundle
-from migrate.observe.fleet import compare_members, largest_first, placed, read_member, read_pair
+from migrate.observe.fleet import compare_members, largest_first, proven, read_member, read_pair
 from migrate.observe.offline import open_files, read_sides
 from migrate.zookeeper.offline.files import ZookeeperFiles
 from tests.bench import agreeing
@@ -133,9 +133,19 @@ def test_an_error_without_a_place_is_told_with_its_clusters() -> None:
     """A process that ended, or a defect, names none."""
     member = Member("a", Target.BUNDLE, "/kept/a.bundle")
     lost = NotRead.of(RecursionError("deep"))
-    assert placed(lost, member) == replace(lost, where="/kept/a.bundle")
+    assert proven(lost, member) == replace(lost, where="/kept/a.bundle")
     known = replace(lost, where="/kept/a.bundle, member 3")
-    assert placed(known, member) == known
+    assert proven(known, member) == known
+
+
+def test_a_cluster_whose_sides_are_both_empty_is_not_equal() -> None:
+    """As a gate of a run holds it: nothing was compared."""
+    member = Member("a", Target.BUNDLE, "/kept/a.bundle")
+    answer = proven(ClusterAnswer(DiffReport(7, 0, {"partition": {}}, ())), member)
+    assert isinstance(answer, NotRead)
+    assert (answer.what, answer.where) == (NOTHING_COMPARED, "/kept/a.bundle")
+    some = ClusterAnswer(DiffReport(7, 0, {"partition": {"EQUAL": 1}}, ()))
+    assert proven(some, member) == some
 
 
 def test_what_is_no_error_of_ours_is_a_defect() -> None:

@@ -8,7 +8,7 @@ from typing import Final
 
 from migrate.model.broker_modes import Mode, controller_flags, positions
 from migrate.model.causes import Cause, cause_of
-from migrate.model.difference import Difference, DifferenceName, DiffReport
+from migrate.model.difference import NOTHING_COMPARED, Difference, DifferenceName, DiffReport
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Awaited, NotYet, Readiness, Ready, Refused, Unknown
 from migrate.model.rights import denied
@@ -169,8 +169,8 @@ def equal_but(report: DiffReport | Unknown, discarded: Collection[DifferenceName
         )
     if report.uncovered_cut:
         return Refused("more differences were counted than are listed: they cannot be discarded by name", ("B-MIG-06",))
-    if not any(number for classes in report.counts.values() for number in classes.values()):
-        return Unknown("nothing was compared: two empty views prove nothing")
+    if not report.compared:
+        return Unknown(NOTHING_COMPARED)
     moving = [row for row in report.unsettled if row.kind != REGISTRATION]
     if moving:
         row, *_ = moving
