@@ -21,7 +21,7 @@ DIGITS: Final = 20  # a whole number of 64 bits, with its sign
 LARGEST: Final = 2.0**64
 ROOM: Final = 160_000_000  # bytes that a text's values may take, by what each of these makes
 TAKES: Final = {"{": 184, "[": 72, ",": 48, '"': 24}
-LONG: Final = "0" * (DIGITS + 1)  # by `_DIGITS`: perhaps a number with too many digits
+LONG: Final = "0" * DIGITS  # by `_DIGITS`: with a sign, or one digit more, a number that is too long
 WIDE: Final = 8 * 2**20  # bytes: a larger text is one of ours, which is ASCII; another takes four times its size
 
 _DIGITS: Final = dict.fromkeys(map(ord, "123456789"), "0")
