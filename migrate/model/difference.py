@@ -133,6 +133,11 @@ class DiffReport:
         return {kind: number for kind in self.counts if (number := self._counted(kind, EXCUSED))}
 
     @property
+    def unexcused_total(self) -> int:
+        """All of them."""
+        return sum(self.unexcused_counts.values())
+
+    @property
     def cut(self) -> bool:
         """Are there more unexcused differences than are listed?"""
         return self._cut(EXCUSED)

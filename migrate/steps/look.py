@@ -276,7 +276,7 @@ def evidence(world: World) -> tuple[str, ...]:
         expected = sum(classes.get("EXPECTED", 0) for classes in world.diff.counts.values())
         lines.append(
             f"{world.diff.compared} fields compared at metadata offset {world.diff.offset}: "
-            f"{sum(world.diff.unexcused_counts.values())} differ, "
+            f"{world.diff.unexcused_total} differ, "
             f"{expected} by rule"
         )
     if not isinstance(world.ledger, Unknown):
