@@ -186,7 +186,10 @@ def _commands() -> Iterator[str]:
     yield f"{EXIT_CODES} A command's own are told with it; all of them: [exit codes](exit-codes.md)."
     yield f"`{PROGRAM} -v COMMAND` says more while it works, and shows tracebacks of errors."
     yield ""
-    yield f"Completion in a shell: `{PROGRAM} completion bash` (or `zsh`, `fish`) prints the script."
+    yield (
+        f"Completion in a shell: `_KRAFT_MIGRATE_COMPLETE=bash_source {PROGRAM}` prints the script;"
+        " for zsh and fish: `zsh_source`, `fish_source`."
+    )
     for path, command in every_command():
         yield from ("", f"## {path}", f"`{PROGRAM} {path}{_words(command)}`", "")
         yield inspect.cleandoc(command.help or "").partition("\f")[0].strip()

@@ -261,12 +261,6 @@ MANUALS: Final[Mapping[str, Manual]] = {
         ),
         (("~/.cache/kraft-migrate/", "Kafka's jars, fetched once and checked"),),
     ),
-    "completion": Manual(
-        (
-            ("completion bash > ~/.local/share/bash-completion/completions/kraft-migrate", "for bash"),
-            ('completion zsh > "${fpath[1]}/_kraft-migrate"', "for zsh"),
-        )
-    ),
 }
 
 

@@ -25,7 +25,7 @@ GROUPS: Final = {  # in the order of use
     "Look": ("doctor", "inventory", "playbook", "assess", "fleet", "status", "diff", "directories", "metadata"),
     "Change": ("plan", "approve", "apply", "control", "manual", "rollback", "unlock"),
     "Records": ("report", "bundle", "backup"),
-    "Help": ("explain", "help", "completion", "lab"),
+    "Help": ("explain", "help", "lab"),
 }
 # name -> (module, attribute, one line of help): nothing is imported until a command runs, so that --help is quick
 COMMANDS: Final = {
@@ -54,7 +54,6 @@ COMMANDS: Final = {
     "backup": ("migrate.cli.backup", "backup", "Back up the ZooKeeper tree: create, show, diff, restore."),
     "explain": ("migrate.cli.explain", "explain", "Explain a finding or an error by its code."),
     "help": ("migrate.cli.completion", "show_help", "Show the help of a command."),
-    "completion": ("migrate.cli.completion", "completion", "Print a shell completion script."),
     "lab": ("migrate.cli.lab", "lab", "Run a real test cluster on this host: up, demo, break, mend, ..."),
 }
 OURS_ALONE: Final = 0o077

@@ -10,25 +10,31 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.commands import kraft_migrate
-
 ROOT = Path(__file__).parents[2]
 
 
+def asking(folder: Path) -> Path:
+    """The program under its own name: click finds its variable by that."""
+    program = folder / "kraft-migrate"
+    program.write_text(f"#!{sys.executable}\nfrom migrate.cli.main import main\nmain()\n")
+    program.chmod(0o755)
+    return program
+
+
+def script_of(program: Path, shell: str) -> str:
+    """What the installation page says prints the script."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "_KRAFT_MIGRATE_COMPLETE": f"{shell}_source"}
+    return subprocess.run([program], capture_output=True, text=True, check=True, env=environment).stdout
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_each_shell_gets_its_script(shell: str) -> None:
+def test_each_shell_gets_its_script(shell: str, tmp_path: Path) -> None:
     """It names the program and asks it by click's variable."""
-    answer = kraft_migrate("completion", shell)
-    assert (answer.code, answer.err) == (0, "")
-    assert f"_KRAFT_MIGRATE_COMPLETE={shell}_complete" in answer.out
-    assert "kraft-migrate" in answer.out
-
-
-def test_another_shell_is_refused() -> None:
-    """With those that there are."""
-    answer = kraft_migrate("completion", "tcsh")
-    assert answer.code == 64
-    assert "'bash', 'fish', 'zsh'" in answer.err
+    if shell == "bash" and shutil.which("bash") is None:
+        pytest.skip("no bash here: click asks it for its version")
+    script = script_of(asking(tmp_path), shell)
+    assert f"_KRAFT_MIGRATE_COMPLETE={shell}_complete" in script
+    assert "kraft-migrate" in script
 
 
 @pytest.mark.slow
@@ -53,10 +59,7 @@ def test_bash_completes_with_it(line: str, wanted: set[str], unwanted: set[str],
     (tmp_path / "runs" / "0123abcd").mkdir(parents=True)
     (tmp_path / "runs" / "0123abcd" / "journal.jsonl").touch()
     script = tmp_path / "completion"
-    script.write_text(kraft_migrate("completion", "bash").out)
-    program = tmp_path / "kraft-migrate"
-    program.write_text(f"#!{sys.executable}\nfrom migrate.cli.main import main\nmain()\n")
-    program.chmod(0o755)
+    script.write_text(script_of(asking(tmp_path), "bash"))
     words = line.split(" ")
     quoted = " ".join(f"'{word}'" for word in words)
     asked = f"""
