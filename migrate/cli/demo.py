@@ -24,12 +24,12 @@ from migrate.errors import LabNotReady, LabProofFailed, MigrateError, PlanIsStal
 from migrate.lab import proofs, tokens
 from migrate.lab.cluster import Lab
 from migrate.lab.fake_operator import Person, ask_to_look_everywhere
-from migrate.lab.faults import StaleEpochOnce
 from migrate.lab.load import find_load, start_load, stop_load
 from migrate.lab.load_check import check_load, complaints
 from migrate.lab.load_watch import RestartInterval
 from migrate.lab.proofs import Spread, spread
 from migrate.lab.seed_data import LOAD_TOPICS
+from migrate.lab.stale_epoch import StaleEpochOnce
 from migrate.lab.topology import DEFAULT_SHAPE, Shape
 from migrate.model import strict_json
 from migrate.model.history import Event, LoadSummary

@@ -56,16 +56,6 @@ MANUALS: Final[Mapping[str, Manual]] = {
         ),
         LAB_FILES,
     ),
-    "lab break broker": Manual((("lab break broker 1 --dir lab", "kill it (SIGKILL)"),), LAB_FILES),
-    "lab break controller": Manual((("lab break controller 3000 --dir lab", "kill it (SIGKILL)"),), LAB_FILES),
-    "lab break disk": Manual(
-        (("lab break disk 1 2 --dir lab", "the third log directory (the first is 0)"),), LAB_FILES
-    ),
-    "lab break link": Manual((("lab break link 1 --dir lab", "cut broker 1 off from the controllers"),), LAB_FILES),
-    "lab mend broker": Manual((("lab mend broker 1 --dir lab", "start it again"),), LAB_FILES),
-    "lab mend controller": Manual((("lab mend controller 3000 --dir lab", "start it again"),), LAB_FILES),
-    "lab mend disk": Manual((("lab mend disk 1 2 --dir lab --new", "an empty disk instead"),), LAB_FILES),
-    "lab mend link": Manual((("lab mend link 1 --dir lab", "reconnect broker 1"),), LAB_FILES),
     "help": Manual((("help plan", "as `plan --help`"), ("help lab demo", "as `lab demo --help`"))),
     "inventory init": Manual(
         (

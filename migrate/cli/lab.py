@@ -1,4 +1,4 @@
-"""`lab up|seed|status|break|mend|down|demo`: a real cluster on this host, all of it in one folder."""
+"""`lab up|seed|status|down|demo`: a real cluster on this host, all of it in one folder."""
 
 from __future__ import annotations
 
@@ -45,7 +45,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 DEFAULT_DIRECTORY: Final = "kraft-migrate-lab"
 SHOWN_NAMES: Final = 5  # of what a lab does not have of its bundle
 KAFKAS: Final = ("3.9.2", "4.3.1", "4.4.0")
-HOWS: Final = ("gone", "emptied", "replaced", "unreadable", "read-only", "full")
 
 
 dir_option: Final = click.option(
@@ -151,10 +150,8 @@ def _of_release(shape: Shape, release: str | None) -> Shape:
 
     if release is None or not is_newer(release):
         return shape
-    if shape.proxied or shape.secured or shape.bundled:
-        raise UsageWrong(
-            "--proxy, --secured and --from-bundle are for a lab that begins with ZooKeeper, on Kafka 3.9.2"
-        )
+    if shape.secured or shape.bundled:
+        raise UsageWrong("--secured and --from-bundle are for a lab that begins with ZooKeeper, on Kafka 3.9.2")
     return replace(shape, kraft=True, directories=1, kafka=release)
 
 
@@ -177,11 +174,6 @@ def _is_other(directory: pathlib.Path, release: str | None) -> bool:
     "with its files and metadata as they are. Without it a lab stays on what it has; a new one has 3.9.2.",
 )
 @click.option(
-    "--proxy",
-    is_flag=True,
-    help="Put a proxy between the brokers and the controllers, for `lab break link`; a lab has it from the start.",
-)
-@click.option(
     "--from-bundle",
     "bundle",
     type=FILE,
@@ -202,7 +194,6 @@ def _is_other(directory: pathlib.Path, release: str | None) -> bool:
 def up(
     chosen: LabOptions,
     release: str | None,
-    proxy: bool,
     bundle: pathlib.Path | None,
     brokers: int | None,
     partitions: int | None,
@@ -218,9 +209,7 @@ def up(
     if bundle is None and (brokers or partitions):
         raise UsageWrong("--brokers and --partitions are bounds for a bundle: give --from-bundle FILE")
     lines = ProgressLines()
-    shape = Shape(
-        proxied=proxy, ssh=chosen.executor == "ssh", secured=chosen.secured, manual=chosen.executor == "manual"
-    )
+    shape = Shape(ssh=chosen.executor == "ssh", secured=chosen.secured, manual=chosen.executor == "manual")
     copied = _shape_of(bundle, brokers, partitions) if bundle else None
     if copied:
         shape = replace(shape, brokers=len(copied.disks), disks=copied.disks, bundled=True)
@@ -228,9 +217,9 @@ def up(
     new = shape if other else _of_release(shape, release)
     home = None if other else chosen.kafka_home  # of the other release
     found = Lab.create(chosen.directory, new, home, lines.say, copied.seed if copied else None)
-    if (proxy and not found.topology.proxied) or (copied and not found.topology.bundled):
+    if copied and not found.topology.bundled:
         raise FaultRefused(
-            f"this lab was made without a {'bundle' if copied and not found.topology.bundled else 'proxy'}",
+            "this lab was made without a bundle",
             where=str(chosen.directory),
             next_step="make another in an empty folder",
         )
@@ -376,145 +365,3 @@ def as_text(status: LabStatus) -> str:
         lines.append(f"  brokers {brokers}; {status.partitions} partitions, {status.not_whole} not whole")
     lines.append(f"  {'seeded' if status.seeded else 'not seeded yet'}")
     return "\n".join(lines)
-
-
-@lab.group("break", short_help="Break a disk, a broker, a controller or a link of the lab.")
-def break_() -> None:
-    """Break a part of the lab while it runs, to see what becomes of it.
-
-    `lab mend` repairs it.  Nothing of a disk is deleted: its folder is kept as DIR.broken.
-    """
-
-
-@lab.group(short_help="Repair what `lab break` broke.")
-def mend() -> None:
-    """Repair what `lab break` broke."""
-
-
-# -- disks -------------------------------------------------------------------------------------------------------
-@break_.command("disk", short_help="Break a log directory of a broker.")
-@click.argument("broker", type=int)
-@click.argument("disk", type=int)
-@click.option(
-    "--how",
-    type=click.Choice(HOWS),
-    default=HOWS[0],
-    show_default=True,
-    help="gone: a file in its place. emptied: an empty folder. replaced: a new disk with another directory.id. "
-    "unreadable: all is there, and meta.properties cannot be read. read-only, full: a copy in memory (root).",
-)
-@dir_option
-def break_disk(broker: int, disk: int, how: str, directory: pathlib.Path) -> int:
-    """Break log directory DISK (its place in log.dirs, the first is 0) of broker BROKER.
-
-    A running broker notices within five seconds, when it writes its checkpoints: in migration mode it halts, in KRaft
-    mode it continues without the directory.
-    """
-    from migrate.lab import faults
-
-    folder = faults.break_disk(_open(directory), broker, disk, faults.DiskFault(how))
-    say(f"broken ({how}): {folder}")
-    say(f"its content waits in {faults.set_aside(folder)}")
-    say(f"repair: kraft-migrate lab mend disk {broker} {disk} --dir {directory}")
-    return 0
-
-
-@mend.command("disk", short_help="Put a broken disk's folder back, or a new disk in its place.")
-@click.argument("broker", type=int)
-@click.argument("disk", type=int)
-@click.option(
-    "--new", is_flag=True, help="A new, empty disk: `status` says what it needs. The old one stays aside as DIR.old."
-)
-@dir_option
-def mend_disk(broker: int, disk: int, new: bool, directory: pathlib.Path) -> int:
-    """Put the folder of log directory DISK of broker BROKER back, with everything that was in it.
-
-    Kafka takes a directory that failed back only when the broker starts again.
-    """
-    from migrate.lab import faults
-
-    found = _open(directory)
-    if new:
-        folder = faults.new_disk(found, broker, disk)
-        say(f"new and empty: {folder}")
-        say(f"what it needs: kraft-migrate status --inventory {found.inventory_path}")
-        return 0
-    folder = faults.repair_disk(found, broker, disk)
-    say(f"whole again: {folder}")
-    if isinstance(found.supervisor.state(faults.broker_name(found, broker)), Running):
-        words = f"lab break broker {broker} --dir {directory}`, then `lab mend broker {broker} --dir {directory}"
-        say(f"broker {broker} runs without it until it is started again: `{words}`")
-    return 0
-
-
-# -- processes ---------------------------------------------------------------------------------------------------
-def _process_commands(kind: str, killed: str, started: str) -> None:
-    """`break KIND` and `mend KIND`: kill that process, start it again."""
-
-    def names(number: int, directory: pathlib.Path) -> tuple[Lab, str]:
-        from migrate.lab import faults
-
-        found = _open(directory)
-        return found, (faults.broker_name if kind == "broker" else faults.controller_name)(found, number)
-
-    @break_.command(kind, help=killed)
-    @click.argument("number", metavar=kind.upper(), type=int)
-    @dir_option
-    def kill(number: int, directory: pathlib.Path) -> int:
-        from migrate.lab import faults
-
-        faults.break_process(*names(number, directory))
-        say(f"{kind} {number} was killed; repair: kraft-migrate lab mend {kind} {number} --dir {directory}")
-        return 0
-
-    @mend.command(kind, help=started)
-    @click.argument("number", metavar=kind.upper(), type=int)
-    @dir_option
-    def start(number: int, directory: pathlib.Path) -> int:
-        from migrate.lab import faults
-
-        faults.repair_process(*names(number, directory))
-        say(f"{kind} {number} is started; see kraft-migrate lab status --dir {directory}")
-        return 0
-
-
-_process_commands(
-    "broker",
-    "Kill broker BROKER (SIGKILL), as a host that loses power.",
-    "Start broker BROKER again, with the file that is there.",
-)
-_process_commands("controller", "Kill controller CONTROLLER (SIGKILL).", "Start controller CONTROLLER again.")
-
-
-# -- links -------------------------------------------------------------------------------------------------------
-@break_.command("link", short_help="Cut a broker off the controllers, or hold back some of its requests.")
-@click.argument("broker", type=int)
-@click.option(
-    "--hold",
-    "keys",
-    type=click.IntRange(0, 32767),
-    multiple=True,
-    metavar="KEY",
-    help="Hold back requests with that API key alone, 73 is AssignReplicasToDirs; repeatable. Without it: cut.",
-)
-@dir_option
-def break_link(broker: int, keys: tuple[int, ...], directory: pathlib.Path) -> int:
-    """Break the way of broker BROKER to the controllers.  The lab must have been made by `lab up --proxy`."""
-    from migrate.lab import faults
-
-    faults.break_link(_open(directory), broker, frozenset(keys))
-    what = f"requests with key {', '.join(map(str, keys))} are held back" if keys else "the link is cut"
-    say(f"broker {broker}: {what}; repair: kraft-migrate lab mend link {broker} --dir {directory}")
-    return 0
-
-
-@mend.command("link")
-@click.argument("broker", type=int)
-@dir_option
-def mend_link(broker: int, directory: pathlib.Path) -> int:
-    """Pass everything of broker BROKER on again, what was held back first."""
-    from migrate.lab import faults
-
-    faults.repair_link(_open(directory), broker)
-    say(f"broker {broker}: its requests reach the controllers")
-    return 0

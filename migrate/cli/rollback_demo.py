@@ -22,8 +22,8 @@ from migrate.cli.report import Judged, read_report, write_reports
 from migrate.cli.screen import page_width
 from migrate.errors import LabProofFailed, PlanIsStale, UsageWrong
 from migrate.lab import rollback_proofs
-from migrate.lab.faults import StaleEpochOnce
 from migrate.lab.rollback_proofs import hash_broker_files, prove_rollback
+from migrate.lab.stale_epoch import StaleEpochOnce
 from migrate.model.history import Event, LoadSummary
 from migrate.model.inventory import Playbook
 from migrate.model.outcome import Unknown

@@ -59,12 +59,6 @@ class StorageNotFormatted(WorldError, code="E-PROC-04"):
     hint = "read what it says above; nothing was started"
 
 
-class MountRefused(WorldError, code="E-HOST-10"):
-    """A file system in memory could not be laid over a folder of the lab."""
-
-    hint = "mounting needs root, and in a container the right to mount; other ways to break a disk need neither"
-
-
 class WordRefused(InputError, code="E-HOST-20"):
     """A path, unit or host name is not allowed in a command."""
 
@@ -309,6 +303,6 @@ class LabProofFailed(WorldError, code="E-LAB-09"):
 
 
 class FaultRefused(InputError, code="E-LAB-11"):
-    """A part of the lab cannot be broken, or repaired, in that way in its present state."""
+    """The lab in this folder cannot do that in its present state."""
 
-    hint = "see `kraft-migrate lab break --help`; nothing was changed"
+    hint = "see `kraft-migrate lab up --help`; nothing was changed"

@@ -17,14 +17,12 @@ import json
 import os
 import socket
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 import migrate
-from migrate.hosts.files import replace_file
 from migrate.hosts.supervisor import ProcessSpec
 from migrate.lab.topology import HOST, LINKS, Topology, load_topology
 
@@ -63,14 +61,6 @@ def read_rules(topology: Topology) -> dict[int, LinkRule]:
     except FileNotFoundError:
         return {}
     return {int(broker): LinkRule(frozenset(rule["hold"]), rule["cut"]) for broker, rule in data.items()}
-
-
-def write_rules(topology: Topology, rules: Mapping[int, LinkRule]) -> None:
-    """Replace the rules; the proxy follows within a tenth of a second."""
-    data = {
-        str(broker): {"hold": sorted(rule.hold), "cut": rule.cut} for broker, rule in rules.items() if rule != PASS_ON
-    }
-    replace_file(str(topology.folder(RULES_FILE)), (json.dumps(data) + "\n").encode())
 
 
 def proxy_spec(topology: Topology) -> ProcessSpec:

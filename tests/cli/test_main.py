@@ -62,8 +62,6 @@ def test_every_command_of_the_product_is_there() -> None:
         "up",
         "seed",
         "status",
-        "break",
-        "mend",
         "down",
         "demo",
     }

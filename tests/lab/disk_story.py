@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from migrate.lab.cluster import Lab
-from migrate.lab.faults import DiskFault
 from migrate.lab.topology import Shape
 from migrate.run import journal as journals
 from tests.lab.commands import SECONDS, environment, kraft_migrate
+from tests.lab.faults import DiskFault
 from tests.lab.sick_broker import SickBroker
 
 REFUSED, NO_PROGRESS, PLANNED, KILLED = 3, 5, 2, -9  # exit codes

@@ -16,15 +16,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from migrate.hosts.meta_properties import decode
-from migrate.lab import faults
 from migrate.lab.cluster import Lab
-from migrate.lab.faults import DiskFault
 from migrate.lab.ready import brokers_agree
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.views import LiveView, MetaProperties, Running, Stopped
 from migrate.observe.sources import Sources
+from tests.lab import faults
 from tests.lab.commands import kraft_migrate
+from tests.lab.faults import DiskFault
 from tests.testing.sick_disks import broken_disks
 
 SECONDS: Final = 120.0

@@ -15,9 +15,9 @@ from typing import Final
 
 import pytest
 
-from migrate.lab.faults import DiskFault
 from tests.lab.commands import kraft_migrate
 from tests.lab.disk_story import REFUSED, Story, story_in
+from tests.lab.faults import DiskFault
 from tests.lab.sick_broker import ROOT, SickBroker
 from tests.lab.test_disk_failures import the_new_one_stays
 

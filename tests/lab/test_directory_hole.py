@@ -21,7 +21,6 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from kazoo.client import KazooClient
 
 from migrate.kafka.controller import ActiveController, body_of
-from migrate.lab import faults
 from migrate.lab.cluster import Lab
 from migrate.lab.seed import settings_for
 from migrate.lab.topology import Shape
@@ -35,6 +34,7 @@ from migrate.protocol.messages import ASSIGN_REPLICAS_TO_DIRS as ASSIGN
 from migrate.run import journal as journals
 from migrate.run.clock import SystemClock
 from migrate.run.drive import LOOK, Driver, to_send
+from tests.lab import faults
 from tests.lab.commands import kraft_migrate
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from migrate.lab.faults import DiskFault
 from tests.lab.commands import kraft_migrate
 from tests.lab.disk_story import KILLED, NO_PROGRESS, REFUSED, Story, story_in
+from tests.lab.faults import DiskFault
 from tests.lab.sick_broker import SickBroker
 from tests.testing.sick_disks import broken_disks
 

@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from migrate.lab.configure import inventory_of, process_specs
-from migrate.lab.links import PASS_ON, LinkRule, hosts_file, link_address, proxy_spec, read_rules, write_rules
+from migrate.lab.links import PASS_ON, LinkRule, hosts_file, link_address, proxy_spec, read_rules
 from migrate.lab.topology import HOST, Shape, Topology, load_topology, plan_topology, save_topology
+from tests.lab.faults import write_rules
 from tests.lab.test_configure import JARS, JAVA
 
 ASSIGN = 73

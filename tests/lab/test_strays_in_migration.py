@@ -17,7 +17,6 @@ from migrate.errors import MigrateError
 from migrate.hosts.disks import CollectorDisks
 from migrate.kafka.controller import ActiveController
 from migrate.kraft.fetch import MetadataReader
-from migrate.lab import faults
 from migrate.lab.cluster import Lab
 from migrate.lab.ready import brokers_agree
 from migrate.lab.topology import Shape
@@ -26,6 +25,7 @@ from migrate.model.loader import Fate, Foretold, Loading, foretell
 from migrate.model.outcome import Unknown
 from migrate.model.secrets import Digester
 from migrate.model.views import KraftView
+from tests.lab import faults
 from tests.lab.sick_broker import STOP, SickBroker
 from tests.lab.test_disk_failures import at_mode
 from tests.testing.assigned import assigned_to

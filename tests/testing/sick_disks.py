@@ -6,13 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from migrate.lab.cluster import Lab
-from migrate.lab.faults import set_aside
 from migrate.model.broker_modes import Mode
 from migrate.model.ids import DirectoryId, NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
 from migrate.model.views import Directory, MetaBroken, MetaMissing, MetaProperties, ServiceState
 from migrate.model.world import World
+from tests.lab.faults import set_aside
 from tests.testing.clusters import uuid
 
 MODES = {
@@ -58,6 +58,6 @@ def with_process(world: World, broker: int, state: ServiceState) -> World:
 
 
 def broken_disks(lab: Lab) -> tuple[Path, ...]:
-    """The directories of a lab that `lab break` has broken."""
+    """The directories of a lab that `tests.lab.faults` has broken."""
     folders = (Path(path) for broker in lab.topology.brokers for path in broker.log_dirs)
     return tuple(folder for folder in folders if set_aside(folder).exists())

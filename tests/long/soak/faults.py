@@ -20,13 +20,14 @@ from typing import Final
 
 from migrate.errors import MigrateError, ProcessNotStopped
 from migrate.hosts.supervisor import Supervisor
-from migrate.lab import faults, ready
+from migrate.lab import ready
 from migrate.lab.cluster import Lab
 from migrate.lab.topology import ZOOKEEPER
 from migrate.model.views import Running, Stopped
 from migrate.run import journal as journals
 from migrate.zookeeper import layout
 from migrate.zookeeper.client import connect
+from tests.lab import faults
 from tests.lab.commands import kraft_migrate
 from tests.long.soak.draw import Strike
 

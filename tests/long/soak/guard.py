@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 from migrate.errors import MigrateError
-from migrate.hosts.supervisor import is_mounted, unmount
 from migrate.lab.cluster import Lab
 from tests.long.soak.rounds import put_down
+from tests.testing.memory_disks import is_mounted, unmount
 
 
 def main(directory: str) -> None:

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Final
 
 from migrate.errors import MigrateError
-from migrate.hosts.supervisor import is_mounted, mount_memory, unmount
 from migrate.lab import proofs, rollback_proofs, tokens
 from migrate.lab.cluster import Lab
 from migrate.lab.load import find_load, start_load, stop_load
@@ -30,6 +29,7 @@ from tests.long.soak.draw import Round, stages_to
 from tests.long.soak.faults import Fault
 from tests.long.soak.tool import Caller, NotCarriedOut
 from tests.long.soak.znodes import unexplained
+from tests.testing.memory_disks import is_mounted, mount_memory, unmount
 
 RATE: Final = 100.0  # records a second
 RUNS_BYTES: Final = 64 << 20

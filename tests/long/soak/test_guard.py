@@ -9,12 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from migrate.errors import MountRefused
-from migrate.hosts.supervisor import is_mounted, mount_memory
 from migrate.lab.cluster import Lab
 from migrate.lab.topology import ZOOKEEPER
 from migrate.model.views import Running, Stopped
 from tests.long.soak.leaks import left
+from tests.testing.memory_disks import MountRefused, is_mounted, mount_memory
 
 
 @pytest.mark.zookeeper

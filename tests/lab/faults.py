@@ -8,24 +8,24 @@ only when the broker starts.
 
 from __future__ import annotations
 
+import json
 import secrets
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from migrate.errors import FaultRefused, MountRefused
+from migrate.errors import FaultRefused
 from migrate.hosts.files import replace_file
 from migrate.hosts.meta_properties import META_PROPERTIES
 from migrate.hosts.properties import parse
-from migrate.hosts.supervisor import is_mounted, mount_memory, remount_read_only, unmount
 from migrate.lab.cluster import Lab
-from migrate.lab.links import PASS_ON, LinkRule, read_rules, write_rules
-from migrate.lab.topology import LabBroker
-from migrate.model.ids import KafkaUuid, NodeId
-from migrate.model.ports import DirectoryAssigner
+from migrate.lab.links import PASS_ON, RULES_FILE, LinkRule, read_rules
+from migrate.lab.topology import LabBroker, Topology
+from migrate.model.ids import KafkaUuid
 from migrate.model.views import Running
+from tests.testing.memory_disks import MountRefused, is_mounted, mount_memory, remount_read_only, unmount
 
 SUFFIX: Final = ".broken"
 OLD: Final = ".old"
@@ -35,6 +35,8 @@ NO_DISK: Final = "this is no disk: the lab put it here in place of one that it b
 
 
 class DiskFault(StrEnum):
+    """How a disk is broken."""
+
     GONE = "gone"  # a file in its place: nothing can be read or written
     EMPTIED = "emptied"  # an empty folder
     REPLACED = "replaced"  # a new disk with a directory.id of its own, as kafka-storage format leaves it
@@ -53,6 +55,7 @@ def disk_of(lab: Lab, broker: int, disk: int) -> Path:
 
 
 def set_aside(folder: Path) -> Path:
+    """Where the content of a broken disk is kept."""
     return folder.with_name(folder.name + SUFFIX)
 
 
@@ -65,7 +68,7 @@ def break_disk(lab: Lab, broker: int, disk: int, fault: DiskFault) -> Path:
     """
     folder = disk_of(lab, broker, disk)
     if set_aside(folder).exists():
-        raise FaultRefused("this disk is broken already", where=str(folder), next_step="run `lab mend disk` first")
+        raise FaultRefused("this disk is broken already", where=str(folder))
     folder.rename(set_aside(folder))
     try:
         _IN_PLACE[fault](folder)
@@ -92,7 +95,7 @@ def new_disk(lab: Lab, broker: int, disk: int) -> Path:
     """
     folder = disk_of(lab, broker, disk)
     if not set_aside(folder).exists():
-        raise FaultRefused("this disk is not broken", where=str(folder), next_step="lab break disk first")
+        raise FaultRefused("this disk is not broken", where=str(folder))
     old = folder.with_name(folder.name + OLD)
     _remove(old)
     _remove(folder)
@@ -225,29 +228,19 @@ def repair_link(lab: Lab, broker: int) -> None:
     _set_rule(lab, broker, PASS_ON)
 
 
+def write_rules(topology: Topology, rules: Mapping[int, LinkRule]) -> None:
+    """Replace the rules; the proxy follows within a tenth of a second."""
+    data = {
+        str(broker): {"hold": sorted(rule.hold), "cut": rule.cut} for broker, rule in rules.items() if rule != PASS_ON
+    }
+    replace_file(str(topology.folder(RULES_FILE)), (json.dumps(data) + "\n").encode())
+
+
 def _set_rule(lab: Lab, broker: int, rule: LinkRule) -> None:
     _broker(lab, broker)
     if not lab.topology.proxied:
         raise FaultRefused(
             "this lab has no proxy between its brokers and controllers",
             where=lab.topology.directory,
-            next_step="make another with `kraft-migrate lab up --proxy --dir DIR`",
         )
     write_rules(lab.topology, {**read_rules(lab.topology), broker: rule})
-
-
-class StaleEpochOnce:
-    """Sends the first AssignReplicasToDirs with an old broker epoch: the real controller answers STALE_BROKER_EPOCH."""
-
-    def __init__(self, real: DirectoryAssigner) -> None:
-        self._real = real
-        self.planted = 0
-
-    def assign(
-        self, broker: NodeId, broker_epoch: int, assignments: Mapping[str, Sequence[tuple[str, int]]]
-    ) -> Mapping[tuple[str, int], int]:
-        """Assign as the real one does, but for the first epoch."""
-        if not self.planted:
-            self.planted += 1
-            return self._real.assign(broker, broker_epoch - 1, assignments)
-        return self._real.assign(broker, broker_epoch, assignments)
