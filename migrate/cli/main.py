@@ -194,42 +194,20 @@ EVERYWHERE: Final = (  # hidden: they mean what they mean before the command
 @click.option(
     "--no-class-archive", is_flag=True, help="Start Spark without its class archive (KRAFT_MIGRATE_CLASS_ARCHIVE=off)."
 )
-@click.option(
-    "--limit",
-    "raised",
-    metavar="KIND=SIZE",
-    multiple=True,
-    help="Raise the limit for a kind of file (docs/limits.md).",
-)
 @click.pass_context
-def cli(ctx: click.Context, verbose: bool, no_kernels: bool, no_class_archive: bool, raised: tuple[str, ...]) -> None:
+def cli(ctx: click.Context, verbose: bool, no_kernels: bool, no_class_archive: bool) -> None:
     """Migrate a ZooKeeper-mode Apache Kafka 3.9 cluster with multiple log directories per broker (JBOD) to KRaft.
 
     Plans every change, verifies every step, and can roll back until finalize.
     """
     ctx.obj = {"verbose": verbose}
     _say_more("migrate" if verbose else "migrate.manual", logging.DEBUG if verbose else logging.INFO)
-    _raise_limits(raised)
     if no_kernels:
         os.environ["KRAFT_MIGRATE_KERNELS"] = "off"  # for the processes that it starts, too
     if no_class_archive:
         from migrate.java.archive import use_no_archive
 
         use_no_archive()
-
-
-def _raise_limits(raised: tuple[str, ...]) -> None:
-    """For this command; UsageWrong for a kind or size that is none."""
-    if not raised:
-        return
-    from migrate.model import limits
-
-    for text in raised:
-        kind, _, size = text.partition("=")
-        try:
-            limits.ask(kind, size)
-        except ValueError as error:
-            raise UsageWrong(f"--limit takes KIND=SIZE: {error}", next_step="docs/limits.md has the kinds") from error
 
 
 class _Printable(logging.Formatter):

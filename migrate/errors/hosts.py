@@ -98,7 +98,7 @@ class HostPrintsText(HostCommandUnknown, code="E-HOST-29"):
 class HostAnswerTooLong(HostCommandUnknown, code="E-HOST-30"):
     """A command on a host wrote more than the limit allows; it was stopped."""
 
-    hint = "check what answers; if it is right, raise the limit: `--limit answer=512MiB` before the command's name"
+    hint = "check what answers: docs/limits.md says how much is read, and why"
 
 
 class SshMissing(WorldError, code="E-HOST-25"):

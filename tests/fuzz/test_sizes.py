@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tarfile
 from collections.abc import Callable
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 
@@ -229,14 +230,13 @@ def test_an_answer_of_320_mib_is_cut_while_it_comes() -> None:
     assert int(taken_kib) * 1024 <= limits.most("answer") + 64 * limits.MIB
 
 
-def test_a_limit_is_raised_where_a_real_answer_is_larger(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`--limit answer=SIZE`; and a smaller one cuts earlier."""
-    monkeypatch.setattr(limits, "_asked", {})
+def test_an_answer_is_cut_above_its_limit_and_whole_below(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The byte that is one too many decides."""
     words = [sys.executable, "-c", "print('x' * 5000)"]
-    limits.ask("answer", "4KiB")
+    monkeypatch.setitem(limits.LIMITS, "answer", replace(limits.LIMITS["answer"], most=5000))
     with pytest.raises(HostAnswerTooLong):
         LocalRunner().run(words)
-    limits.ask("answer", "8KiB")
+    monkeypatch.setitem(limits.LIMITS, "answer", replace(limits.LIMITS["answer"], most=5001))
     assert len(LocalRunner().run(words).output) == 5001
 
 

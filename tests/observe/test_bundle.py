@@ -311,7 +311,7 @@ def test_a_pattern_that_cannot_be_read_is_damage_with_its_place(whole: str, tmp_
 
 def test_a_bomb_is_not_unpacked(whole: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Reading ends at the limit, of the archive and of what is in it."""
-    monkeypatch.setattr(limits, "_asked", {"bundle-content": 4096})
+    monkeypatch.setitem(limits.LIMITS, "bundle-content", replace(limits.LIMITS["bundle-content"], most=4096))
     with pytest.raises(BundleDamaged, match="more than 4096"):
         read_bundle(whole)
     monkeypatch.undo()
@@ -323,7 +323,7 @@ def test_a_bomb_is_not_unpacked(whole: str, tmp_path: Path, monkeypatch: pytest.
     zeros.write_bytes(gzip.compress(plain_tar.pack({MANIFEST: bytes(2**24)})))
     with pytest.raises(BundleDamaged, match="which no bundle does"):
         read_bundle(str(zeros))
-    monkeypatch.setattr(limits, "_asked", {"bundle": 512})
+    monkeypatch.setitem(limits.LIMITS, "bundle", replace(limits.LIMITS["bundle"], most=512))
     with pytest.raises(BundleDamaged, match="larger than 512"):
         read_bundle(whole)
 

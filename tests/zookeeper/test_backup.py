@@ -7,6 +7,7 @@ import hashlib
 import json
 import stat
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -211,7 +212,7 @@ def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path: Path, monkeypatch: py
     path.write_bytes(gzip.compress(b'{"path": "' + b"a" * 2**24))
     with pytest.raises(BackupUnreadable, match="more than a backup of its size"):
         load_backup(str(path))
-    monkeypatch.setattr(limits, "_asked", {"backup-line": 100})
+    monkeypatch.setitem(limits.LIMITS, "backup-line", replace(limits.LIMITS["backup-line"], most=100))
     path.write_bytes(gzip.compress(b'{"path": "' + b"a" * 200))
     with pytest.raises(BackupUnreadable, match="more than a backup of its size"):
         load_backup(str(path))
