@@ -58,10 +58,7 @@ MANUALS: Final[Mapping[str, Manual]] = {
     ),
     "help": Manual((("help plan", "as `plan --help`"), ("help lab demo", "as `lab demo --help`"))),
     "inventory init": Manual(
-        (
-            ("inventory init --zookeeper zk1:2181/kafka --out inventory.yaml", "then fill in what is marked"),
-            ("inventory init --zookeeper zk1:2181/kafka --from-ansible hosts.json", "hosts from Ansible"),
-        ),
+        (("inventory init --zookeeper zk1:2181/kafka --out inventory.yaml", "then fill in what is marked"),),
         (("inventory.yaml", "written where there is no such file; it is never overwritten"),),
     ),
     "assess": Manual(

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import os
 import pathlib
-from typing import Final
 
 import click
 
 from migrate.cli.errors import EXIT_OK
 from migrate.cli.options import FILE, OUTPUT_FILE, rate_given, rate_option
 from migrate.cli.screen import ProgressLine, say, say_page
-from migrate.errors import AnsibleInventoryUnusable, NotVisible, UsageWrong
-from migrate.hosts.files import read_no_follow
-from migrate.model import limits
+from migrate.errors import NotVisible, UsageWrong
 from migrate.model.secrets import Digester
-
-ANSIBLE_SECONDS: Final = 300.0  # plugins ask clouds
 
 
 @click.group()
@@ -43,15 +38,6 @@ def inventory() -> None:
     help="Who works the hosts (docs/executors.md): OpenSSH, this host's systemd, people, or (supervisor) a lab's own "
     "processes. What it needs is among the gaps.",
 )
-@click.option(
-    "--from-ansible",
-    "ansible",
-    metavar="FILE",
-    type=FILE,
-    help="Take hosts, paths and units from an Ansible inventory: what `ansible-inventory --list` prints, or a "
-    "file that it reads here.",
-)
-@click.option("--ansible-group", "group", metavar="GROUP", help="Only the hosts of that group, with its children.")
 @click.option("--out", type=OUTPUT_FILE, help="Write there instead of to stdout.")
 @click.option("--output", "before", type=OUTPUT_FILE, hidden=True, help="The name that --out had before.")
 def init(
@@ -59,19 +45,15 @@ def init(
     name: str | None,
     access: pathlib.Path | None,
     executor: str,
-    ansible: pathlib.Path | None,
-    group: str | None,
     out: pathlib.Path | None,
     before: pathlib.Path | None,
 ) -> int:
     """Write an inventory from what the cluster says of itself, with gaps to fill in.  Nothing is changed there.
 
-    A file that exists is never overwritten.  A host of Ansible is taken by the variable of its broker's id, else by the
-    name that the broker advertises.  What fits nowhere, or twice, is named and left as a gap.
+    A file that exists is never overwritten.
     """
-    from migrate.playbook import ansible as hosts
     from migrate.playbook.access import load_zookeeper_access
-    from migrate.playbook.proposal import NO_LOGIN, hosts_advertised, propose_inventory, unregistered
+    from migrate.playbook.proposal import NO_LOGIN, propose_inventory, unregistered
     from migrate.zookeeper.client import access_of, connect
     from migrate.zookeeper.rate_limit import Pace
     from migrate.zookeeper.read import read_view
@@ -79,9 +61,6 @@ def init(
     output = out or before
     if output is not None and output.exists():
         raise UsageWrong("the inventory cannot be written: a file of that name is there", where=str(output))
-    if group is not None and ansible is None:
-        raise UsageWrong("--ansible-group is for --from-ansible")
-    known = None if ansible is None else hosts.read_hosts(_listed(ansible), str(ansible), group)
     login = NO_LOGIN if access is None else load_zookeeper_access(access)
     pace = Pace(rate_given())
     with (
@@ -91,8 +70,7 @@ def init(
         view = read_view(client, Digester())
     for part in view.malformed:
         raise NotVisible(f"an inventory cannot be written from a damaged tree: {part.problem}", where=part.path)
-    matched = hosts.Matched() if known is None else hosts.match_hosts(known, hosts_advertised(view))
-    text = propose_inventory(view, name or view.cluster_id, executor, login, matched)
+    text = propose_inventory(view, name or view.cluster_id, executor, login)
     if output is None:
         say_page(text, end="")
         return EXIT_OK
@@ -104,31 +82,7 @@ def init(
         file.write(text)
     say(f"{output}: {len(view.brokers)} brokers; fill in what begins with <fill in, then run")
     say(f"  kraft-migrate playbook lint {output}")
-    for note in matched.notes:
-        say(f"Ansible: {note}")
     if missing := unregistered(view):
         many = "broker is" if len(missing) == 1 else "brokers are"
         say(f"{len(missing)} more {many} named by replicas and not registered now: {missing}")
     return EXIT_OK
-
-
-def _listed(path: pathlib.Path) -> bytes:
-    """What `ansible-inventory --list` printed into that file, or prints for it.  AnsibleInventoryUnusable."""
-    from migrate.hosts.runner import LocalRunner
-
-    raw = b""
-    if not path.is_dir():
-        try:
-            raw = read_no_follow(os.path.realpath(path), limit=limits.most("ansible"))
-        except OSError as error:
-            raise AnsibleInventoryUnusable(f"it cannot be read: {error.strerror}", where=str(path)) from error
-    if raw.lstrip().startswith(b"{"):
-        return raw
-    done = LocalRunner().run(["ansible-inventory", "-i", str(path.absolute()), "--list"], seconds=ANSIBLE_SECONDS)
-    if done.code == 127:
-        raise AnsibleInventoryUnusable("it is no JSON, and ansible-inventory is not installed here", where=str(path))
-    if done.code != 0:
-        raise AnsibleInventoryUnusable(
-            f"ansible-inventory ended with code {done.code}", where=str(path), why=done.says or "it said nothing"
-        )
-    return done.output

@@ -250,12 +250,6 @@ class NotSupportedYet(DocumentInvalid, code="E-PLAY-04"):
     hint = "remove it; this release would not act on it"
 
 
-class AnsibleInventoryUnusable(InputError, code="E-ANS-01"):
-    """The hosts of an Ansible inventory cannot be taken: it is no output of `ansible-inventory --list`, or has none."""
-
-    hint = "write it where Ansible is, with `ansible-inventory -i INVENTORY --list > hosts.json`; then name hosts.json"
-
-
 class CollectedDamaged(InputError, code="E-COLLECT-01"):
     """A collector's answer cannot be read, or its SHA-256 does not match its content."""
 

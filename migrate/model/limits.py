@@ -41,7 +41,6 @@ LIMITS: Final[dict[str, Limit]] = {
     ),
     "batch": Limit("one batch of the metadata log: Kafka writes 8 MiB at most", 16 * MIB, "E-BATCH-01"),
     "configuration": Limit("a properties file, or another text of a node", 8 * MIB, "E-HOST-04"),
-    "ansible": Limit("an Ansible inventory, as `ansible-inventory --list` prints it", 32 * MIB, "E-ANS-01"),
     "playbook": Limit("a playbook, an inventory or a fleet file", 256 * KIB, "E-PLAY-01"),
     "instruction": Limit("a file of an instruction for a person", MIB, "E-MAN-05"),
     "quorum-state": Limit("quorum-state of a metadata directory", MIB, "E-KRAFT-01"),

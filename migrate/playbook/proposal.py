@@ -12,13 +12,11 @@ from typing import Final
 from migrate.model.inventory import ZookeeperLogin
 from migrate.model.views import ZkBroker, ZookeeperView
 from migrate.playbook.access import dumped_login
-from migrate.playbook.ansible import Matched, Place
 from migrate.playbook.fields import API_VERSION
 from migrate.playbook.inventory import gap
 
 SPOKEN: Final = ("PLAINTEXT", "SASL_PLAINTEXT")  # what is chosen without being asked; TLS needs stores to be named
 NO_LOGIN: Final = ZookeeperLogin()
-NOBODY: Final = Matched()
 CONTROLLERS: Final = 3
 FIRST_CONTROLLER: Final = 3000
 HEADER: Final = (
@@ -33,19 +31,16 @@ def propose_inventory(
     name: str,
     executor: str = "supervisor",
     login: ZookeeperLogin = NO_LOGIN,
-    matched: Matched = NOBODY,
 ) -> str:
     """The YAML text.  Addresses are of the one listener that all brokers have and that can be spoken, else a gap.
 
-    `login`: how ZooKeeper let us in, written as it was given; `executor`: who will work the hosts; `matched`: where
-    the brokers are, by Ansible.
+    `login`: how ZooKeeper let us in, written as it was given; `executor`: who will work the hosts.
     """
     brokers = [view.brokers[node] for node in sorted(view.brokers)]
     listener = common_listener(brokers)
     protocol = "" if listener is None else brokers[0].protocols[listener]
     lines = [
         *HEADER,
-        *(f"# Ansible: {note}" for note in matched.notes),
         f"apiVersion: {API_VERSION}",
         "kind: Inventory",
         f"metadata: {{ name: {_text(name)} }}",
@@ -55,7 +50,7 @@ def propose_inventory(
         f"  controller_listener: {_gap('a new listener name for the controllers, unlike every broker listener')}",
         "  executor:",
         f"    kind: {executor}",
-        *_executor(executor, matched.kafka_home),
+        *_executor(executor),
         "  # password_encoder_secret: { file: ... }   # if password.encoder.secret is in the brokers' files",
         "  # password_encoder_old_secret: { file: ... }   # if password.encoder.old.secret is there too",
         "  brokers:",
@@ -63,11 +58,9 @@ def propose_inventory(
         "    nodes:" if brokers else "    nodes: []  # no broker is registered now: start them and write this again",
     ]
     for broker in brokers:
-        place = matched.places.get(int(broker.id))
-        lines += [*_broker(broker, listener, place), *_unit(executor, place)]
+        lines += [*_broker(broker, listener), *_unit(executor)]
     for number in unregistered(view):
-        place = matched.places.get(number)
-        lines += [*_unregistered(number, place), *_unit(executor, place)]
+        lines += [*_unregistered(number), *_unit(executor)]
     lines += ["  controllers:", *_controller_access(), "    nodes:"]
     for number in controller_ids(view):
         lines += [*_controller(number), *_unit(executor)]
@@ -110,24 +103,22 @@ def _login(login: ZookeeperLogin) -> Iterator[str]:
         yield f"  zookeeper_access: {json.dumps(dumped_login(login, str), ensure_ascii=True)}"
 
 
-def _executor(kind: str, kafka_home: str) -> Iterator[str]:
+def _executor(kind: str) -> Iterator[str]:
     if kind == "supervisor":
         yield f"    state: {_gap('for a lab alone, its folder `processes`; else kind: ssh, local or manual')}"
     elif kind == "manual":
         yield f"    inbox: {_gap('a folder of this host, into which the answers of the collector are brought')}"
         yield "    # kafka_home: /opt/kafka   # on the nodes' hosts"
     else:
-        home = kafka_home or gap("where Kafka is on the hosts, with bin/kafka-storage.sh in it")
-        yield f"    kafka_home: {_text(home)}"
+        yield f"    kafka_home: {_gap('where Kafka is on the hosts, with bin/kafka-storage.sh in it')}"
         yield "    # sudo: false   # where root logs in: the host program runs without sudo"
         yield "    # each host needs the host program: doctor --inventory FILE --host-setup HOST prints its set-up"
         yield "    # a node may have its own kafka_home, access, and executor: { kind: local, sudo: false }"
 
 
-def _unit(executor: str, place: Place | None = None) -> Iterator[str]:
+def _unit(executor: str) -> Iterator[str]:
     if executor in ("local", "ssh"):
-        unit = place.unit if place else gap("its systemd unit on its host, such as kafka.service")
-        yield f"        unit: {_text(unit)}"
+        yield f"        unit: {_gap('its systemd unit on its host, such as kafka.service')}"
     elif executor == "manual":
         yield "        # unit: kafka.service   # named in instructions, where it is systemd that starts it"
 
@@ -149,46 +140,27 @@ def _access(protocol: str, listener: str | None, brokers: Sequence[ZkBroker]) ->
         yield f"      password: {{ file: {_gap('its password, a file of mode 0600')} }}"
 
 
-def hosts_advertised(view: ZookeeperView) -> dict[int, set[str]]:
-    """The hosts that each broker advertises; none for one that is not registered now."""
-    found: dict[int, set[str]] = {number: set() for number in unregistered(view)}
-    for node, broker in view.brokers.items():
-        found[int(node)] = {address.rpartition(":")[0] for address in _endpoints(broker).values()} - {""}
-    return dict(sorted(found.items()))
-
-
-def _broker(broker: ZkBroker, listener: str | None, place: Place | None) -> Iterator[str]:
+def _broker(broker: ZkBroker, listener: str | None) -> Iterator[str]:
     found = _endpoints(broker)
     address = found.get(listener or "", "")
     hosts = {entry.rpartition(":")[0] for entry in found.values()}
     host = address.rpartition(":")[0] or (hosts.pop() if len(hosts) == 1 else "")
     yield f"      - id: {int(broker.id)}"
-    yield from _found(place)
-    yield f"        host: {_text(place.host if place else host.strip('[]') or gap('its host'))}"
+    yield f"        host: {_text(host.strip('[]') or gap('its host'))}"
     if address and not address.startswith(":"):
         yield f"        address: {_text(address)}"
     else:
         yield f"        address: {_gap('host:port, one of ' + ', '.join(broker.endpoints))}"
-    yield f"        config: {_config(place)}"
+    yield f"        config: {_gap('path of its server.properties on its host')}"
     if broker.rack:
         yield f"        rack: {_text(broker.rack)}"
 
 
-def _found(place: Place | None) -> Iterator[str]:
-    if place is not None and place.said:
-        yield f"        # Ansible: {place.said}"
-
-
-def _config(place: Place | None) -> str:
-    return _text(place.config if place else gap("path of its server.properties on its host"))
-
-
-def _unregistered(number: int, place: Place | None) -> Iterator[str]:
+def _unregistered(number: int) -> Iterator[str]:
     yield f"      - id: {number}   # holds replicas, and is not registered in ZooKeeper: down, in KRaft mode, or gone"
-    yield from _found(place)
-    yield f"        host: {_text(place.host if place else gap('its host'))}"
+    yield f"        host: {_gap('its host')}"
     yield f"        address: {_gap('host:port of the listener that `access` opens')}"
-    yield f"        config: {_config(place)}"
+    yield f"        config: {_gap('path of its server.properties on its host')}"
 
 
 def _controller_access() -> Iterator[str]:
