@@ -1,0 +1,1 @@
+"""Answers kept byte for byte."""
