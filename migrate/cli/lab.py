@@ -15,7 +15,7 @@ from migrate.cli.answers import give_answer
 from migrate.cli.completion import complete_stage
 from migrate.cli.options import FILE, output_option, stage_named
 from migrate.cli.screen import say, say_text
-from migrate.errors import FaultRefused, LabMissing, UsageWrong
+from migrate.errors import LabMissing, LabRefused, UsageWrong
 from migrate.model.stage import MIGRATION, Stage
 from migrate.model.views import Running
 
@@ -30,13 +30,13 @@ def require_options(found: Lab, executor: str, *, secured: bool) -> None:
     """Refuse a lab that is there and was made with another executor, or in clear where a secured one is wanted."""
     made, where = found.inventory.executor, found.topology.directory
     if made != executor:
-        raise FaultRefused(
+        raise LabRefused(
             f"this lab was made with --executor {made}",
             where=where,
             next_step=f"say --executor {made}, or make another lab in an empty folder",
         )
     if secured and not found.topology.secured:
-        raise FaultRefused(
+        raise LabRefused(
             "this lab was made without --secured", where=where, next_step="make another in an empty folder"
         )
 
@@ -218,7 +218,7 @@ def up(
     home = None if other else chosen.kafka_home  # of the other release
     found = Lab.create(chosen.directory, new, home, lines.say, copied.seed if copied else None)
     if copied and not found.topology.bundled:
-        raise FaultRefused(
+        raise LabRefused(
             "this lab was made without a bundle",
             where=str(chosen.directory),
             next_step="make another in an empty folder",

@@ -53,7 +53,7 @@ COMMANDS: Final = {
     "bundle": ("migrate.cli.bundle", "bundle", "Save all that was observed in one file, without secrets."),
     "backup": ("migrate.cli.backup", "backup", "Back up the ZooKeeper tree: create, show, diff, restore."),
     "explain": ("migrate.cli.explain", "explain", "Explain a finding or an error by its code."),
-    "help": ("migrate.cli.completion", "show_help", "Show the help of a command."),
+    "help": ("migrate.cli.show_help", "show_help", "Show the help of a command."),
     "lab": ("migrate.cli.lab", "lab", "Run a real test cluster on this host: up, seed, demo, status, down."),
 }
 OURS_ALONE: Final = 0o077

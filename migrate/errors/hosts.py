@@ -302,7 +302,7 @@ class LabProofFailed(WorldError, code="E-LAB-09"):
     hint = "check the lab's logs (DIR/logs); the cluster is left unchanged"
 
 
-class FaultRefused(InputError, code="E-LAB-11"):
+class LabRefused(InputError, code="E-LAB-11"):
     """The lab in this folder cannot do that in its present state."""
 
     hint = "see `kraft-migrate lab up --help`; nothing was changed"

@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final, Self
 
-from migrate.errors import FaultRefused, LabMissing, LabRuns, PortTaken, ProcessNotStopped
+from migrate.errors import LabMissing, LabRefused, LabRuns, PortTaken, ProcessNotStopped
 from migrate.hosts.files import replace_file
 from migrate.hosts.properties import edit, parse
 from migrate.hosts.supervisor import Supervisor, write_spec
@@ -371,7 +371,7 @@ class Lab:
         What the metadata holds stays as it is, feature levels too.
 
         Raises:
-            FaultRefused: it needs ZooKeeper still, or runs a newer release already.
+            LabRefused: it needs ZooKeeper still, or runs a newer release already.
             KafkaHomeUnusable, JarsUnavailable, JarSumWrong: nothing to run it with.
         """
         self._require_fit(release)
@@ -392,14 +392,14 @@ class Lab:
     def _require_fit(self, release: str) -> None:
         where = self.topology.directory
         if _numbers(release) < _numbers(self.topology.kafka):
-            raise FaultRefused(
+            raise LabRefused(
                 f"this lab runs Kafka {self.topology.kafka}, and {release} is older",
                 where=where,
                 why="its metadata may hold what the older release does not know",
                 next_step="leave the option out, or make another lab in an empty folder",
             )
         if is_newer(release) and self.needs_zookeeper():
-            raise FaultRefused(
+            raise LabRefused(
                 f"this lab needs ZooKeeper, which Kafka {release} does not have",
                 where=where,
                 next_step=f"migrate it first: kraft-migrate lab demo --dir {where}; or make another in an empty folder",

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from migrate.cli.lab import KAFKAS, _say_differences, as_text, lab, require_options
 from migrate.cli.main import cli
-from migrate.errors import BundleDamaged, FaultRefused, LabFolderNotOurs, LabMissing, UsageWrong
+from migrate.errors import BundleDamaged, LabFolderNotOurs, LabMissing, LabRefused, UsageWrong
 from migrate.hosts.supervisor import Supervisor
 from migrate.java.jars import RELEASES
 from migrate.lab.cluster import Lab, more_directories
@@ -97,10 +97,10 @@ def test_a_lab_with_zookeeper_is_not_started_on_kafka_4(tmp_path: Path) -> None:
     for broker in topology.brokers:
         topology.config(broker.name).write_text("zookeeper.connect=zk1:2181\n")
     before = Lab(topology, Supervisor(topology.processes))
-    with pytest.raises(FaultRefused, match="needs ZooKeeper"):
+    with pytest.raises(LabRefused, match="needs ZooKeeper"):
         before.take_up("4.3.1")
     newest = Lab(replace(topology, kafka="4.4.0"), Supervisor(topology.processes))
-    with pytest.raises(FaultRefused, match=r"4\.3\.1 is older"):
+    with pytest.raises(LabRefused, match=r"4\.3\.1 is older"):
         newest.take_up("4.3.1")
     assert [path.name for path in folder.iterdir()] == ["conf"]
 
@@ -192,7 +192,7 @@ def test_a_lab_that_is_there_is_taken_for_no_other(tmp_path: Path) -> None:
     require_options(clear, "supervisor", secured=False)
     require_options(secured, "supervisor", secured=True)
     require_options(secured, "supervisor", secured=False)
-    with pytest.raises(FaultRefused, match="without --secured"):
+    with pytest.raises(LabRefused, match="without --secured"):
         require_options(clear, "supervisor", secured=True)
-    with pytest.raises(FaultRefused, match="made with --executor supervisor"):
+    with pytest.raises(LabRefused, match="made with --executor supervisor"):
         require_options(clear, "ssh", secured=False)

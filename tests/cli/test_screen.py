@@ -99,8 +99,8 @@ def test_a_mistyped_command_is_answered_with_the_one_that_is_meant(word: str, me
 
 
 def test_help_is_a_command_too() -> None:
-    """Of a command, of a group, and of what is none."""
-    for words in (("plan",), ("lab", "demo"), ()):
+    """Of a command, of a group, of one of its commands, and of what is none."""
+    for words in (("plan",), ("lab",), ("lab", "demo"), ()):
         assert kraft_migrate("help", *words).out.split() == kraft_migrate(*words, "--help").out.split()
     assert kraft_migrate("help", "aply").code == 64
     assert kraft_migrate("help", "plan", "x").code == 64

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
-import os
 from pathlib import Path
 
 import pytest
 
 from migrate.steps import configuration
 from tests.steps.test_configuration import BROKER, inventory
+from tests.testing.golden import same_as_kept
 
 FOLDER = Path(__file__).parent / "properties"
 LINES = BROKER.splitlines(keepends=True)
@@ -30,10 +29,4 @@ def test_what_the_stages_write_is_what_was_kept(name: str) -> None:
     first = configuration.migration_mode(GIVEN[name], asked)
     second = configuration.kraft_mode(first, asked, asked.brokers[0])
     for stage, found in (("migration-mode", first), ("kraft-mode", second)):
-        path = FOLDER / f"{name}.{stage}"
-        if os.environ.get("UPDATE_GOLDEN"):
-            path.parent.mkdir(exist_ok=True)
-            path.write_bytes(found)
-        kept = path.read_bytes()
-        before, after = (text.decode("latin-1").splitlines(keepends=True) for text in (kept, found))
-        assert kept == found, "".join(difflib.unified_diff(before, after, "kept", "found"))
+        same_as_kept(FOLDER / f"{name}.{stage}", found)

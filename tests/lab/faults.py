@@ -16,7 +16,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from migrate.errors import FaultRefused
+from migrate.errors import LabRefused
 from migrate.hosts.files import replace_file
 from migrate.hosts.meta_properties import META_PROPERTIES
 from migrate.hosts.properties import parse
@@ -25,7 +25,7 @@ from migrate.lab.links import PASS_ON, RULES_FILE, LinkRule, read_rules
 from migrate.lab.topology import LabBroker, Topology
 from migrate.model.ids import KafkaUuid
 from migrate.model.views import Running
-from tests.testing.memory_disks import MountRefused, is_mounted, mount_memory, remount_read_only, unmount
+from tests.testing.memory_disks import is_mounted, mount_memory, remount_read_only, unmount
 
 SUFFIX: Final = ".broken"
 OLD: Final = ".old"
@@ -47,10 +47,10 @@ class DiskFault(StrEnum):
 
 # -- disks -------------------------------------------------------------------------------------------------------
 def disk_of(lab: Lab, broker: int, disk: int) -> Path:
-    """A broker's log directory by its place in log.dirs, the first is 0; FaultRefused where there is none."""
+    """A broker's log directory by its place in log.dirs, the first is 0; LabRefused where there is none."""
     found = _broker(lab, broker)
     if not 0 <= disk < len(found.log_dirs):
-        raise FaultRefused(f"broker {broker} has disks 0 to {len(found.log_dirs) - 1}", where=f"disk {disk}")
+        raise LabRefused(f"broker {broker} has disks 0 to {len(found.log_dirs) - 1}", where=f"disk {disk}")
     return Path(found.log_dirs[disk])
 
 
@@ -63,26 +63,26 @@ def break_disk(lab: Lab, broker: int, disk: int, fault: DiskFault) -> Path:
     """Break a disk; return the folder that is broken now.
 
     Raises:
-        FaultRefused: there is no such disk, or it is broken already.
+        LabRefused: there is no such disk, or it is broken already.
         MountRefused: that fault needs root; the disk is whole.
     """
     folder = disk_of(lab, broker, disk)
     if set_aside(folder).exists():
-        raise FaultRefused("this disk is broken already", where=str(folder))
+        raise LabRefused("this disk is broken already", where=str(folder))
     folder.rename(set_aside(folder))
     try:
         _IN_PLACE[fault](folder)
-    except (OSError, MountRefused):
+    except OSError:
         _put_back(folder)
         raise
     return folder
 
 
 def repair_disk(lab: Lab, broker: int, disk: int) -> Path:
-    """Put the old folder back; FaultRefused where it is not broken."""
+    """Put the old folder back; LabRefused where it is not broken."""
     folder = disk_of(lab, broker, disk)
     if not set_aside(folder).exists():
-        raise FaultRefused("this disk is not broken", where=str(folder))
+        raise LabRefused("this disk is not broken", where=str(folder))
     _put_back(folder)
     return folder
 
@@ -91,11 +91,11 @@ def new_disk(lab: Lab, broker: int, disk: int) -> Path:
     """Put a new, empty disk in the place of a broken one, which stays as DIR.old until the next one goes the same way.
 
     Raises:
-        FaultRefused: it is not broken.
+        LabRefused: it is not broken.
     """
     folder = disk_of(lab, broker, disk)
     if not set_aside(folder).exists():
-        raise FaultRefused("this disk is not broken", where=str(folder))
+        raise LabRefused("this disk is not broken", where=str(folder))
     old = folder.with_name(folder.name + OLD)
     _remove(old)
     _remove(folder)
@@ -180,37 +180,37 @@ _IN_PLACE: Final[Mapping[DiskFault, Callable[[Path], None]]] = {
 
 # -- processes ---------------------------------------------------------------------------------------------------
 def break_process(lab: Lab, name: str) -> None:
-    """Kill it, as a power failure of its host would; FaultRefused where it does not run."""
+    """Kill it, as a power failure of its host would; LabRefused where it does not run."""
     if not isinstance(lab.supervisor.state(name), Running):
-        raise FaultRefused(f"{name} does not run", where=lab.topology.directory)
+        raise LabRefused(f"{name} does not run", where=lab.topology.directory)
     lab.supervisor.kill(name)
 
 
 def repair_process(lab: Lab, name: str) -> None:
-    """Start it again; FaultRefused where it runs."""
+    """Start it again; LabRefused where it runs."""
     if isinstance(lab.supervisor.state(name), Running):
-        raise FaultRefused(f"{name} runs", where=lab.topology.directory)
+        raise LabRefused(f"{name} runs", where=lab.topology.directory)
     lab.supervisor.start(name)
 
 
 def broker_name(lab: Lab, broker: int) -> str:
-    """The process of a broker; FaultRefused where there is no such broker."""
+    """The process of a broker; LabRefused where there is no such broker."""
     return _broker(lab, broker).name
 
 
 def controller_name(lab: Lab, controller: int) -> str:
-    """The process of a controller; FaultRefused where there is no such controller."""
+    """The process of a controller; LabRefused where there is no such controller."""
     for found in lab.topology.controllers:
         if found.id == controller:
             return found.name
-    raise FaultRefused(f"there is no controller {controller}", where=lab.topology.directory)
+    raise LabRefused(f"there is no controller {controller}", where=lab.topology.directory)
 
 
 def _broker(lab: Lab, broker: int) -> LabBroker:
     for found in lab.topology.brokers:
         if found.id == broker:
             return found
-    raise FaultRefused(f"there is no broker {broker}", where=lab.topology.directory)
+    raise LabRefused(f"there is no broker {broker}", where=lab.topology.directory)
 
 
 # -- links -------------------------------------------------------------------------------------------------------
@@ -218,13 +218,13 @@ def break_link(lab: Lab, broker: int, hold: frozenset[int] = frozenset()) -> Non
     """Hold those requests of a broker to the controllers; without any, cut the link.
 
     Raises:
-        FaultRefused: there is no such broker, or the lab was made without a proxy.
+        LabRefused: there is no such broker, or the lab was made without a proxy.
     """
     _set_rule(lab, broker, LinkRule(hold=hold, cut=not hold))
 
 
 def repair_link(lab: Lab, broker: int) -> None:
-    """Forward everything again, held requests first; FaultRefused as above."""
+    """Forward everything again, held requests first; LabRefused as above."""
     _set_rule(lab, broker, PASS_ON)
 
 
@@ -239,7 +239,7 @@ def write_rules(topology: Topology, rules: Mapping[int, LinkRule]) -> None:
 def _set_rule(lab: Lab, broker: int, rule: LinkRule) -> None:
     _broker(lab, broker)
     if not lab.topology.proxied:
-        raise FaultRefused(
+        raise LabRefused(
             "this lab has no proxy between its brokers and controllers",
             where=lab.topology.directory,
         )

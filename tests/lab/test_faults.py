@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from migrate.errors import FaultRefused
+from migrate.errors import LabRefused
 from migrate.hosts.disks import CollectorDisks
 from migrate.hosts.supervisor import ProcessSpec, Supervisor, write_spec
 from migrate.lab.cluster import Lab
@@ -169,7 +169,7 @@ def test_a_new_disk_is_empty_and_the_old_one_waits_for_nobody(lab: Lab, fault: D
 
 def test_a_whole_disk_is_not_replaced(lab: Lab) -> None:
     """Its content would be gone with a slip of the finger."""
-    with pytest.raises(FaultRefused, match="not broken"):
+    with pytest.raises(LabRefused, match="not broken"):
         faults.new_disk(lab, 0, 1)
     assert seen(lab).healthy
 
@@ -177,9 +177,9 @@ def test_a_whole_disk_is_not_replaced(lab: Lab) -> None:
 def test_what_is_broken_is_not_broken_twice_and_what_is_whole_is_not_mended(lab: Lab) -> None:
     """The second would lose the first one's folder."""
     faults.break_disk(lab, 0, 1, DiskFault.GONE)
-    with pytest.raises(FaultRefused, match="broken already"):
+    with pytest.raises(LabRefused, match="broken already"):
         faults.break_disk(lab, 0, 1, DiskFault.EMPTIED)
-    with pytest.raises(FaultRefused, match="not broken"):
+    with pytest.raises(LabRefused, match="not broken"):
         faults.repair_disk(lab, 0, 0)
     assert faults.set_aside(faults.disk_of(lab, 0, 1)).is_dir()
 
@@ -187,22 +187,22 @@ def test_what_is_broken_is_not_broken_twice_and_what_is_whole_is_not_mended(lab:
 @pytest.mark.parametrize(("broker", "disk"), [(9, 0), (0, 2), (0, -1)])
 def test_what_does_not_exist_is_not_broken(lab: Lab, broker: int, disk: int) -> None:
     """Named with what there is."""
-    with pytest.raises(FaultRefused):
+    with pytest.raises(LabRefused):
         faults.break_disk(lab, broker, disk, DiskFault.GONE)
 
 
 def test_processes_are_killed_and_started_again(lab: Lab) -> None:
     """A broker and a controller by their ids."""
     for name in (faults.broker_name(lab, 0), faults.controller_name(lab, 3000)):
-        with pytest.raises(FaultRefused, match="does not run"):
+        with pytest.raises(LabRefused, match="does not run"):
             faults.break_process(lab, name)
         faults.repair_process(lab, name)
         assert isinstance(lab.supervisor.state(name), Running)
-        with pytest.raises(FaultRefused, match="runs"):
+        with pytest.raises(LabRefused, match="runs"):
             faults.repair_process(lab, name)
         faults.break_process(lab, name)
         assert not isinstance(lab.supervisor.state(name), Running)
-    with pytest.raises(FaultRefused, match="no controller 7"):
+    with pytest.raises(LabRefused, match="no controller 7"):
         faults.controller_name(lab, 7)
 
 
@@ -218,5 +218,5 @@ def test_a_link_is_cut_or_holds_back_by_key(lab: Lab) -> None:
 def test_a_lab_without_a_proxy_is_refused(tmp_path: Path) -> None:
     """A rule that nobody follows would look like a link that is cut."""
     topology = plan_topology(tmp_path / "lab", Shape(brokers=1, controllers=1))
-    with pytest.raises(FaultRefused, match="no proxy"):
+    with pytest.raises(LabRefused, match="no proxy"):
         faults.break_link(Lab(topology, Supervisor(topology.processes)), 0)

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Final
 
 
-class MountRefused(Exception):
+class MountRefused(OSError):
     """Mounting needs root, and in a container the right to mount."""
 
 
-MOUNT_SECONDS: Final = 30.0  # file systems in memory laid over a folder: how a lab makes a disk read-only or full
+MOUNT_SECONDS: Final = 30.0
 
 
 def mount_memory(folder: Path, *, size_bytes: int) -> None:
