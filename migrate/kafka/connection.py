@@ -38,7 +38,7 @@ from migrate.errors import (
     NodeUnreachable,
 )
 from migrate.kafka.secrets import read_secret
-from migrate.kafka.tls import PROTOCOL, handshake, last_word, tls_context, tls_error
+from migrate.kafka.tls import CLOSED, PROTOCOL, handshake, last_word, tls_context, tls_error
 from migrate.model.inventory import Access
 from migrate.model.rights import REQUESTS
 from migrate.model.views import NodeAnswer
@@ -223,7 +223,7 @@ class Connection:
             if not isinstance(error, ssl.SSLError):
                 with contextlib.suppress(TimeoutError):
                     error = last_word(self._socket) or error
-            if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError):
+            if isinstance(error, ssl.SSLError) and not isinstance(error, CLOSED):
                 return tls_error(error, self.address)
         return self._closed(api)
 

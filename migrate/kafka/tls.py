@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from migrate.kafka.stores import Identity
 
 LAST_WORD_SECONDS: Final = 0.2
+CLOSED: Final = (ssl.SSLEOFError, ssl.SSLZeroReturnError)  # without an alert; Python 3.11.2 raises the second
 PROTOCOL: Final = "change `protocol` of the inventory's access, or `address` to another listener"
 UNTRUSTED: Final = "name the authority that signed it in `truststore` of the inventory's access"
 OTHERWISE_WRONG: Final = {  # by OpenSSL's X509_V_ERR
@@ -111,7 +112,7 @@ def tls_error(error: OSError, where: str) -> MigrateError:
             why="the chain must end at an authority of the truststore, hold today, and name this very host",
             next_step=OTHERWISE_WRONG.get(error.verify_code, UNTRUSTED),
         )
-    if isinstance(error, ssl.SSLEOFError) or not isinstance(error, ssl.SSLError):
+    if isinstance(error, CLOSED) or not isinstance(error, ssl.SSLError):
         return ConnectionClosed(
             "the connection was closed within the TLS handshake",
             where=where,
