@@ -181,21 +181,6 @@ MANUALS: Final[Mapping[str, Manual]] = {
         (("directories collector > collect_disks.py", "to be run on hosts that this one may not reach"),)
     ),
     "metadata dump": Manual((("metadata dump /var/lib/kafka-meta/__cluster_metadata-0", "each record a line"),)),
-    "metadata image": Manual(
-        (("metadata image /var/lib/kafka-meta --kind topics", "the state that the records add up to"),)
-    ),
-    "metadata export": Manual(
-        (("metadata export /var/lib/kafka-meta --to image", "a Parquet file a kind"),),
-        (("--to FOLDER", "appears whole or not at all"),),
-    ),
-    "metadata compare": Manual(
-        (
-            (
-                "metadata compare /var/lib/kafka-meta --zookeeper-files /var/lib/zookeeper",
-                "do the two agree, and if not, on which topics",
-            ),
-        ),
-    ),
     "bundle create": Manual(
         (("bundle create cluster.tar.gz playbook.yaml", "everything that was seen, without secrets"),),
         (("FILE", "written with mode 0600; never overwritten"),),

@@ -1,10 +1,9 @@
-"""A KRaft view, or a report's differences, as Parquet files: for pandas, DuckDB, Spark or others."""
+"""A report's differences, and what was found of a fleet, as Parquet files: for pandas, DuckDB, Spark or others."""
 
 from __future__ import annotations
 
 import json
-import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -14,135 +13,10 @@ import pyarrow.parquet as pq
 
 from migrate.errors import ExportRefused
 from migrate.model.difference import Difference, DiffReport
-from migrate.model.ids import directory_name
-from migrate.model.views import KraftView
 from migrate.model.words import as_utf8
 
 INT: Final = pa.int32()
-LONG: Final = pa.int64()
 TEXT: Final = pa.string()
-SCHEMAS: Final[Mapping[str, pa.Schema]] = {
-    "metadata": pa.schema(
-        [
-            ("cluster_id", TEXT),
-            ("offset", LONG),
-            ("epoch", INT),
-            ("high_watermark", LONG),  # null: unproven says why
-            ("unproven", TEXT),
-            ("migration_state", TEXT),
-            ("source", TEXT),
-        ]
-    ),
-    "brokers": pa.schema(
-        [
-            ("broker", INT),
-            ("epoch", LONG),
-            ("incarnation", TEXT),
-            ("migrating", pa.bool_()),
-            ("fenced", pa.bool_()),
-            ("in_controlled_shutdown", pa.bool_()),
-            ("rack", TEXT),
-            ("endpoints", pa.list_(TEXT)),
-            ("log_dirs", pa.list_(TEXT)),
-        ]
-    ),
-    "controllers": pa.schema([("controller", INT), ("incarnation", TEXT), ("migration_ready", pa.bool_())]),
-    "features": pa.schema([("feature", TEXT), ("level", INT)]),
-    "partitions": pa.schema(
-        [
-            ("topic", TEXT),
-            ("topic_id", TEXT),
-            ("partition", INT),
-            ("replicas", pa.list_(INT)),
-            ("isr", pa.list_(INT)),
-            ("adding", pa.list_(INT)),
-            ("removing", pa.list_(INT)),
-            ("leader", INT),
-            ("leader_epoch", INT),
-            ("recovery_state", INT),
-            ("partition_epoch", INT),
-        ]
-    ),
-    "replicas": pa.schema(
-        [
-            ("topic", TEXT),
-            ("partition", INT),
-            ("broker", INT),
-            ("in_sync", pa.bool_()),
-            ("directory", TEXT),  # an id, or MIGRATING, UNASSIGNED, LOST
-        ]
-    ),
-}
-ENTITY: Final = pa.schema([("key", TEXT), ("name", TEXT), ("value", TEXT), ("where", TEXT)])
-
-
-def tables(view: KraftView) -> Iterator[tuple[str, pa.Table]]:
-    """Every table of the view by name: the fixed ones, and one a kind of entity (`topic-config`, `acl`, ...)."""
-    rows = view.rows()
-    for name, schema in SCHEMAS.items():
-        yield name, pa.Table.from_pylist(rows[name], schema=schema) if name in rows else _partition_table(view, name)
-    entities = view.entities
-    kinds: dict[str, dict[str, list[str]]] = {}
-    for kind, *row in zip(entities.kind, entities.key, entities.name, entities.value, entities.where, strict=True):
-        columns = kinds.setdefault(kind, {name: [] for name in ENTITY.names})
-        for column, value in zip(columns.values(), row, strict=True):
-            column.append(value)
-    kinds.pop("broker", None)  # the table of registrations says more
-    for kind in sorted(kinds):
-        yield kind, pa.table(kinds[kind], schema=ENTITY)
-
-
-def _partition_table(view: KraftView, name: str) -> pa.Table:
-    """The table of partitions, or that of replicas: columns, never a dict a row."""
-    columns = view.partitions
-    schema = SCHEMAS[name]
-    if name == "partitions":
-        named = {"partition_epoch": columns.revision}
-        values = {entry: named[entry] if entry in named else getattr(columns, entry) for entry in schema.names}
-        return pa.table(values, schema=schema)
-    sizes = [len(replicas) for replicas in columns.replicas]
-    values = {
-        "topic": [topic for topic, size in zip(columns.topic, sizes, strict=True) for _ in range(size)],
-        "partition": [number for number, size in zip(columns.partition, sizes, strict=True) for _ in range(size)],
-        "broker": [broker for replicas in columns.replicas for broker in replicas],
-        "in_sync": [
-            broker in isr for replicas, isr in zip(columns.replicas, columns.isr, strict=True) for broker in replicas
-        ],
-        "directory": [directory_name(entry) for listed in columns.directories for entry in listed],
-    }
-    return pa.table(values, schema=schema)
-
-
-def export(view: KraftView, folder: Path) -> Mapping[str, int]:
-    """Write each table to `<folder>/<name>.parquet`; rows by table.
-
-    The folder appears with everything in it, or not at all; it must not exist, or be empty.  Raises ExportRefused.
-    """
-    partial = folder.with_name(folder.name + ".part")
-    try:
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise ExportRefused("there is something in that place already", where=str(folder))
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        partial.mkdir()
-    except FileExistsError as error:
-        raise ExportRefused("another export is in progress, or was broken off", where=str(partial)) from error
-    except OSError as error:
-        raise ExportRefused(f"the folder cannot be made: {error.strerror}", where=str(folder)) from error
-    counts: dict[str, int] = {}
-    try:
-        for name, table in tables(view):
-            pq.write_table(table, partial / f"{name}.parquet")
-            counts[name] = table.num_rows
-        if folder.exists():
-            folder.rmdir()
-        partial.rename(folder)
-    except OSError as error:
-        raise ExportRefused(f"the tables cannot be written: {error}", where=str(folder)) from error
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
-    return counts
-
-
 DIFFERENCES: Final = pa.schema(
     [
         ("offset", pa.int64()),

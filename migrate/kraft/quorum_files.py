@@ -232,14 +232,12 @@ class Tail:
     notes: tuple[str, ...] = ()
 
 
-def judge(directories: Sequence[MetadataDirectory], high_watermark: int | None = None) -> Tail:
-    """The committed end that these directories prove, or that was told.
+def judge(directories: Sequence[MetadataDirectory]) -> Tail:
+    """The committed end that these directories prove.
 
     Without a proof the longest log is read, and the end is Unknown; then all must be one history.  Raises
-    MetadataDiverges, OffsetNotThere.
+    MetadataDiverges.
     """
-    if high_watermark is not None:
-        return _told(directories, high_watermark)
     voters = _voters(directories)
     if isinstance(voters, Unknown):
         return _unproven(directories, voters, ())
@@ -345,12 +343,11 @@ def _apart(directories: Sequence[MetadataDirectory], reference: MetadataDirector
     return notes
 
 
-def _one_history(directories: Sequence[MetadataDirectory], below: int | None) -> None:
-    """Raise MetadataDiverges where two of the logs part (below that offset)."""
+def _one_history(directories: Sequence[MetadataDirectory]) -> None:
+    """Raise MetadataDiverges where two of the logs part."""
     for one, other in combinations(directories, 2):
         shared = common_end(one.lineage, other.lineage)
-        due = min(one.lineage.end, other.lineage.end)
-        if shared < (due if below is None else min(due, below)):
+        if shared < min(one.lineage.end, other.lineage.end):
             mine, theirs = one.lineage.epoch_of(shared), other.lineage.epoch_of(shared)
             why = f"epoch {mine} there, and epoch {theirs} in {other.name}"
             what = f"this log and that of {other.name} part at offset {shared}"
@@ -358,31 +355,18 @@ def _one_history(directories: Sequence[MetadataDirectory], below: int | None) ->
 
 
 def _unproven(directories: Sequence[MetadataDirectory], reason: Unknown, notes: tuple[str, ...]) -> Tail:
-    _one_history(directories, None)
+    _one_history(directories)
     longest = max(directories, key=lambda entry: entry.lineage.end)
     return Tail(longest, longest.lineage.end, reason, notes)
 
 
-def _told(directories: Sequence[MetadataDirectory], high_watermark: int) -> Tail:
-    reaching = [entry for entry in directories if entry.lineage.end >= high_watermark]
-    if not reaching:
-        longest = max(entry.lineage.end for entry in directories)
-        what = f"the available metadata ends before offset {longest}; the high watermark is {high_watermark}"
-        raise OffsetNotThere(what, where=directories[0].name)
-    _one_history(reaching, high_watermark)
-    return Tail(reaching[0], high_watermark, high_watermark, tuple(_apart(directories, reaching[0])))
+def view_of(tail: Tail, digester: Digester, *, cluster_id: str) -> KraftView:
+    """The image at the end of the tail; an open transaction is not in it.
 
-
-def view_of(tail: Tail, digester: Digester, *, cluster_id: str, at: int | None = None) -> KraftView:
-    """The image at the end of the tail, or at the offset `at`; an open transaction is not in it.
-
-    Raises OffsetNotThere for an offset behind the end or before the oldest snapshot; BatchError, DecodeError,
+    Raises OffsetNotThere where the log ends before that, or it is before the oldest snapshot; BatchError, DecodeError,
     ReplayError, SnapshotError for what is no metadata.
     """
-    directory, below = tail.directory, tail.end if at is None else at + 1
-    if below > tail.end:
-        what = f"offset {at} is not there: what may be read ends with offset {tail.end - 1}"
-        raise OffsetNotThere(what, where=directory.name)
+    directory, below = tail.directory, tail.end
     snapshots = directory.files.snapshots
     oldest = 0 if not directory.lineage.start else snapshots[0].end_offset if snapshots else directory.lineage.start
     if below < oldest:

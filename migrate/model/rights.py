@@ -45,7 +45,7 @@ LOOKS: Final = (
     "rollback apply",
 )
 DISKS: Final = ("directories show", "directories inspect", "directories verify")
-METADATA: Final = ("metadata dump", "metadata image", "metadata export")
+METADATA: Final = ("metadata dump",)
 ACTS: Final = ("apply", "rollback apply", "directories assign", "directories rescue")
 LOCKS: Final = (*ACTS, "backup restore")
 CLUSTER, TOPICS = "Cluster", "Topic:*"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Final
+from typing import Final
 
 from migrate.model.columns import EntityColumns, PartitionColumns, ReplicaColumns
-from migrate.model.ids import DirectoryId, NodeId, directory_name
+from migrate.model.ids import DirectoryId, NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import ZkMigrationState
 
@@ -240,43 +240,6 @@ class KraftView:
     @property
     def committed(self) -> bool:
         return not isinstance(self.high_watermark, Unknown) and self.offset < self.high_watermark
-
-    def rows(self) -> dict[str, list[dict[str, Any]]]:
-        """Where it stands, its registrations and features: one answer for JSON, text and exported tables.
-
-        `high_watermark` is None where the tail is unproven; `unproven` says why.
-        """
-        watermark = self.high_watermark
-        unproven = isinstance(watermark, Unknown)
-        here = {
-            "cluster_id": self.cluster_id,
-            "offset": self.offset,
-            "epoch": self.epoch,
-            "high_watermark": None if unproven else watermark,
-            "unproven": watermark.reason if isinstance(watermark, Unknown) else None,
-            "source": self.source,
-            "migration_state": self.migration_state.name,
-        }
-        brokers = [
-            {
-                "broker": int(found.id),
-                "epoch": found.epoch,
-                "incarnation": found.incarnation,
-                "migrating": found.migrating,
-                "fenced": found.fenced,
-                "in_controlled_shutdown": found.in_controlled_shutdown,
-                "rack": found.rack,
-                "endpoints": list(found.endpoints),
-                "log_dirs": sorted(map(directory_name, found.log_dirs)),
-            }
-            for _, found in sorted(self.brokers.items())
-        ]
-        controllers = [
-            {"controller": int(found.id), "incarnation": found.incarnation, "migration_ready": found.migration_ready}
-            for _, found in sorted(self.controllers.items())
-        ]
-        features = [{"feature": name, "level": level} for name, level in sorted(self.features.items())]
-        return {"metadata": [here], "brokers": brokers, "controllers": controllers, "features": features}
 
 
 # -- Disks -------------------------------------------------------------------------------------------------------

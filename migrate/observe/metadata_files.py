@@ -1,9 +1,9 @@
-"""The KRaft view from metadata directories, with the identity that their meta.properties tell; and its export."""
+"""The KRaft view from metadata directories, with the identity that their meta.properties tell."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -33,10 +33,8 @@ class MetadataRead:
     directory: MetadataDirectory
 
 
-def read_metadata(
-    paths: Sequence[Path], digester: Digester, *, at: int | None = None, high_watermark: int | None = None
-) -> MetadataRead:
-    """The image in these directories at what they prove to be committed, or at the offset `at`.
+def read_metadata(paths: Sequence[Path], digester: Digester) -> MetadataRead:
+    """The image in these directories at what they prove to be committed.
 
     The cluster id is "" where no directory tells it.  With several directories a damaged one is left out, and noted: it
     does not count for a majority.  Raises what `read_directory`, `judge` and `view_of` raise.
@@ -63,10 +61,8 @@ def read_metadata(
         raise MetadataDiverges(what, where=", ".join(map(str, clusters.values())))
     if not found:
         raise damaged
-    tail = judge(found, high_watermark)
-    view = view_of(tail, digester, cluster_id=next(iter(clusters), ""), at=at)
-    if at is not None and view.offset < at:
-        notes.append(f"offset {at} is inside a transaction: the image ends before it, at offset {view.offset}")
+    tail = judge(found)
+    view = view_of(tail, digester, cluster_id=next(iter(clusters), ""))
     for note in (*notes, *tail.notes):
         LOG.info("%s", note)
     return MetadataRead(view, tail.end, (*notes, *tail.notes), tail.directory)
@@ -80,10 +76,3 @@ def _identity(path: Path) -> MetaProperties | MetaBroken | MetaMissing:
         return MetaMissing()
     except OSError as error:
         raise WorldError(f"the file cannot be read: {error.strerror}", where=str(home / META_PROPERTIES)) from error
-
-
-def export_metadata(view: KraftView, folder: Path) -> Mapping[str, int]:
-    """Write the view as Parquet, a table a kind; rows by table.  Raises ExportRefused."""
-    from migrate.diff.export import export  # pyarrow loads when somebody exports
-
-    return export(view, folder)

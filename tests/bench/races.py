@@ -61,7 +61,7 @@ class Race:
     `around` makes what both need (files, a server) in the folder, for as long as the block runs.  `promise` is about
     ours / peer (`at_most`), or about peer / ours (not `at_most`); `seconds` promises a time of ours instead.  Further
     promises, 0 for none: `memory` is our peak / the peer's at most, `megabytes` our peak at most, `growth` our time at
-    5N / at N at most.  `goal` is its number among the goals of docs/performance.md ("P1" ... "P12"), `peer` the other
+    5N / at N at most.  `goal` is its number among the goals of docs/performance.md ("P1" ... "P7"), `peer` the other
     side's short name, `lacks` says why the race cannot be run on this machine, "" where it can.
     """
 
@@ -176,7 +176,6 @@ def known() -> dict[str, Race]:
         agreeing,
         checkpoints,
         comparing,
-        copying,
         decoding,
         demonstrating,
         fleets,
@@ -202,7 +201,6 @@ def known() -> dict[str, Race]:
         *fleets.RACES,
         *demonstrating.RACES,
         *large_live.RACES,
-        *copying.RACES,
         *stopping.RACES,
     )
     return {race.name: race for race in every}

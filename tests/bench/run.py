@@ -37,7 +37,7 @@ PAGE: Final = ROOT / "docs/performance.md"
 BEGIN, END = "<!-- table of tests/bench/run: written by it -->", "<!-- end of the table -->"
 REPEAT: Final = 5
 NOT_TRIED: Final = "not tried"
-GOALS: Final = tuple(f"P{number}" for number in (1, 2, 3, 4, 7, 12))  # what the others measured is gone
+GOALS: Final = tuple(f"P{number}" for number in (1, 2, 3, 4, 7))  # what the others measured is gone
 LIBRARY: Final = (  # races of functions, not of commands: their figures are kept, and not on the page
     "metadata records",
     "ZooKeeper snapshot",

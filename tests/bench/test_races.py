@@ -47,7 +47,6 @@ NAMES = (
     "stopped controllers' logs",
     "live read, a thousand at once",
     "live read, Java, ten at once",
-    "equal or not, against Kafka's copy",
 )
 
 

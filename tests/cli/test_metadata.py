@@ -1,4 +1,4 @@
-"""`kraft-migrate metadata`: dump as a process (lines, exit codes, broken pipes), image and export."""
+"""`kraft-migrate metadata`: dump as a process: lines, exit codes, broken pipes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.commands import kraft_migrate, process
 from tests.kraft.logs import D1, register, snapshot
 
 DATA = Path(__file__).parents[1] / "data" / "metadata"
@@ -75,62 +74,6 @@ def test_a_reader_that_stops_early_is_no_error(captured: Path) -> None:
 def test_no_path_is_a_usage_error() -> None:
     """64, as for every command."""
     assert run().returncode == 64
-
-
-@pytest.fixture
-def directory(captured: Path) -> Path:
-    """The captured log in a metadata directory of its own."""
-    part = captured.parent / "meta" / "__cluster_metadata-0"
-    part.mkdir(parents=True)
-    captured.rename(part / captured.name)
-    return part.parent
-
-
-@pytest.mark.slow
-def test_an_image_says_where_it_stands_and_what_is_there(directory: Path) -> None:
-    """Text for people, JSON for machines; `--kind` and `--at` limit them."""
-    text = process("metadata", "image", directory)
-    assert (text.code, text.err) == (0, "")
-    assert "tail unproven: 0 of 3 voters available, 2 are a majority" in text.out
-    assert "partitions 212, replicas 527" in text.out
-    answer = process("metadata", "image", directory, "--at", 100, "--kind", "features", "-o", "json")
-    found = json.loads(answer.out)
-    assert (found["offset"], found["features"]) == (100, [{"feature": "metadata.version", "level": 21}])
-    assert "partitions" not in found
-
-
-@pytest.mark.slow
-def test_a_told_high_watermark_proves_the_image(directory: Path) -> None:
-    """The operator knows it from elsewhere; what lies beyond is not there."""
-    found = json.loads(process("metadata", "image", directory, "--high-watermark", 2000, "-o", "json").out)
-    assert (found["offset"], found["high_watermark"], found["unproven"]) == (1999, 2000, None)
-    beyond = process("metadata", "image", directory, "--high-watermark", 9000)
-    assert (beyond.code, "E-KRAFT-05" in beyond.err) == (1, True)
-
-
-@pytest.mark.slow
-def test_an_export_names_its_tables_and_overwrites_nothing(directory: Path) -> None:
-    """Rows a table; the second time it is refused."""
-    to = directory / "export"
-    first = process("metadata", "export", directory, "--to", to, "-o", "json")
-    tables = json.loads(first.out)["tables"]
-    assert (first.code, tables["partitions"], tables["replicas"]) == (0, 212, 527)
-    assert sorted(path.stem for path in to.iterdir()) == sorted(tables)
-    again = process("metadata", "export", directory, "--to", to)
-    assert (again.code, "E-KRAFT-06" in again.err) == (1, True)
-    text = process("metadata", "export", directory, "--to", directory / "other")
-    assert "partitions.parquet: 212 rows" in text.out
-
-
-def test_wrong_words_are_usage_errors(directory: Path) -> None:
-    """No directory, no folder, a kind that is none, an offset below 0."""
-    for words in (
-        ["image"],
-        ["export", directory],
-        ["image", directory, "--kind", "x"],
-        ["image", directory, "--at", -1],
-    ):
-        assert kraft_migrate("metadata", *words).code == 64
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ from migrate.lab.topology import free_ports
 from migrate.model.stage import Stage
 from migrate.observe.bundle import write_bundle
 from tests.bench import agreeing
-from tests.cli.commands import kraft_migrate, process
+from tests.cli.commands import process
 from tests.playbook.test_load_fleet import written
 from tests.steps.looks import whole
 from tests.testing.object_store import LOGIN, object_store
@@ -82,25 +82,6 @@ def compared(fleet: Path, *words: str) -> dict[str, Any]:
         f"{row['name']}: {'NOT READ' if 'error' in row else 'read'}" for row in rows
     )
     return {row.pop("name"): {name: value for name, value in row.items() if name != "seconds"} for row in rows}
-
-
-def test_a_fleet_says_of_each_cluster_what_metadata_compare_says(fleet: Path, here: dict[str, Any]) -> None:
-    """The same topics and objects; each in its own way."""
-    assert here["torn"]["verdict"] == "NOT READ"
-    for number in range(len(SIZES)):
-        place = fleet.parent / f"c{number}"
-        alone = json.loads(
-            kraft_migrate("metadata", "compare", place, "--zookeeper-files", place, "--output", "json").out
-        )
-        rows = here[f"c{number}"]["diff"]["differences"]
-        topics = {row["key"].rpartition("-")[0] for row in rows if row["kind"] == "partition"}
-        assert topics == set(alone["topics"])
-        found = [(row["kind"], row["key"], row["field"], row["zookeeper"], row["kraft"], row["rule"]) for row in rows]
-        expected = [*alone["differences"], *alone["excused"]]
-        assert [row for row in found if row[0] != "partition"] == [
-            (row["kind"], row["key"], row["field"], row["zookeeper"], row["kraft"], row.get("rule", ""))
-            for row in expected
-        ]
 
 
 @in_turn("spark-cluster")

@@ -127,25 +127,14 @@ def sealed_batch(raw: bytes) -> bytes:
 
 
 def read_metadata(place: Path, path: Path) -> None:
-    """Each record, and the image."""
-    for words in (("dump", path), ("image", place / "d"), ("image", place / "d", "-o", "json")):
-        _metadata(*words)
-
-
-def _metadata(*words: object) -> None:
+    """Each record, and the image, as a bundle keeps it."""
     from migrate.kraft.dump import dump_lines
+    from migrate.observe.codec import encode
     from migrate.observe.metadata_files import read_metadata as read
-    from migrate.report.metadata_text import image_json, image_lines
 
-    if words[0] == "dump":
-        for _ in dump_lines([Path(str(words[1]))], show_secrets=False):
-            pass
-        return
-    found = read([Path(str(words[1]))], DIGESTER)
-    if len(words) > 2:
-        json.dumps(image_json(found.view, (), found.notes))
-    else:
-        list(image_lines(found.view, (), found.notes))
+    for _ in dump_lines([path], show_secrets=False):
+        pass
+    json.dumps(encode(read([place / "d"], DIGESTER).view))
 
 
 def document(name: str) -> Callable[[Path], Parts]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -43,14 +44,15 @@ def of_its_own(path: Path, node: int | None) -> MetadataDirectory:
     return read_directory(path, node, str(path))
 
 
-def tail(*made: tuple[Path, int], high_watermark: int | None = None) -> Tail:
+def tail(*made: tuple[Path, int]) -> Tail:
     """What these directories prove."""
-    return judge([of_its_own(*entry) for entry in made], high_watermark)
+    return judge([of_its_own(*entry) for entry in made])
 
 
 def view(found: Tail, at: int | None = None) -> KraftView:
-    """The image of that."""
-    return view_of(found, DIGESTER, cluster_id="cluster", at=at)
+    """The image of that, or of a tail that ends with the offset `at`."""
+    ended = found if at is None else replace(found, end=at + 1)
+    return view_of(ended, DIGESTER, cluster_id="cluster")
 
 
 class TestMajority:
@@ -284,14 +286,14 @@ class TestRules:
 
 
 class TestOffsets:
-    """`at`, and a high watermark that was told."""
+    """Where the tail ends."""
 
     def test_every_offset_up_to_the_end_can_be_asked_for(self, tmp_path: Path) -> None:
-        """And none behind it."""
+        """And none after it."""
         found = tail(directory(tmp_path, 3000, BASE))
         assert [view(found, at).offset for at in range(4)] == [0, 1, 2, 3]
         assert [len(view(found, at).partitions) for at in range(4)] == [0, 0, 1, 1]
-        with pytest.raises(OffsetNotThere, match="offset 4 is not there: what may be read ends with offset 3"):
+        with pytest.raises(OffsetNotThere, match="the log ends before offset 4; 5 was due"):
             view(found, 4)
 
     def test_an_empty_log_has_an_image_of_nothing(self, tmp_path: Path) -> None:
@@ -346,21 +348,6 @@ class TestOffsets:
         (bare / PARTITION_DIRECTORY / f"{48:020d}.log").write_bytes(raw)
         with pytest.raises(OffsetNotThere, match="cannot be determined"):
             view(tail((bare, 3001)), 46)
-
-    def test_a_told_high_watermark_cuts_and_proves(self, tmp_path: Path) -> None:
-        """By one directory that reaches it; divergence below it is still an error."""
-        one = directory(tmp_path, 3000, BASE)
-        assert (view(tail(one, high_watermark=2)).offset, view(tail(one, high_watermark=2)).committed) == (1, True)
-        with pytest.raises(OffsetNotThere, match="ends before offset 4; the high watermark is 5"):
-            tail(one, high_watermark=5)
-        longer = directory(tmp_path / "longer", 3000, BASE + log(topic("b", T2), base=4))
-        with pytest.raises(OffsetNotThere, match="ends before offset 5; the high watermark is 6"):
-            tail(one, longer, high_watermark=6)
-        other = directory(tmp_path, 3001, TestDivergence.OLD)
-        third = directory(tmp_path, 3002, TestDivergence.NEW, 2)
-        assert view(tail(other, third, high_watermark=4)).committed
-        with pytest.raises(MetadataDiverges):
-            tail(other, third, high_watermark=5)
 
     @pytest.mark.parametrize("stage", STAGES)
     def test_every_captured_stage_is_proven_by_its_controllers(self, tmp_path: Path, stage: str) -> None:

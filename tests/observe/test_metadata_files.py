@@ -1,21 +1,20 @@
-"""Views from metadata directories with their meta.properties, and their export."""
+"""Views from metadata directories with their meta.properties."""
 
 from __future__ import annotations
 
 import shutil
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 
-from migrate.errors import BatchCutError, ExportRefused, MetadataDiverges, MetadataFileError
+from migrate.errors import BatchCutError, MetadataDiverges, MetadataFileError
 from migrate.kraft.fetch import MetadataReader
 from migrate.kraft.files import PARTITION_DIRECTORY
 from migrate.model.ids import UNASSIGNED, NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.secrets import Digester
-from migrate.observe.metadata_files import MetadataRead, export_metadata, read_metadata
-from tests.kraft.logs import DATA, STAGES, captured_log
+from migrate.observe.metadata_files import MetadataRead, read_metadata
+from tests.kraft.logs import DATA, captured_log
 from tests.testing.clusters import uuid
 from tests.testing.kraft_cluster import CLUSTER_ID, CONTROLLERS, KraftCluster, wait_for
 
@@ -35,9 +34,9 @@ def controller(folder: Path, node: int, raw: bytes | None = None, cluster: str =
     return part.parent
 
 
-def read(*paths: Path, at: int | None = None) -> MetadataRead:
+def read(*paths: Path) -> MetadataRead:
     """Read them with a fixed key for digests."""
-    return read_metadata(paths, DIGESTER, at=at)
+    return read_metadata(paths, DIGESTER)
 
 
 def test_three_controllers_prove_the_captured_migration(tmp_path: Path) -> None:
@@ -86,58 +85,6 @@ def test_without_an_identity_a_log_is_still_shown(tmp_path: Path) -> None:
     assert any("is not trusted" in note for note in found.notes)
     with pytest.raises(MetadataFileError, match="no KRaft metadata"):
         read(tmp_path)
-
-
-def test_inside_a_transaction_the_image_stands_before_it(tmp_path: Path) -> None:
-    """The copy is one transaction of some 400 records."""
-    found = read(controller(tmp_path, 3000), at=400)
-    assert found.view.offset < 400
-    assert len(found.view.partitions) == 0
-    assert any("inside a transaction" in note for note in found.notes)
-
-
-def test_the_tables_of_an_export_hold_what_the_view_holds(tmp_path: Path) -> None:
-    """Read back with pyarrow: counts, names of reserved directories, where the image stands."""
-    size, _ = STAGES["first-broker-kraft"]
-    view = read(controller(tmp_path, 3000, captured_log()[:size])).view
-    folder = tmp_path / "new" / "export"
-    rows = export_metadata(view, folder)
-    assert {path.stem for path in folder.iterdir()} == set(rows)
-    assert {name: pq.read_table(folder / f"{name}.parquet").num_rows for name in rows} == dict(rows)
-    assert (rows["partitions"], rows["replicas"], rows["brokers"], rows["scram"]) == (212, 527, 3, 8)
-    (head,) = pq.read_table(folder / "metadata.parquet").to_pylist()
-    assert (head["offset"], head["high_watermark"], head["migration_state"]) == (view.offset, None, "MIGRATION")
-    assert head["unproven"].startswith("tail unproven: 1 of 3")
-    directories = pq.read_table(folder / "replicas.parquet").column("directory").to_pylist()
-    assert directories.count("MIGRATING") == 350
-    assert set(directories) - {"MIGRATING"} <= {entry for found in view.brokers.values() for entry in found.log_dirs}
-    assert pq.read_table(folder / "partitions.parquet").column("isr").to_pylist() == view.partitions.isr
-    assert all(row["value"].startswith("hmac:") for row in secrets(folder))
-
-
-def secrets(folder: Path) -> list[dict[str, str]]:
-    """The rows of SCRAM keys."""
-    rows: list[dict[str, str]] = pq.read_table(folder / "scram.parquet").to_pylist()
-    return [row for row in rows if not row["name"].endswith("iterations")]
-
-
-def test_an_export_overwrites_nothing_and_is_whole_or_not_there(tmp_path: Path) -> None:
-    """An empty folder may be there; one with anything in it, a file, or a broken-off export may not."""
-    view = read(controller(tmp_path, 3000)).view
-    folder = tmp_path / "export"
-    folder.mkdir()
-    export_metadata(view, folder)
-    before = sorted(path.name for path in folder.iterdir())
-    with pytest.raises(ExportRefused, match="something in that place"):
-        export_metadata(view, folder)
-    (tmp_path / "file").touch()
-    with pytest.raises(ExportRefused):
-        export_metadata(view, tmp_path / "file")
-    (tmp_path / "late.part").mkdir()
-    with pytest.raises(ExportRefused, match="broken off"):
-        export_metadata(view, tmp_path / "late")
-    assert not (tmp_path / "late").exists()
-    assert sorted(path.name for path in folder.iterdir()) == before
 
 
 @pytest.mark.kafka
