@@ -10,7 +10,7 @@ from pathlib import Path
 def same_as_kept(path: Path, found: bytes) -> None:
     """Assert that the content is the golden file's, else show the difference."""
     if os.environ.get("UPDATE_GOLDEN"):
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(found)
     kept = path.read_bytes()
     before, after = (content.decode("utf-8", "replace").splitlines(keepends=True) for content in (kept, found))
