@@ -13,7 +13,7 @@ VERSION = re.findall(r'^__version__ = "([^"]+)"$', PACKAGE, re.MULTILINE)[0]
 # Each lower bound is the oldest version that was tried: `python -m tests lowest` installs exactly these
 RUNTIME = [  # what every command needs, and the comparison
     "click>=8.4",
-    "cryptography[ssh]>=45",  # ssh: bcrypt, for OpenSSH keys with a passphrase
+    "cryptography>=45",
     "google-crc32c>=1.6",
     "javaproperties>=0.8",
     "jinja2>=3.1",

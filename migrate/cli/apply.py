@@ -47,7 +47,12 @@ def collected(path: pathlib.Path | None) -> pathlib.Path | None:
 
 @click.command()
 @click.argument("plan_file", metavar="PLAN", type=FILE)
-@click.option("--confirm", default="", metavar="FINGERPRINT", help="Needed for a plan with the point of no return.")
+@click.option(
+    "--confirm",
+    default="",
+    metavar="FINGERPRINT",
+    help="The plan's whole fingerprint: the run is bound to it.  Needed for the point of no return.",
+)
 @click.option(
     "--confirm-cluster", default="", metavar="NAME", help="The cluster's name, on top; asked for on a terminal."
 )
@@ -64,8 +69,8 @@ def apply(
     Safe to run again: it resumes after an interruption.  It never stops the cluster.  Ctrl-C parks at the next safe
     point; a second one stops at once and says what is half done.  `control` reaches it from another terminal.
 
-    Exit code 0: carried out; 3: a gate or a proof stopped it; 4: waits for confirmation, approval or a window, nothing
-    was begun; 5: parked at a safe point, or a wait made no progress; 6: the plan is stale; 7: another run holds the
+    Exit code 0: carried out; 3: a gate or a proof stopped it; 4: waits for confirmation or a window, nothing was
+    begun; 5: parked at a safe point, or a wait made no progress; 6: the plan is stale; 7: another run holds the
     lock; 130: parked by Ctrl-C, or stopped by a second one.
     """
     from migrate.cli.planning import load_plan

@@ -96,13 +96,6 @@ MANUALS: Final[Mapping[str, Manual]] = {
     "rollback apply": Manual(
         (("rollback apply back.json --confirm FINGERPRINT", "the plan's last line has the fingerprint"),), RUN_FILES
     ),
-    "approve": Manual(
-        (
-            ("approve runs/1a2b3c4d/plan.json --as alice --sign ~/.ssh/id_ed25519", "a signed approval of that plan"),
-            ("approve runs/1a2b3c4d/plan.json --stage finalize --comment seen", "for one stage alone"),
-        ),
-        (("RUNS/PLAN/approvals/", "one file per approval; --out FILE writes it elsewhere, to be carried there"),),
-    ),
     "control pause": Manual(
         (('control pause runs/1a2b3c4d --reason "look at broker 0"', "wait at the next parking point"),),
         REQUEST,
@@ -204,11 +197,6 @@ MANUALS: Final[Mapping[str, Manual]] = {
         (("report changes runs/1a2b3c4d --out changes", "what templates of Ansible or Puppet must have now"),),
         (("DIR/NODE.patch, DIR/NODE.yml", "written for each node whose file changed"),),
     ),
-    "report evidence": Manual(
-        (("report evidence runs/1a2b3c4d --sign ~/.ssh/id_ed25519", "what proves how the run went"),),
-        (("RUN/evidence-PLAN.tar", "plan, approvals, journal, reports, each by its SHA-256"),),
-    ),
-    "report verify": Manual((("report verify runs/1a2b3c4d/evidence-1a2b3c4d.tar", "is it whole, and of whom?"),)),
     "playbook lint": Manual((("playbook lint playbook.yaml inventory.yaml", "every problem, with line and column"),)),
     "playbook schema": Manual((("playbook schema > playbook.schema.json", "JSON Schema, for an editor"),)),
     "playbook notify-test": Manual(

@@ -23,7 +23,7 @@ from migrate.report.lines import WIDEST
 
 GROUPS: Final = {  # in the order of use
     "Look": ("doctor", "inventory", "playbook", "assess", "fleet", "status", "diff", "directories", "metadata"),
-    "Change": ("plan", "approve", "apply", "control", "manual", "rollback", "unlock"),
+    "Change": ("plan", "apply", "control", "manual", "rollback", "unlock"),
     "Records": ("report", "bundle", "backup"),
     "Help": ("explain", "help", "lab"),
 }
@@ -39,7 +39,6 @@ COMMANDS: Final = {
     "directories": ("migrate.cli.directories", "directories", "Log directories: show, verify, rescue, ..."),
     "metadata": ("migrate.cli.metadata", "metadata", "Read KRaft metadata files: dump, image, export."),
     "plan": ("migrate.cli.plan", "plan", "Plan every change without making any."),
-    "approve": ("migrate.cli.approve", "approve", "Approve one saved plan, optionally with a signature."),
     "apply": ("migrate.cli.apply", "apply", "Apply a saved plan, with a proof after every step."),
     "control": ("migrate.cli.control", "control", "Control a run in progress: pause, resume, hold-after, abort, show."),
     "manual": ("migrate.cli.manual", "manual", "Manual executor: look, show, could-not."),
@@ -49,7 +48,7 @@ COMMANDS: Final = {
         "Roll back to ZooKeeper mode, or remove added directories: plan, apply.",
     ),
     "unlock": ("migrate.cli.unlock", "unlock", "Show the lock's owner; remove the lock of a dead owner by its id."),
-    "report": ("migrate.cli.report", "report", "Write a run's report, and export and verify its evidence."),
+    "report": ("migrate.cli.report", "report", "Write a run's report, and what it changed in files."),
     "bundle": ("migrate.cli.bundle", "bundle", "Save all that was observed in one file, without secrets."),
     "backup": ("migrate.cli.backup", "backup", "Back up the ZooKeeper tree: create, show, diff, restore."),
     "explain": ("migrate.cli.explain", "explain", "Explain a finding or an error by its code."),

@@ -51,14 +51,6 @@ output_option: Final = click.option(
     help="Output format.",
 )
 
-sign_option: Final = click.option(
-    "--sign",
-    "key_file",
-    metavar="KEYFILE",
-    type=FILE,
-    help="Ed25519 private key, or the .pub file of a key that ssh-agent or a security key holds.",
-)
-
 
 def _keep(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
     """Keep the option's value in click's context under that name, where whoever needs it finds it."""

@@ -1,12 +1,10 @@
-"""`report`: the report of a run again, what it changed in files, its evidence, and whether such a file is whole."""
+"""`report`: the report of a run again, and what it changed in files."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import pathlib
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -14,13 +12,12 @@ import click
 
 from migrate.cli.answers import give_answer
 from migrate.cli.completion import complete_run
-from migrate.cli.errors import EXIT_CHANGES, EXIT_OK
-from migrate.cli.options import FILE, OUTPUT_FILE, OUTPUT_FOLDER, output_option, require_file, sign_option, write_text
+from migrate.cli.errors import EXIT_OK
+from migrate.cli.options import OUTPUT_FOLDER, output_option, write_text
 from migrate.cli.screen import say
-from migrate.errors import EvidenceBroken, InputError, JournalDamaged, NotVisible
-from migrate.hosts.files import read_no_follow, replace_file
+from migrate.errors import JournalDamaged, JudgedUnreadable, NotVisible
+from migrate.hosts.files import read_no_follow
 from migrate.model import limits
-from migrate.model.approvals import ApprovalPolicy
 from migrate.model.history import LoadSummary
 from migrate.model.inventory import BrokerNode
 from migrate.model.outcome import Unknown
@@ -29,7 +26,6 @@ from migrate.model.views import ConfigFile
 from migrate.report.run_values import Claim, Extra, RunReport, run_answer, run_json
 
 if TYPE_CHECKING:
-    from migrate.report.evidence import Check
     from migrate.report.handover import Handover
     from migrate.run.carry_out import RunFolder
 
@@ -55,7 +51,7 @@ class ReportGroup(click.Group):
 
 @click.group(cls=ReportGroup)
 def report() -> None:
-    """The report of a run (`report RUN` writes it again), its changes of files, its evidence, and the check of that."""
+    """The report of a run (`report RUN` writes it again), and its changes of files."""
 
 
 @report.command()
@@ -79,36 +75,6 @@ def write(folder: pathlib.Path, output: str) -> int:
         return EXIT_OK
     for path in write_reports(plan, run):
         say(path)
-    return EXIT_OK
-
-
-@report.command()
-@RUN
-@click.option("--out", type=OUTPUT_FILE, help="Default: evidence-PLAN.tar in the run's folder.")
-@sign_option
-def evidence(folder: pathlib.Path, out: pathlib.Path | None, key_file: pathlib.Path | None) -> int:
-    """What proves how a run went, in one file: plan, approvals, journal, playbook, reports, versions, hashes.
-
-    Backups are in it by their hashes only: they hold secrets.  Hashes find damage; against somebody who writes the
-    whole file anew only a signature helps (--sign, and `report verify --key`).
-    """
-    from migrate.cli.approve import passphrase
-    from migrate.cli.planning import load_plan
-    from migrate.report import evidence as files
-    from migrate.run import approvals
-    from migrate.run.carry_out import RunFolder
-    from migrate.run.clock import SystemClock
-
-    plan = load_plan(RunFolder(folder).plan)
-    target = out or folder / f"evidence-{plan.short}.tar"
-    require_file(target)
-    members = files.collect(folder, pathlib.Path(plan.playbook), round(SystemClock().now(), 3))
-    signature = ""
-    if key_file is not None:
-        signature = approvals.signer(key_file, passphrase).sign(files.manifest_of(members))
-    raw = files.pack(members, signature)
-    replace_file(str(target), raw)
-    say(f"{target}: {len(members)} files, SHA-256 {hashlib.sha256(raw).hexdigest()}")
     return EXIT_OK
 
 
@@ -173,72 +139,6 @@ def _handed_over(plan: Plan, folder: pathlib.Path) -> Iterator[Handover]:
         yield Handover(name, node.host, now.path, before, now.raw)
 
 
-@report.command()
-@click.argument("file", type=FILE)
-@click.option("--key", metavar="KEY", help="A public key (ssh-ed25519 AAAA...) that must have signed the file.")
-@output_option
-def verify(file: pathlib.Path, key: str | None, output: str) -> int:
-    """Verify an evidence file: hashes, the plan's fingerprint, the journal's chain, the approvals' signatures.
-
-    Exit code 0: all of it holds, and the key that you named signed it.  1: something does not hold.  2: all of it fits
-    together, and nothing is proven: whoever wrote the file could have written all of it.  Name the key with --key.
-    """
-    from migrate.report import evidence as files
-
-    try:
-        raw = read_no_follow(str(file), limit=limits.most("evidence"))
-    except OSError as error:
-        raise EvidenceBroken(f"it cannot be read: {error.strerror}", where=str(file)) from error
-    try:
-        members, signature = files.unpack(raw)
-    except EvidenceBroken as error:
-        raise EvidenceBroken(error.what, where=str(file)) from error
-    with tempfile.TemporaryDirectory(prefix="kraft-migrate-") as scratch:
-        found = list(files.checks(members, _policy(members, pathlib.Path(scratch))))
-    if key is not None:
-        found.insert(0, files.signature_check(members, signature, key))
-    wrong = [entry.name for entry in found if not entry.holds]
-    if output == "json":
-        rows = [{"check": entry.name, "holds": entry.holds, "said": entry.said, "told": entry.told} for entry in found]
-        give_answer({"whole": not wrong, "proven": key is not None and not wrong, "checks": rows})
-    else:
-        _say_checks(found, signed=bool(signature), proven=key is not None and not wrong)
-    if wrong:
-        raise EvidenceBroken(f"it does not hold: {', '.join(wrong)}", where=str(file))
-    return EXIT_OK if key is not None else EXIT_CHANGES
-
-
-def _say_checks(found: Sequence[Check], *, signed: bool, proven: bool) -> None:
-    """What was verified here first; then, apart, what the file says of itself."""
-    for entry in found:
-        say(f"{'ok' if entry.holds else 'WRONG':<6} {entry.name}: {entry.said}")
-    say()
-    say(
-        "The file says of itself:" if proven else "The file says of itself (unproven: its writer could have put it in):"
-    )
-    for entry in found:
-        if entry.told:
-            say(f"       {entry.name}: {entry.told}")
-    if not proven:
-        say()
-        say(
-            "Nothing is proven: "
-            + ("name the key that must have signed it with --key" if signed else "the file is not signed")
-        )
-
-
-def _policy(members: Mapping[str, bytes], scratch: pathlib.Path) -> ApprovalPolicy | None:
-    """The approvals' part of the playbook in the file; None where it cannot be read."""
-    from migrate.playbook.load import load_approvals
-
-    path = scratch / "playbook.yaml"
-    path.write_bytes(members.get("playbook.yaml", b""))
-    try:
-        return load_approvals(path)
-    except InputError:
-        return None
-
-
 @dataclass(frozen=True, slots=True)
 class Judged:
     """What a lab knows of a run beside its journal: the load, further claims, further blind spots."""
@@ -254,7 +154,7 @@ def read_report(plan: Plan, folder: RunFolder, judged: Judged | None = None) -> 
     Without `judged` it has what a lab judged of this run before, if there is such.
 
     Raises:
-        EvidenceBroken: that is damaged.
+        JudgedUnreadable: that is damaged.
     """
     from migrate.playbook.load import load_inventory
     from migrate.report.run_report import build
@@ -284,11 +184,10 @@ def _judged_before(folder: RunFolder) -> Judged:
     except FileNotFoundError:
         return Judged()
     except (OSError, ValidationError) as error:
-        raise EvidenceBroken(
+        raise JudgedUnreadable(
             "what a lab judged of this run cannot be read",
             where=str(path),
             why=str(error).splitlines()[0],
-            next_step="delete the file to have a report of the journal alone",
         ) from error
 
 

@@ -17,7 +17,7 @@ from migrate.cli.answers import give_answer
 from migrate.cli.errors import EXIT_INTERRUPTED
 from migrate.cli.options import cluster_options, load_target, observing, output_option
 from migrate.cli.screen import say_text
-from migrate.errors import MigrateError
+from migrate.errors import JournalDamaged, MigrateError
 from migrate.model import rescue
 from migrate.model.afterwards import Afterwards, after_the_migration
 from migrate.model.broker_modes import node_mode, positions
@@ -311,7 +311,8 @@ def unended(runs: pathlib.Path) -> dict[str, Any] | None:
 
     `next`: the run's own command, without the program's name.  `stages`: of its steps left; `nodes`: the brokers
     that it has yet to take through the first roll.
-    A journal or a plan that cannot be read gives nothing here: `apply` says what is wrong with it.
+    `unreadable`, alone: why its journal proves nothing.  A plan that cannot be read gives nothing here: `apply` says
+    what is wrong with it.
     """
     from migrate.cli.planning import load_plan
     from migrate.run import journal as journals
@@ -321,7 +322,13 @@ def unended(runs: pathlib.Path) -> dict[str, Any] | None:
         return None
     folder = max(found)[1].parent
     try:
-        plan, events = load_plan(folder / "plan.json"), journals.read(folder / "journal.jsonl").events
+        events = journals.read(folder / "journal.jsonl").events
+    except JournalDamaged as error:
+        return {"unreadable": f"{error.id}: {error.what} ({error.where})"}
+    except OSError:
+        return None
+    try:
+        plan = load_plan(folder / "plan.json")
         return _told(plan, events, folder, runs)
     except (OSError, MigrateError, KeyError, ValueError):
         return None
@@ -362,6 +369,8 @@ def with_run(answer: Mapping[str, Any], run: Mapping[str, Any] | None) -> dict[s
     """
     if run is None:
         return dict(answer)
+    if "unreadable" in run:
+        return {**answer, "run": run}
     after = answer.get("next", "")
     coming = {after.rpartition("--stage ")[2]} if "--stage " in after else FIRST
     told = {key: run[key] for key in ("plan", "back", "alive", "told", "next")}
@@ -383,6 +392,8 @@ def _goes_on(row: Mapping[str, Any], run: Mapping[str, Any]) -> Mapping[str, Any
 def _run_lines(run: Mapping[str, Any] | None) -> list[str]:
     if run is None:
         return []
+    if "unreadable" in run:
+        return [f"the journal of the newest run proves nothing: {run['unreadable']}"]
     lives = "its process is running" if run["alive"] else "no process works on it"
     return [f"{run['told']}; {lives}"]
 

@@ -11,6 +11,12 @@ class MalformedPlan(InputError, code="E-REPORT-01"):
     hint = "make the plan again with `kraft-migrate plan`; nothing was changed"
 
 
+class JudgedUnreadable(InputError, code="E-REPORT-02"):
+    """What a lab judged of a run, beside its journal, cannot be read."""
+
+    hint = "delete the file to have a report of the journal alone"
+
+
 class PlanUnreadable(InputError, code="E-PLAN-01"):
     """A saved plan cannot be decoded, or its fingerprint does not match its content."""
 
@@ -24,7 +30,7 @@ class PlanIsStale(InputError, code="E-PLAN-02", exit_code=6):
 
 
 class NotConfirmed(InputError, code="E-PLAN-03", exit_code=4):
-    """A plan that contains the point of no return needs its fingerprint as confirmation."""
+    """--confirm names another plan, or is missing for the point of no return or a rollback."""
 
     hint = "read the plan to its end, then give --confirm with its whole fingerprint"
 
@@ -154,7 +160,7 @@ class RunInterrupted(WorldError, code="E-PARK-02", exit_code=130):
 class ClockJumped(WorldError, code="E-PARK-03"):
     """This host's clock was changed during the run, or is before the journal's last line."""
 
-    hint = "correct the clock (NTP), then run the same command again; windows and approvals depend on it"
+    hint = "correct the clock (NTP), then run the same command again; windows depend on it"
 
 
 class NotDelivered(WorldError, code="E-NOTE-01"):
@@ -181,34 +187,10 @@ class ControlUnwritable(WorldError, code="E-CTL-02"):
     hint = "free disk space, or grant write permission on the run's folder; then run the same command again"
 
 
-class NotApproved(InputError, code="E-APPR-01", exit_code=4):
-    """A stage requires more valid approvals than there are."""
-
-    hint = "let the reviewers run `kraft-migrate approve PLAN`, then retry; nothing of that stage was started"
-
-
-class ApprovalRefused(InputError, code="E-APPR-02", exit_code=4):
-    """An approval in the run's folder is invalid: unreadable, for another plan, or with a wrong signature."""
-
-    hint = "find out where the file comes from and remove it; nothing was changed"
-
-
-class KeyUnusable(InputError, code="E-APPR-03"):
-    """A signing key cannot be used: unreadable, of another kind, or not the one in the playbook."""
-
-    hint = "name the private key, or the .pub file, of the pair whose public key is in the playbook"
-
-
 class LockNotDead(WorldError, code="E-LOCK-03", exit_code=7):
     """A lock was not removed: its owner is alive, or it is not the named one."""
 
     hint = "check again with `kraft-migrate unlock`; stop a living owner, never take its lock"
-
-
-class EvidenceBroken(InputError, code="E-EVID-01"):
-    """An evidence bundle is not what was written: a hash, the journal's chain, a fingerprint or signature is wrong."""
-
-    hint = "do not rely on this file; make the bundle again from the run's folder"
 
 
 class DocumentNotTrusted(InputError, code="E-PLAY-05"):

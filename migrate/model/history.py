@@ -15,7 +15,6 @@
 | `units` | step, executor, nodes: list of {node, unit, word, starts, why}, unseen: which units a boot starts |
 | `conclude` | step, stage, outcome (as `Verified`, `AlreadyDone`, `Failed`), reason, evidence, left, boot, at |
 | `fault` | step, state (began, ended, happened), what: while a soak lasted something did not hold, or was restarted |
-| `approved` | stage, by (list: each name with what it is worth), until: the stage's approvals were enough |
 | `paused` / `resumed` | step, by: a run waited at a parking point because somebody asked for it |
 | `stop` | reason, code: why the engine stopped before the end |
 | `note` | key, value |

@@ -11,7 +11,6 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from migrate.errors import Defect, MigrateError
-from migrate.model.approvals import ApprovalPolicy
 from migrate.model.ids import NodeId
 from migrate.model.notifications import Happening
 from migrate.model.patterns import compiled
@@ -351,7 +350,6 @@ class Playbook:
     windows: Mapping[str, Window] = field(default_factory=dict)
     stage_windows: Mapping[Stage, str] = field(default_factory=dict)  # stages that name a window of their own
     rollback_window: str = ""  # empty: a rollback keeps no hours
-    approvals: ApprovalPolicy = field(default_factory=ApprovalPolicy)
     health: HealthPolicy = field(default_factory=HealthPolicy)
     budget: ErrorBudget | None = None
     pace: Pace = field(default_factory=Pace)

@@ -14,7 +14,7 @@ from migrate.model.secrets import without_digits
 from migrate.model.stage import Stage
 from migrate.model.step import Action
 
-PLAN_FORMAT: Final = 2
+PLAN_FORMAT: Final = 3
 REVIEWED: Final = ("symbol", "where", "what", "diff", "znode")  # of an action, what its fingerprint is of
 
 
@@ -39,7 +39,7 @@ class PlanKind(Enum):
 
     @property
     def rolls_back(self) -> bool:
-        """Does it undo an earlier plan: by `rollback`'s commands, in its window, with its approvals?"""
+        """Does it undo an earlier plan: by `rollback`'s commands, in its window?"""
         return KINDS[self].command == "rollback"
 
     @property
@@ -175,7 +175,6 @@ class PlanSummary:
     fit: str = ""  # `fits`, `will park after 4 steps`, `does not fit`
     schedule: tuple[Mapping[str, str], ...] = ()  # one row a stage: steps, p50, p90, window, when it would end
     parks: tuple[str, ...] = ()  # where it would stop by itself, and why
-    approvals: tuple[Mapping[str, str], ...] = ()  # one row a stage that asks for them
     parity: tuple[Mapping[str, str], ...] = ()  # one row a key: the brokers' value, and how each controller's compares
     parity_unset: int = 0  # keys that controllers would take and that stand in no file
     order: tuple[Mapping[str, str], ...] = ()  # one row a broker of a roll: why it is there, the leaders that move
@@ -290,7 +289,7 @@ class Plan:
     def content(self) -> str:
         """SHA-256 (hex) of all that a reviewer reads: findings, figures and when it was made, too.
 
-        The fingerprint leaves these out, as they move from look to look; an approval names both.
+        The fingerprint leaves these out, as they move from look to look.
         """
         text = json.dumps(self.body, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
         return hashlib.sha256(text.encode()).hexdigest()

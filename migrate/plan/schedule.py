@@ -1,4 +1,4 @@
-"""A plan's time: how long each step takes, whether the plan fits its windows, and who must approve (pure).
+"""A plan's time: how long each step takes, and whether the plan fits its windows (pure).
 
 The same arithmetic decides in a run, before every step: now + p90 of what must follow + reserve <= the window's end.
 """
@@ -352,11 +352,10 @@ def _soaked_since(events: Sequence[Event], began: float) -> float:
 
 
 UTC: Final = Window("UTC", "UTC", (), (), 0.0)
-ROLLBACK: Final = "rollback"
 
 
 def scheduled(plan: Plan, playbook: Playbook) -> Plan:
-    """The plan with its schedule and its approvals in the summary; neither is part of the fingerprint.
+    """The plan with its schedule in the summary, which is no part of the fingerprint.
 
     Raises WindowNeverOpens where a stage of it waits for a window that does not open any more.
     """
@@ -370,7 +369,6 @@ def scheduled(plan: Plan, playbook: Playbook) -> Plan:
         fit=found.line,
         schedule=tuple(_rows(found, windows, playbook)),
         parks=tuple(_parks(found, windows, playbook)),
-        approvals=tuple(_approvals(plan, playbook)),
     )
     return replace(plan, summary=summary)
 
@@ -419,20 +417,3 @@ def _parks(found: Schedule, windows: Mapping[Stage, Window], playbook: Playbook)
             f"half rolled or hybrid before {too_long.before} for longer than hybrid_max_age allows "
             f"({duration(playbook.pace.hybrid_max_age)}): the first roll does not begin"
         )
-
-
-def _approvals(plan: Plan, playbook: Playbook) -> Iterator[Mapping[str, str]]:
-    policy = playbook.approvals
-    stages = [ROLLBACK] if plan.kind.rolls_back else list(dict.fromkeys(step.stage.label for step in plan.steps))
-    for stage in stages:
-        rule = policy.rules.get(stage)
-        if rule is not None:
-            proven = [person for person in policy.reviewers(rule) if person in policy.keys]
-            yield {
-                "before_stage": stage,
-                "needed": f"{rule.minimum} of {', '.join(rule.reviewers)}",
-                "persons": ", ".join(policy.reviewers(rule)),
-                "signed": "all" if policy.signed else ", ".join(proven) or "none: names are recorded, not proven",
-                "valid_for": duration(rule.expires),
-                "instructions": rule.instructions or "-",
-            }

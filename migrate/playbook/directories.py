@@ -14,7 +14,6 @@ from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import AfterValidator, Field
 
-from migrate.model.approvals import ApprovalPolicy
 from migrate.model.ids import NodeId
 from migrate.model.inventory import HealthPolicy, Inventory, Pace, Playbook
 from migrate.model.stage import DirectoryPolicy, Stage
@@ -36,16 +35,7 @@ from migrate.playbook.schema import (
     expected_faults,
     id_faults,
 )
-from migrate.playbook.windows_approvals import (
-    ApprovalSection,
-    ApprovalsSection,
-    WindowSection,
-    approval_faults,
-    approval_policy,
-    closed_faults,
-    key_faults,
-    window_faults,
-)
+from migrate.playbook.windows import WindowSection, closed_faults, window_faults
 
 BROKERS: Final = ("spec", "directories", "brokers")
 
@@ -94,8 +84,6 @@ class RollSpec(Section):
     policy: RollPolicies = RollPolicies()
     windows: dict[Name, WindowSection] = Field(default_factory=dict)
     window: Name | None = None
-    approvals: ApprovalsSection = ApprovalsSection()
-    approval: ApprovalSection | None = None
     rollback: Rollback = Rollback()
     notifications: FilePath | None = None
 
@@ -151,7 +139,7 @@ def roll_playbook(document: Document, parsed: RollPlaybook, inventory: Inventory
     refuse(document, [*faults_of(spec, near), *faults_between(spec, inventory)])
     stage = stage_of(spec)
     found = replace(
-        shared_playbook(document, parsed, (stage,), roll_approvals(spec)),
+        shared_playbook(document, parsed, (stage,)),
         inventory=inventory.path,
         stage_windows={stage: spec.window} if spec.window else {},
     )
@@ -166,10 +154,7 @@ def stage_of(spec: RollSpec) -> Stage:
 
 
 def shared_playbook(
-    document: Document,
-    parsed: RollPlaybook | MigrationPlaybook,
-    stages: tuple[Stage, ...],
-    approvals: ApprovalPolicy,
+    document: Document, parsed: RollPlaybook | MigrationPlaybook, stages: tuple[Stage, ...]
 ) -> Playbook:
     """What all kinds of playbooks say; the rest is left at nothing."""
     spec, near = parsed.spec, document.path.absolute().parent
@@ -194,7 +179,6 @@ def shared_playbook(
         inventory=os.path.normpath(near / spec.cluster.inventory),
         windows={name: section.window(name, near) for name, section in spec.windows.items()},
         rollback_window=spec.rollback.window or "",
-        approvals=approvals,
         health=HealthPolicy(spec.policy.health.samples, spec.policy.health.interval),
         budget=error_budget(spec.policy.probes, near),
         pace=Pace(rollout.node_estimate),
@@ -214,10 +198,6 @@ def _wanted(section: NewDirectories, inventory: Inventory, near: Path) -> dict[N
     return found
 
 
-def roll_approvals(spec: RollSpec) -> ApprovalPolicy:
-    return approval_policy({stage_of(spec).label: spec.approval, "rollback": spec.rollback.approval}, spec.approvals)
-
-
 # -- rules over several keys ---------------------------------------------------------------------------------------
 def faults_of(spec: RollSpec, near: Path) -> Iterator[Fault]:
     """Of the file alone: no directory twice, ids are ids, something is asked for."""
@@ -225,10 +205,7 @@ def faults_of(spec: RollSpec, near: Path) -> Iterator[Fault]:
         yield from _directory_faults(spec.directories)
     yield from closed_faults(spec, near)
     yield from window_faults(spec, ("spec",), spec.window)
-    yield from approval_faults(spec, ("spec",), spec.approval)
     yield from window_faults(spec, ("spec", "rollback"), spec.rollback.window)
-    yield from approval_faults(spec, ("spec", "rollback"), spec.rollback.approval)
-    yield from key_faults(spec)
 
 
 def _directory_faults(section: NewDirectories) -> Iterator[Fault]:

@@ -14,7 +14,6 @@ from pydantic import Field
 
 from migrate.errors import DocumentInvalid, DocumentUnreadable
 from migrate.kafka.secrets import read_secret
-from migrate.model.approvals import ApprovalPolicy
 from migrate.model.ids import NodeId
 from migrate.model.inventory import (
     URI,
@@ -34,7 +33,6 @@ from migrate.playbook.directories import (
     ProtocolPlaybook,
     RollPlaybook,
     faults_of,
-    roll_approvals,
     roll_playbook,
     shared_playbook,
 )
@@ -64,13 +62,7 @@ from migrate.playbook.schema import (
     override_faults,
     overrides_by_controller,
 )
-from migrate.playbook.windows_approvals import (
-    approval_faults,
-    approval_policy,
-    closed_faults,
-    key_faults,
-    window_faults,
-)
+from migrate.playbook.windows import closed_faults, window_faults
 
 SECRET: Final = re.compile(r"(secret|password|token|_key)[^=&]*=", re.IGNORECASE)
 TARGETS: Final = tuple(str(target) for target in Target)
@@ -210,7 +202,6 @@ __all__ = [
     "json_schema",
     "kind_of",
     "load_accepted",
-    "load_approvals",
     "load_fleet",
     "load_inventory",
     "load_notifications",
@@ -247,14 +238,6 @@ def load_playbook(path: str | Path, inventory: Inventory | None = None) -> Playb
     if _kind(document) in ROLLS:
         return _of_roll(document, inventory)[0]
     return _playbook(document, validate(document, MigrationPlaybook))
-
-
-def load_approvals(path: str | Path) -> ApprovalPolicy:
-    """What a playbook says of approvals, without the files it names; raises as load_playbook does."""
-    document = read_document(Path(path))
-    if (kind := _kind(document)) in ROLLS:
-        return roll_approvals(validate(document, ROLLS[kind]).spec)
-    return stage_approvals(validate(document, MigrationPlaybook).spec)
 
 
 def load_inventory(path: str | Path) -> Inventory:
@@ -363,7 +346,7 @@ def _playbook(document: Document, parsed: MigrationPlaybook) -> Playbook:
     directories, rollout = spec.policy.directories, spec.policy.rollout
     patience = {stage: section.no_progress_timeout for stage, section in stages.items()}
     return replace(
-        shared_playbook(document, parsed, tuple(stages), stage_approvals(spec)),
+        shared_playbook(document, parsed, tuple(stages)),
         default_policy=DirectoryPolicy[directories.default.upper()],
         broker_policies={
             NodeId(number): DirectoryPolicy[policy.upper()] for number, policy in directories.brokers.items()
@@ -452,25 +435,17 @@ def shipped(name: str) -> Path:
     )
 
 
-def stage_approvals(spec: Spec) -> ApprovalPolicy:
-    asked = {str(section.name): section.approval for section in spec.stages}
-    return approval_policy({**asked, "rollback": spec.rollback.approval}, spec.approvals)
-
-
 def acting_faults(spec: Spec, near: Path) -> Iterator[Fault]:
-    """Windows that are not there or never open, approvals that nobody could give."""
+    """Windows that are not there or never open."""
     yield from closed_faults(spec, near)
     for index, stage in enumerate(spec.stages):
         at: Location = ("spec", "stages", index)
-        if stage.stage is Stage.COPY and (stage.window or stage.approval):
+        if stage.stage is Stage.COPY and stage.window:
             yield Fault(
-                (*at, "window" if stage.window else "approval"),
-                "stage copy takes neither window nor approval",
+                (*at, "window"),
+                "stage copy takes no window",
                 "it starts with the registration of the last broker, and the same run waits for it",
                 "put it on migration-mode",
             )
         yield from window_faults(spec, at, stage.window)
-        yield from approval_faults(spec, at, stage.approval)
     yield from window_faults(spec, ("spec", "rollback"), spec.rollback.window)
-    yield from approval_faults(spec, ("spec", "rollback"), spec.rollback.approval)
-    yield from key_faults(spec)

@@ -37,7 +37,7 @@ from migrate.playbook.fields import (
     TopicPattern,
     Whole,
 )
-from migrate.playbook.windows_approvals import ApprovalSection, ApprovalsSection, WindowSection
+from migrate.playbook.windows import WindowSection
 
 INVENTORY_HAS_IT: Final = "it is in the inventory that `inventory` names"
 KAFKAS_OWN: Final = ("admin", "brokers", "cluster", "config", "controller", "controller_epoch", "migration")
@@ -234,7 +234,6 @@ class StageSection(Section):
     name: StageName
     needs: Annotated[list[StageName] | None, ALWAYS_SO] = None
     window: Name | None = None
-    approval: ApprovalSection | None = None
     fail_on: Annotated[list[Literal["blocker"]] | None, Field(min_length=1, max_length=1), ALWAYS_SO] = None
     no_progress_timeout: Annotated[Duration, Field(ge=10)] | None = None
     diff: Diff | None = None
@@ -262,7 +261,6 @@ class Rollback(Section):
         "rehearsed_within": "rehearse with `lab demo --rollback-from STAGE`",
     }
     window: Name | None = None
-    approval: ApprovalSection | None = None
 
 
 HOOKS: Final = "name a file of kind Notifications under `notifications`: hooks stand there"
@@ -279,7 +277,6 @@ class Spec(Section):
     controllers: Controllers | None = None
     policy: Policies = Policies()
     windows: dict[Name, WindowSection] = Field(default_factory=dict)
-    approvals: ApprovalsSection = ApprovalsSection()
     rollback: Rollback = Rollback()
     notifications: FilePath | None = None
     stages: Annotated[list[StageSection], Field(min_length=1)] = Field(

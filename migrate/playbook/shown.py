@@ -48,9 +48,6 @@ def _of_roll(playbook: Playbook) -> Iterator[Shown]:
     window = playbook.window_of(playbook.stages[0])
     origin = "no window binds it" if window is None else "window, else windows.default"
     yield Shown("window", "at any time" if window is None else f"{window.name}: {label(window)}", origin)
-    for stage, rule in playbook.approvals.rules.items():
-        persons = ", ".join(playbook.approvals.reviewers(rule))
-        yield Shown(f"{stage}: approval", f"{rule.minimum} of {persons}", "named by the playbook")
 
 
 def _section(section: Section, node: Node | None, at: str) -> Iterator[Shown]:
@@ -108,7 +105,7 @@ def seconds_text(value: float) -> str:
 
 
 def _followed(playbook: Playbook) -> Iterator[Shown]:
-    """What follows from several keys: the window and the approvals of each stage, waits of stages."""
+    """What follows from several keys: the window of each stage, waits of stages."""
     for stage in playbook.stages:
         window = playbook.window_of(stage)
         if window is not None:
@@ -117,10 +114,6 @@ def _followed(playbook: Playbook) -> Iterator[Shown]:
             yield Shown(f"stage {stage.label}: window", f"{window.name}: {label(window)}", origin)
         else:
             yield Shown(f"stage {stage.label}: window", "at any time", "no window binds it")
-        rule = playbook.approvals.rules.get(stage.label)
-        if rule is not None:
-            persons = ", ".join(playbook.approvals.reviewers(rule))
-            yield Shown(f"stage {stage.label}: approval", f"{rule.minimum} of {persons}", "named by the stage")
     if Stage.SOAK in playbook.stages:
         yield Shown("stage soak: duration", seconds_text(playbook.soak_seconds), "the stage's duration, else 7d")
     if Stage.CLEANUP in playbook.stages:

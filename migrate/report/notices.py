@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from migrate.errors import NotApproved, RunInterrupted, RunParked, WindowClosed
+from migrate.errors import RunInterrupted, RunParked, WindowClosed
 from migrate.model.history import Event
 from migrate.model.inventory import Recipient
 from migrate.model.notifications import Happening, Notice
@@ -17,7 +17,6 @@ from migrate.report.run_board import WELL, Present
 from migrate.report.wording import duration, plural, printable
 
 BY_CODE: Final = {  # how a session stopped, by the code of its `stop`; any other one: it is stopped
-    NotApproved.id: Happening.NEEDS_APPROVAL,
     RunParked.id: Happening.PARKED,
     RunInterrupted.id: Happening.PARKED,
     WindowClosed.id: Happening.PARKED,

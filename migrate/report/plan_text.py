@@ -65,7 +65,6 @@ def plan_lines(plan: Plan, path: str = "PLAN", width: int = WIDTH, *, full: bool
     if full:
         _order(page, plan)
     _time(page, plan, full=full)
-    _people(page, plan)
     _rollback(page, plan, full=full)
     _limits(page, plan, full=full)
     _sources(page, plan, full=full)
@@ -249,15 +248,6 @@ def _any_time(row: Mapping[str, str]) -> bool:
     return row["reserve"] == "-" and row["fits"] == "fits"
 
 
-def _people(page: Page, plan: Plan) -> None:
-    if not plan.summary.approvals:
-        return
-    page.heading("Approvals needed (kraft-migrate approve PLAN)")
-    for row in plan.summary.approvals:
-        page.wrap(f"before {row['before_stage']}: {row['needed']} ({row['persons']}), valid for {row['valid_for']}")
-        page.wrap(f"must be signed by: {row['signed']}; instructions: {row['instructions']}", Tone.DIM, 4)
-
-
 def _rollback(page: Page, plan: Plan, *, full: bool) -> None:
     page.heading("Cost of the rollback" if plan.kind.rolls_back else "Rollback")
     if full or plan.kind.rolls_back:
@@ -336,7 +326,6 @@ def plan_html(plan: Plan, path: str = "PLAN") -> str:
         schedule=columns(plan.summary.schedule),
         own=columns(plan.summary.own),
         order=columns(plan.summary.order),
-        approvals=columns(plan.summary.approvals),
         command=next_command(plan, path),
         asked=name_asked(plan),
         target=target_words(plan),

@@ -111,11 +111,6 @@ def head(plan: Plan) -> list[tuple[str, str]]:
         ("Cluster", _cluster(plan)),
         ("Restarts", _restarts(plan)),
         ("Time", f"{took}; {plan.summary.fit}{bound}" if total else "not computed"),
-        (
-            "Approvals",
-            "; ".join(f"before {row['before_stage']}: {row['needed']}" for row in plan.summary.approvals)
-            or ("none asked by the playbook" if total else "not computed"),
-        ),
         ("No return", _no_return(plan)),
     ]
 

@@ -42,7 +42,6 @@ from migrate.observe.world import SLOW, ClusterObserver
 from migrate.plan.parking import may_lack_controller
 from migrate.run import journal as journals
 from migrate.run import locks
-from migrate.run.approvals import refuse_strange
 from migrate.run.budget import clients_served, probed
 from migrate.run.clock import SystemClock
 from migrate.run.control import ParkRequest, half_done, parking_on_interrupt
@@ -109,7 +108,7 @@ def carry_out(plan: Plan, sources: Sources, options: Options) -> RunFolder:
     """
     steps = [own_step(planned) for planned in plan.steps]
     folder = folder_of(sources.inventory, plan)
-    _may_be_carried_out(plan, sources, options, folder)
+    _may_be_carried_out(plan, sources, options)
     folder.path.mkdir(parents=True, exist_ok=True, mode=0o700)
     alone = not plan.kind.has_zookeeper  # to lock in, or to roll back to
     clock, request = SystemClock(), ParkRequest()
@@ -163,8 +162,8 @@ def carry_out(plan: Plan, sources: Sources, options: Options) -> RunFolder:
     return folder
 
 
-def _may_be_carried_out(plan: Plan, sources: Sources, options: Options, folder: RunFolder) -> None:
-    """Raise for what the plan itself, its confirmation, its playbook or its approvals forbid; nothing is looked at."""
+def _may_be_carried_out(plan: Plan, sources: Sources, options: Options) -> None:
+    """Raise for what the plan itself, its confirmation or its playbook forbids; nothing is looked at."""
     _confirmed(plan, options)
     if plan.tool_version != __version__:  # another version may do other things under the same names
         raise PlanIsStale(
@@ -180,8 +179,6 @@ def _may_be_carried_out(plan: Plan, sources: Sources, options: Options, folder: 
             f"the inventory {plan.inventory}, or a file that it names, changed after the plan was made",
             where=plan.inventory,
         )
-    if not isinstance(playbook, Unknown):
-        refuse_strange(playbook.approvals, plan.fingerprint, folder.path)
 
 
 def _effects(
@@ -264,10 +261,22 @@ def _give_back(lock: RunLock) -> None:
 
 
 def _confirmed(plan: Plan, options: Options) -> None:
-    """Where there is no rollback, the cluster is named on top: a fingerprint is pasted, a name is typed."""
+    """Where there is no rollback, the cluster is named on top: a fingerprint is pasted, a name is typed.
+
+    A fingerprint that is given binds every plan: it is what somebody else approved.
+    """
+    if options.confirm and options.confirm != plan.fingerprint:
+        cut = len(options.confirm) < len(plan.fingerprint) and plan.fingerprint.startswith(options.confirm)
+        raise NotConfirmed(
+            f"--confirm has {'only the beginning of' if cut else 'another fingerprint than'} this plan's"
+            f"{' fingerprint' if cut else ''}: {options.confirm!r}, this is {plan.fingerprint}",
+            where=f"plan {plan.short}",
+            why="the run is bound to the plan that was approved, by its whole fingerprint",
+            next_step="apply the plan whose fingerprint was approved, or have this one approved; nothing was begun",
+        )
     if not plan.needs_confirmation:
         return
-    if options.confirm != plan.fingerprint:
+    if not options.confirm:
         command = plan.kind.apply_command
         line = f"`kraft-migrate {command} PLAN --confirm {plan.fingerprint}`"
         step = f"read the plan to its end, then {line}"

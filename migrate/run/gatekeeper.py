@@ -1,4 +1,4 @@
-"""Asked before every step: may the run go on, by clock, control file, approvals, windows and health?
+"""Asked before every step: may the run go on, by clock, control file, windows and health?
 
 It may only stop at parking points (`migrate.plan.parking`), else it goes on to the next one, in a new session too:
 between the stop of the controllers and /controller's deletion the cluster has no controller, whatever the hour.  A
@@ -17,14 +17,11 @@ from typing import Any, Final, NoReturn, Protocol
 from migrate.errors import (
     ClockJumped,
     ControlUnreadable,
-    NotApproved,
     PlanStopped,
     RunInterrupted,
     RunParked,
     WindowClosed,
 )
-from migrate.model.approvals import Approved, decide
-from migrate.model.approvals import NotApproved as Missing
 from migrate.model.history import Event
 from migrate.model.inventory import HealthPolicy, Playbook
 from migrate.model.outcome import NotYet, Outcome, Readiness, Ready, Refused, Unknown, Verified
@@ -52,7 +49,7 @@ from migrate.plan.schedule import (
     window_for,
     windows_of,
 )
-from migrate.run import approvals, control
+from migrate.run import control
 from migrate.run.budget import clients_served, within_budget
 from migrate.run.control import Control, ParkRequest, Request
 from migrate.run.journal import Journal
@@ -62,7 +59,6 @@ from migrate.steps.look import CLOCK
 
 JUMP: Final = 60.0  # seconds by which the clock may differ from the time that passed
 PAUSE: Final = 1.0  # seconds between two looks at the control file while paused
-ROLLBACK: Final = "rollback"
 HEALTH: Final = frozenset({Need.LIVE, Need.ZOOKEEPER, Need.KRAFT, Need.SERVICES})
 
 
@@ -92,7 +88,6 @@ class RunGate:
     observer: Observer
     listen: Callable[[Event], None]
     request: ParkRequest = field(default_factory=ParkRequest)
-    _approved: set[str] = field(default_factory=set)
     _aged: bool = False
     _since: tuple[float, float] | None = None
     _fewest: int = sys.maxsize  # failures that a spent budget has had, at best
@@ -101,14 +96,13 @@ class RunGate:
 
     # -- what the engine asks ----------------------------------------------------------------------------------------
     def before(self, planned: PlannedStep) -> None:
-        """By clock, control, approvals, windows and health, in this order: what is cheap and changes nothing first."""
+        """By clock, control, windows and health, in this order: what is cheap and changes nothing first."""
         index = self._index(planned)
         if not may_park_before(self.plan.steps, index):
             self._postpone(planned, index)
             return
         self._check_clock()
         self._check_requests(planned, index, pause=True)
-        self._check_approval(planned)
         self._check_window(planned, index)
         self._check_age(planned, index)
         restarts = any(action.symbol in (">", "!") and not action.znode for action in planned.actions)
@@ -162,14 +156,14 @@ class RunGate:
             if now < last - JUMP:
                 raise ClockJumped(
                     f"this host's clock is {last - now:.0f} s behind the journal's last line",
-                    why="windows and approvals are decided by it, and one of the two times is wrong",
+                    why="windows are decided by it, and one of the two times is wrong",
                 )
         else:
             jump = (now - self._since[0]) - (passed - self._since[1])
             if abs(jump) > JUMP:
                 raise ClockJumped(
                     f"this host's clock jumped by {jump:+.0f} s during the run",
-                    why="windows and approvals are decided by it",
+                    why="windows are decided by it",
                 )
         self._since = (now, passed)
 
@@ -219,32 +213,6 @@ class RunGate:
             after = index + len(block(self.plan.steps, index))
             where = f"before {self.plan.steps[after].id}" if after < len(self.plan.steps) else "at the plan's end"
             self._write("note", key="postponed", value=f"{said}: obeyed {where}, as the run may not park sooner")
-
-    # -- approvals ---------------------------------------------------------------------------------------------------
-    def _check_approval(self, planned: PlannedStep) -> None:
-        """Once a session for each stage: what began under a valid approval is not stopped half way by its expiry."""
-        stage = ROLLBACK if self.plan.kind.rolls_back else planned.stage.label
-        if isinstance(self.playbook, Unknown) or stage in self._approved:
-            return
-        policy = self.playbook.approvals
-        command = (
-            f"kraft-migrate approve {self.folder / 'plan.json'} --as NAME{' --sign KEYFILE' if policy.keys else ''}"
-        )
-        if stage in policy.rules:
-            found = approvals.refuse_strange(policy, self.plan.fingerprint, self.folder)
-            match decide(policy, stage, self.plan, found, self.clock.now()):
-                case Missing(missing=missing, because=because):
-                    raise NotApproved(
-                        f"stage {stage} is not approved: {missing}",
-                        where=f"step {planned.id}",
-                        why="; ".join((*because, policy.rules[stage].instructions)).strip("; "),
-                        next_step=f"a reviewer: {command}; then this again",
-                    )
-                case Approved(by=by, until=until):
-                    self._write("approved", stage=stage, by=list(by), until=until)
-                case None:
-                    pass
-        self._approved.add(stage)
 
     # -- windows -----------------------------------------------------------------------------------------------------
     def _check_window(self, planned: PlannedStep, index: int) -> None:

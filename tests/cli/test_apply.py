@@ -123,17 +123,29 @@ def test_a_plan_cut_off_anywhere_is_refused(tmp_path: Path) -> None:
 
 
 # -- confirmation ------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("confirm", [(), ("--confirm", "yes"), ("--confirm", "0" * 64)], ids=["none", "yes", "other"])
-def test_the_point_of_no_return_without_its_fingerprint_is_4_and_nothing_is_done(
-    confirm: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_the_point_of_no_return_without_its_fingerprint_is_4_and_nothing_is_done(tmp_path: Path) -> None:
     """No folder, no lock, no journal, no report."""
     made, path = make(tmp_path, Stage.FINALIZE)
     before = tree(tmp_path)
-    answer = kraft_migrate("apply", path, *confirm)
+    answer = kraft_migrate("apply", path)
     assert (answer.code, answer.out) == (4, "")
     assert answer.err.startswith("E-PLAN-03: ")
     assert f"kraft-migrate apply PLAN --confirm {made.fingerprint}" in answer.err
+    assert tree(tmp_path) == before
+
+
+@pytest.mark.parametrize("target", [Stage.CONTROLLERS, Stage.FINALIZE])
+@pytest.mark.parametrize("given", ["yes", "0" * 64, 8, 63])
+def test_another_fingerprint_binds_no_plan_to_it(given: str | int, target: Stage, tmp_path: Path) -> None:
+    """Of a plan that needs none, too: it is another plan than the one that was approved.  Nothing is begun."""
+    made, path = make(tmp_path, target)
+    before = tree(tmp_path)
+    confirm = given if isinstance(given, str) else made.fingerprint[:given]
+    answer = kraft_migrate("apply", path, "--confirm", confirm, "--confirm-cluster", made.cluster)
+    assert (answer.code, answer.out) == (4, "")
+    begins = "only the beginning of" if isinstance(given, int) else "another fingerprint than"
+    assert answer.err.startswith(f"E-PLAN-03: --confirm has {begins} this plan's")
+    assert made.fingerprint in answer.err
     assert tree(tmp_path) == before
 
 

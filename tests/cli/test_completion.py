@@ -42,7 +42,7 @@ def test_each_shell_gets_its_script(shell: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "wanted", "unwanted"),
     [
-        ("kraft-migrate app", {"apply", "approve"}, {"plan"}),
+        ("kraft-migrate app", {"apply"}, {"plan"}),
         ("kraft-migrate rollback ", {"plan", "apply"}, {"status"}),
         ("kraft-migrate apply --conf", {"--confirm", "--confirm-cluster"}, {"--json-lines"}),
         ("kraft-migrate status --output ", {"text", "json"}, set()),

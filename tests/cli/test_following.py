@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from migrate.cli.following import Follower, Following, MetricsFile, Notifier
-from migrate.errors import NotApproved, PlanStopped
+from migrate.errors import PlanStopped
 from migrate.model.history import Event
 from migrate.model.inventory import Recipient
 from migrate.model.notifications import LASTING, Happening
@@ -30,9 +30,8 @@ from tests.cli.test_apply import make
 from tests.cli.test_progress_event_lines import Tells
 from tests.playbook.test_notifications import written
 from tests.report.test_metrics import one, read
-from tests.run.gated import HOUR, Gated, gated, refused
+from tests.run.gated import HOUR, Gated, gated
 from tests.run.test_deliver import pager, program
-from tests.run.test_gatekeeper import POLICY, approve
 from tests.testing import worlds
 from tests.testing.receiver import receiving
 from tests.testing.simulated import FakeClock
@@ -126,33 +125,6 @@ def test_a_run_of_somebody_else_is_not_told_as_ours(tmp_path: Path) -> None:
     following.close()
     assert hears.closed
     assert hears.heard == []
-
-
-def test_a_pager_and_a_hook_are_told_of_a_run_and_of_its_next_session(tmp_path: Path) -> None:
-    """Over HTTP, signed, although the receiver fails at first; the hook by its input.  Nothing is told twice."""
-    folder = tmp_path / "run"
-    folder.mkdir()
-    run = gated(folder, approvals=POLICY)
-    said: list[str] = []
-    hook = chosen(program(tmp_path, f"cat >> {tmp_path}/told; echo >> {tmp_path}/told"))
-    with receiving(500, 500) as receiver:
-        webhook = chosen(pager(tmp_path, receiver.url))
-
-        def notifier(before: Iterable[Event]) -> Notifier:
-            return Notifier(RunState(run.planned()), (webhook, hook), before, SetClock(), said.append)
-
-        following = follow(run, notifier)
-        refused(run, NotApproved)
-        following.close()
-        approve(run)
-        following = follow(run, notifier)
-        run.session()
-        following.close()
-    told = [body["event"] for body in receiver.taken]
-    assert told == ["begins", "begins", "begins", "needs-approval", "begins", "ended"]  # the first one: three tries
-    lines = (tmp_path / "told").read_bytes().splitlines()
-    assert [body for _, _, body in receiver.requests][2:] == lines
-    assert said == []
 
 
 def test_a_wait_that_lasts_is_told_while_it_lasts(tmp_path: Path) -> None:

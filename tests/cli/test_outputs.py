@@ -52,7 +52,6 @@ def commands(folder: Path) -> list[tuple[object, ...]]:
     return [
         ("plan", playbook, "--out"),
         ("rollback", "plan", playbook, "--out"),
-        ("approve", plan, "--out"),
         ("apply", plan, "--metrics"),
         ("assess", "--inventory", inventory, "--html"),
         ("assess", "--inventory", inventory, "--markdown"),
@@ -123,19 +122,15 @@ def test_what_cannot_be_a_file_or_a_folder_is_wrong_usage(tmp_path: Path) -> Non
 
 @pytest.mark.slow
 def test_what_is_written_is_its_owners_alone_whatever_the_umask(tmp_path: Path) -> None:
-    """Runs, plans and approvals: with umask 000 everybody could exchange them."""
+    """Runs and plans: with umask 000 everybody could exchange them."""
     program = "import os; os.umask(0); from migrate.cli.main import main; main()"
     with dead_port():
         inventory_in(tmp_path)
     _, plan = make(tmp_path)
-    playbook = tmp_path / "playbook.yaml"
-    text = playbook.read_text().replace("- name: prepare", "- {name: prepare, approval: {reviewers: [bob]}}")
-    playbook.write_text(text)
-    _, plan = make(tmp_path)
-    ended = process("approve", plan, "--as", "bob", code=program)
-    assert ended.code == 0, ended
+    ended = process("apply", plan, code=program)
+    assert ended.code == 1, ended
     made = [tmp_path / "runs", *(tmp_path / "runs").rglob("*")]
-    assert len(made) == 4
+    assert {"lock", "journal.jsonl"} <= {path.name for path in made}
     for path in made:
         assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600), path
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from migrate.model.history import LoadSummary
 from migrate.report.run_values import Claim, Holds
 from migrate.run.carry_out import RunFolder
 from tests.cli.commands import kraft_migrate
+from tests.cli.test_changed_journal import CHANGED, changed
 from tests.cli.whole_runs import whole_run
 
 
@@ -63,17 +65,26 @@ def test_what_a_lab_judged_of_a_run_stays_in_every_later_report(ran: Path, tmp_p
     assert str(copy / JUDGED) in ended.err
 
 
-def test_a_damaged_journal_is_said_in_the_report(ran: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lambda raw: raw[:200] + b"X" + raw[201:], "its length or checksum does not fit"),
+        (changed, f"line {CHANGED + 1}: it does not follow the line before it"),
+    ],
+    ids=["a byte", "a line, its checksum right"],
+)
+def test_a_damaged_journal_is_said_in_the_report(
+    damage: Callable[[bytes], bytes], said: str, ran: Path, tmp_path: Path
+) -> None:
     """Nothing is proven by it."""
     copy = tmp_path / "copy"
     copy.mkdir()
     (copy / "plan.json").write_bytes((ran / "plan.json").read_bytes())
-    raw = (ran / "journal.jsonl").read_bytes()
-    (copy / "journal.jsonl").write_bytes(raw[:200] + b"X" + raw[201:])
+    (copy / "journal.jsonl").write_bytes(damage((ran / "journal.jsonl").read_bytes()))
     answer = kraft_migrate("report", copy, "--output", "json")
     assert answer.code == 0
     assert json.loads(answer.out)["verdict"]["word"] != "PROVEN"
-    assert "its length or checksum does not fit" in answer.out
+    assert said in answer.out
 
 
 @pytest.mark.parametrize("name", ["plan.json", "journal.jsonl"])

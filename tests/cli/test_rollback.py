@@ -134,14 +134,17 @@ def test_a_folder_for_out_that_is_not_there_is_64(plan: Way, tmp_path: Path) -> 
     assert plan(half(), "--out", tmp_path / "nowhere" / "plan.json").code == 64
 
 
-@pytest.mark.parametrize("confirm", [(), ("--confirm", "12345678")])
-def test_apply_wants_the_whole_fingerprint(plan: Way, tmp_path: Path, confirm: tuple[str, ...]) -> None:
-    """Exit code 4; the command is told, and nothing is begun."""
+@pytest.mark.parametrize(
+    ("confirm", "said"),
+    [((), "kraft-migrate rollback apply PLAN --confirm "), (("--confirm", "12345678"), "'12345678', this is ")],
+)
+def test_apply_wants_the_whole_fingerprint(plan: Way, tmp_path: Path, confirm: tuple[str, ...], said: str) -> None:
+    """Exit code 4; what to give is told, and nothing is begun."""
     made = plan_from_json(plan(half(), "--out", tmp_path / "back.json", "-o", "json").out)
     before = tree(tmp_path)
     answer = kraft_migrate("rollback", "apply", tmp_path / "back.json", *confirm)
     assert answer.code == 4
-    assert f"kraft-migrate rollback apply PLAN --confirm {made.fingerprint}" in answer.err
+    assert f"{said}{made.fingerprint}" in answer.err
     assert tree(tmp_path) == before
 
 

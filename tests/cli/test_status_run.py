@@ -32,7 +32,7 @@ def half_rolled(next_step: str = "Roll it.") -> dict[str, Any]:
 
 
 def test_a_parked_run_goes_on_by_its_own_command(parked: Path) -> None:
-    """No new plan, no new approval: the run's own words of where it stands, and its own command."""
+    """No new plan: the run's own words of where it stands, and its own command."""
     run = unended(parked)
     assert run is not None
     assert run["next"] == f"apply {parked}/run/plan.json"

@@ -11,7 +11,6 @@ from typing import Final
 import google_crc32c
 
 from migrate.model.secrets import Digester
-from migrate.playbook.load import load_approvals
 from migrate.zookeeper import backup
 from migrate.zookeeper.backup import compare
 from migrate.zookeeper.layout import Absent, Znode
@@ -158,8 +157,6 @@ def read_document(_: Path, path: Path) -> None:
     command("playbook", "lint", path)
     command("playbook", "show", path)
     command("playbook", "show", path, "-o", "json")
-    if path.name == "playbook.yaml":
-        load_approvals(path)
 
 
 FLEET: Final = b"""apiVersion: kraft-migrate/v1

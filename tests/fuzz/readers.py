@@ -14,7 +14,6 @@ from migrate.kraft.files import read_quorum_state
 from migrate.model import plain_tar
 from migrate.playbook.access import load_zookeeper_access
 from migrate.playbook.load import load_accepted, load_fleet
-from migrate.report import evidence
 from tests.fuzz.clusters import (
     ACCEPTED,
     DATA,
@@ -62,13 +61,9 @@ from tests.fuzz.hosts import (
 from tests.fuzz.parts import dumped, one
 from tests.fuzz.runs import (
     RUN,
-    approval_parts,
     bundle_members,
     bundle_parts,
-    evidence_members,
-    evidence_parts,
     in_run,
-    read_approvals,
     read_bundle,
     read_control,
     read_journal,
@@ -77,7 +72,7 @@ from tests.fuzz.runs import (
     sealed_plan,
     unsealed_journal,
 )
-from tests.fuzz.trial import Reader, command
+from tests.fuzz.trial import Reader
 from tests.kraft.logs import captured_log
 from tests.playbook.test_access_file import ACCESS
 from tests.zookeeper.offline.test_damage import LOG, SNAPSHOT
@@ -108,18 +103,8 @@ READERS: Final = tuple(
             edits=60,
             drawn=12,
         ),
-        Reader(
-            "evidence",
-            "e.tar",
-            evidence_parts,
-            lambda _, path: command("report", "verify", path),
-            packed=evidence.pack,
-            tar=evidence_members,
-            edits=120,
-        ),
         Reader("plan", f"{RUN}/plan.json", in_run("plan.json"), read_plan, edits=60),
         Reader("journal", f"{RUN}/journal.jsonl", unsealed_journal, read_journal, edits=40, drawn=15),
-        Reader("approval", f"{RUN}/approvals/bob-3.json", approval_parts, read_approvals, edits=400),
         Reader("control", f"{RUN}/control.json", in_run("control.json"), read_control, edits=300),
         Reader("backup", "tree.jsonl.gz", backup_parts, read_backup, wrapped=gzipped, edits=80),
         Reader(

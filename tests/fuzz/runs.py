@@ -1,4 +1,4 @@
-"""Bundles, evidence, and the files of a run's folder, with their sums created again."""
+"""Bundles, and the files of a run's folder, with their sums created again."""
 
 from __future__ import annotations
 
@@ -16,13 +16,11 @@ import google_crc32c
 from migrate.cli.planning import save_plan
 from migrate.cli.status import unended
 from migrate.model import plain_tar, strict_json
-from migrate.model.approvals import Approval, ApprovalPolicy
 from migrate.model.plan import Plan
 from migrate.model.stage import Stage
 from migrate.observe import bundle
 from migrate.playbook.load import load_inventory
-from migrate.report import evidence
-from migrate.run import approvals, control
+from migrate.run import control
 from migrate.run.journal import HEAD, START
 from tests.cli.commands import playbook_in
 from tests.fuzz.damage import Parts
@@ -81,27 +79,11 @@ def _typed(out: str) -> bool:
     return bool(out)
 
 
-def evidence_parts(folder: Path) -> Parts:
-    """Of a run with a recorded approval."""
-    place = run_folder(folder)
-    members = evidence.collect(place, folder / "playbook.yaml", 1.0)
-    found = {name: raw for name, raw in members.items() if name in KEPT or name.startswith("approvals/")}
-    return {**found, "journal.jsonl": journal_bytes(json.loads(found["plan.json"])["fingerprint"])}
-
-
-KEPT: Final = ("plan.json", "journal.jsonl", "playbook.yaml", "versions.json", "backups.json")
-
-
-def evidence_members(parts: Parts) -> list[tuple[str, bytes]]:
-    """With manifest and seal."""
-    return list(plain_tar.unpack(evidence.pack(parts)).items())
-
-
 RUN: Final = "run"
 
 
 def run_folder(folder: Path) -> Path:
-    """A finished run's folder with its plan, journal, an approval and a request."""
+    """A finished run's folder with its plan, journal and a request."""
     file = playbook_in(folder)
     inventory = load_inventory(folder / "inventory.yaml")
     known = story.plan()
@@ -117,7 +99,6 @@ def run_folder(folder: Path) -> Path:
     made = save_plan(inventory, plan).parent
     place = made.rename(folder / RUN)
     (place / "journal.jsonl").write_bytes(sealed_journal(journal_bytes(plan.fingerprint)))
-    approvals.save(place, Approval(plan.fingerprint, plan.content, "bob", "bob", "desk", 3.0))
     control.write(place, control.Control(control.Request.PAUSE, "copy", "bob", "desk", 4.0, "lunch"))
     return place
 
@@ -177,17 +158,8 @@ def in_run(name: str) -> Callable[[Path], Parts]:
     return parts
 
 
-def approval_parts(folder: Path) -> Parts:
-    """The one approval."""
-    (path,) = (run_folder(folder) / "approvals").glob("*.json")
-    raw = path.read_bytes()
-    path.unlink()
-    return {"approval.json": raw}
-
-
 def read_plan(place: Path, path: Path) -> None:
     """By every command that takes one, but for `apply`, which reads it as they do and asks a cluster then."""
-    command("approve", path, "--as", "bob", "--out", place / "approved.json")
     command("report", path.parent)
     command("report", path.parent, "-o", "json")
     unended(place)
@@ -197,14 +169,7 @@ def read_journal(place: Path, path: Path) -> None:
     """The reports of the run, what is left of it, and who it says it belongs to."""
     command("report", path.parent)
     command("report", path.parent, "-o", "json")
-    command("report", "evidence", path.parent, "--out", place / "e.tar")
     unended(place)
-
-
-def read_approvals(place: Path, path: Path) -> None:
-    """As a run does before a step, and as its evidence does."""
-    plan = json.loads((place / RUN / "plan.json").read_bytes())["fingerprint"]
-    approvals.refuse_strange(ApprovalPolicy(), plan, path.parent.parent)
 
 
 def read_control(place: Path, path: Path) -> None:

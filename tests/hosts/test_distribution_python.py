@@ -18,7 +18,6 @@ TESTS = (
     "tests/lab/test_cluster_saved.py",
     "tests/model/test_plain_tar.py",
     "tests/model/test_strict_json.py",
-    "tests/cli/test_evidence.py",
 )
 TELL = "import sys; print(*sys.version_info[:3], sys.implementation.name)"
 

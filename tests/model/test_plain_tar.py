@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from migrate.model.plain_tar import BLOCK, Member, NotPlainTar, members, pack, unpack
 
-MEMBERS = {"a.json": b"", "approvals/b.json": b"x" * 513}
+MEMBERS = {"a.json": b"", "folder/b.json": b"x" * 513}
 
 
 def other(**fields: object) -> bytes:

@@ -1,4 +1,4 @@
-"""A plan's schedule and approvals, as its reader sees them in text, HTML and JSON; no part of the fingerprint."""
+"""A plan's schedule, as its reader sees it in text, HTML and JSON; no part of the fingerprint."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from migrate.errors import WindowNeverOpens
-from migrate.model.approvals import ApprovalPolicy, ApprovalRule
 from migrate.model.inventory import Pace
 from migrate.model.plan import Plan
 from migrate.model.stage import Stage
@@ -91,29 +90,11 @@ def test_a_window_that_never_opens_any_more_is_refused() -> None:
         made(windows={"default": over})
 
 
-def test_approvals_that_are_needed_are_told_with_their_worth() -> None:
-    """Who, how many, for how long, whose name is proven, what to look at."""
-    rule = ApprovalRule(("@oncall",), 1, 12 * HOUR, instructions="Read <b>it</b>.")
-    policy = ApprovalPolicy({"migration-mode": rule}, {"alice": "ssh-ed25519 AAAA"}, {"@oncall": ("alice", "bob")})
-    _, plan = made(approvals=policy)
-    (row,) = plan.summary.approvals
-    assert row == {
-        "before_stage": "migration-mode",
-        "needed": "1 of @oncall",
-        "persons": "alice, bob",
-        "signed": "alice",
-        "valid_for": "12 h",
-        "instructions": "Read <b>it</b>.",
-    }
-    assert "before migration-mode: 1 of @oncall (alice, bob), valid for 12 h" in plan_text(plan)
-    assert "Read &lt;b&gt;it&lt;/b&gt;." in plan_html(plan)
-
-
 def test_the_schedule_survives_the_saved_file_and_older_files_are_read() -> None:
     """The saved plan is what `apply` reads."""
     plain, full = made()
     assert plan_from_json(plan_to_json(full)) == full
     old = plan_to_json(plain)
-    for name in ("fit", "schedule", "parks", "approvals"):
+    for name in ("fit", "schedule", "parks"):
         assert f'"{name}"' in old
     assert plan_from_json(old) == plain

@@ -17,7 +17,6 @@ from migrate.playbook.load import (
     dump_inventory,
     kind_of,
     lint_roll_playbook,
-    load_approvals,
     load_inventory,
     load_playbook,
     load_playbook_with_inventory,
@@ -44,7 +43,6 @@ FULL = (
   windows:
     nights: {timezone: Europe/Berlin, allow: ["Mon-Thu 21:00-05:00"]}
   window: nights
-  approval: {reviewers: [alice], min: 1}
   rollback: {window: nights}
 """
 )
@@ -77,7 +75,6 @@ def test_a_full_playbook_becomes_its_values(tmp_path: Path) -> None:
     window = found.window_of(Stage.DIRECTORIES)
     assert window is not None
     assert window.name == found.rollback_window == "nights"
-    assert found.approvals.rules["directories"].reviewers == ("alice",)
 
 
 def test_an_empty_list_leaves_a_broker_as_it_is(tmp_path: Path) -> None:
@@ -118,23 +115,21 @@ def test_a_migration_wants_an_inventory_with_zookeeper(tmp_path: Path) -> None:
     assert caught.value.where.endswith("directories.yaml:5:13")
 
 
-def test_its_kind_and_its_approvals_are_known_without_the_inventory(tmp_path: Path) -> None:
-    """`approve` runs elsewhere."""
+def test_its_kind_is_known_without_the_inventory(tmp_path: Path) -> None:
+    """`playbook lint` may run elsewhere."""
     path = lay(tmp_path, FULL)
     (tmp_path / "inventory.yaml").unlink()
     assert kind_of(path) == DirectoryPlaybook.__name__
-    assert load_approvals(path).rules["directories"].minimum == 1
     lint_roll_playbook(path)
 
 
 def test_what_it_comes_to_is_shown_with_where_it_comes_from(tmp_path: Path) -> None:
-    """Each broker's directories, the window, the approval."""
+    """Each broker's directories, the window."""
     rows = {row.key: (row.value, row.origin) for row in shown(lay(tmp_path, FULL))}
     assert rows["broker 1: new directories"] == ("/nvme/kafka", "its own list, else `add`")
     assert rows["spec.directories.add"] == ("/disk2/kafka, disk3", "line 7")
     assert "spec.policy.rollout.max_fail" not in rows, "a key without effect that this file has not got"
     assert rows["window"][0].startswith("nights")
-    assert rows["directories: approval"][0] == "1 of alice"
 
 
 def test_lint_and_show_understand_it(tmp_path: Path) -> None:
@@ -187,13 +182,6 @@ REFUSED = (
         "matches every topic",
     ),
     Bad(
-        "no such group",
-        directories(ONE) + "  approval: {reviewers: ['@ops']}\n",
-        DocumentInvalid,
-        "8:26",
-        "there is no group @ops",
-    ),
-    Bad(
         "other brokers",
         directories(ONE).replace("{inventory: inventory.yaml}", "{inventory: inventory.yaml, expect: {brokers: [0]}}"),
         DocumentInvalid,
@@ -235,13 +223,12 @@ PROTOCOL_FULL = (
   windows:
     nights: {timezone: Europe/Berlin, allow: ["Mon-Thu 21:00-05:00"]}
   window: nights
-  approval: {reviewers: [alice], min: 1}
 """
 )
 
 
 def test_a_protocol_playbook_becomes_its_values(tmp_path: Path) -> None:
-    """Its one stage has the window and the approval; the lock is the migration's."""
+    """Its one stage has the window; the lock is the migration's."""
     path = lay(tmp_path, PROTOCOL_FULL, INVENTORY)
     found, inventory = load_playbook_with_inventory(path)
     assert found.of_protocol
@@ -252,8 +239,6 @@ def test_a_protocol_playbook_becomes_its_values(tmp_path: Path) -> None:
     window = found.window_of(Stage.PROTOCOL)
     assert window is not None
     assert window.name == "nights"
-    assert found.approvals.rules["protocol"].reviewers == ("alice",)
-    assert load_approvals(path) == found.approvals
     assert load_playbook(path, load_inventory(inventory.path)) == found
     assert {row.key: row.value for row in shown(path)}["window"].startswith("nights")
     lint_roll_playbook(path)

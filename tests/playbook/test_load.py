@@ -316,12 +316,6 @@ def test_the_production_example_stops_before_the_point_of_no_return() -> None:
     assert all(stage.reversible for stage in found.stages)
 
 
-def test_the_production_example_asks_for_an_approval_before_every_roll() -> None:
-    """Both restart every broker."""
-    approvals = load_playbook(shipped("production-example.yaml")).approvals
-    assert {Stage.MIGRATION_MODE.label, Stage.KRAFT_MODE.label} <= set(approvals.rules)
-
-
 def test_every_example_is_accepted_and_those_of_one_cluster_fit_together(tmp_path: Path) -> None:
     """By `playbook lint`, and the production example beside the inventory example."""
     examples = sorted(PLAYBOOKS.glob("*.yaml"))
@@ -376,17 +370,16 @@ WITHOUT_EFFECT = """
     rollout: {max_fail: 0}
     backup: {zookeeper: required, configs: required}
     health: {max_urp: 0, max_offline: 0}
-  rollback: {approval: {reviewers: [a], distinct: true}}
   stages:
     - {name: assess, fail_on: [blocker]}
-    - {name: prepare, needs: [assess], approval: {reviewers: [a], distinct: true}}
+    - {name: prepare, needs: [assess]}
     - {name: controllers}
     - {name: migration-mode}
     - {name: copy}
     - {name: hybrid, needs: [copy], diff: {fail_on: [ONLY_ZK, ONLY_KRAFT, DIFFERS]}}
 """
 EFFECTLESS = re.compile(
-    r", (quorum|dst|distinct): \w+|(max_fail|max_urp|max_offline): 0,? ?|(zookeeper|configs): required,? ?"
+    r", (quorum|dst): \w+|(max_fail|max_urp|max_offline): 0,? ?|(zookeeper|configs): required,? ?"
     r"|, needs: \[\w+\]|, fail_on: \[blocker\]|fail_on: \[ONLY_ZK, ONLY_KRAFT, DIFFERS\]"
 )
 
@@ -397,12 +390,12 @@ def test_keys_without_effect_are_accepted_and_change_nothing(tmp_path: Path) -> 
     before, rows = load_playbook(old), {row.key for row in shown(old)}
     text, count = EFFECTLESS.subn("", old.read_text())
     new = write(tmp_path, text, "p.yaml")
-    assert count == 13
+    assert count == 11
     assert replace(load_playbook(new), sha256=before.sha256) == before
     lost = rows - {row.key for row in shown(new)}
     assert {key.rpartition(".")[2] for key in lost} == {
         *("quorum", "dst", "max_fail", "zookeeper", "configs", "max_urp", "max_offline"),
-        *("distinct", "fail_on", "needs"),
+        *("fail_on", "needs"),
     }
 
 

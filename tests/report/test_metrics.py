@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from migrate.errors import NotApproved
 from migrate.model.history import Event
 from migrate.model.ledger import ReplicaState
 from migrate.model.stage import Stage
@@ -17,8 +16,7 @@ from migrate.report.metrics import HELP, PREFIX, Metrics
 from migrate.report.notices import RunState
 from migrate.run.past_runs import READINESS
 from tests.report import story
-from tests.run.gated import HOUR, Gated, gated, parked_behind_broker_0, refused
-from tests.run.test_gatekeeper import POLICY
+from tests.run.gated import HOUR, Gated, gated, parked_behind_broker_0
 from tests.testing import worlds
 
 ROOT = Path(__file__).parents[2]
@@ -85,10 +83,7 @@ def test_a_whole_run_ends_with_all_steps_and_all_replicas(tmp_path: Path) -> Non
 
 def test_a_session_that_stopped_says_how(tmp_path: Path) -> None:
     """A board over days shows what it needs."""
-    (tmp_path / "a").mkdir()
-    asks, parked = gated(tmp_path / "a", approvals=POLICY), parked_behind_broker_0(tmp_path / "b")
-    refused(asks, NotApproved)
-    for run, state in ((asks, "needs-approval"), (parked, "parked")):
+    for run, state in ((parked_behind_broker_0(tmp_path / "b"), "parked"),):
         found = at(run, run.events, run.clock.now() + 9 * HOUR)
         assert one(found, "state") == state
         assert found["wait_seconds", ""] == 0.0

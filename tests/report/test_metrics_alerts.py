@@ -13,7 +13,6 @@ from typing import Any, Final
 
 import pytest
 
-from migrate.errors import NotApproved
 from migrate.model.history import Event
 from migrate.model.stage import Stage
 from migrate.report.metrics import Metrics
@@ -73,13 +72,6 @@ FIRST_ROLL: Final = next(step for step in PLAN.steps if step.stage is Stage.MIGR
 WAITING: Final = {"step": PLAN.steps[0].id, "what": "broker 1", "owner": "o", "next": "n", "progress": ""}
 CELLS: Final = [{"states": {"LOST": 2, "VERIFIED": 7}}, {"states": {"LOST": 1}}]
 CASES: Final = (
-    Case(
-        "KraftMigrateNeedsApproval",
-        3,
-        "payments-eu1: run {run} needs an approval",
-        [at(3, "stop", reason="of a test", code=NotApproved.id)],
-        {"state": "needs-approval"},
-    ),
     Case(
         "KraftMigrateStopped",
         3,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from migrate.errors import NoProgress, NotApproved, RunInterrupted, WindowClosed
+from migrate.errors import NoProgress, RunInterrupted, WindowClosed
 from migrate.model.history import Event
 from migrate.model.inventory import Hook, Recipient
 from migrate.model.notifications import LASTING, Happening, Notice
@@ -16,7 +16,7 @@ from migrate.model.stage import Stage
 from migrate.plan.parking import HYBRID_BEGINS, HYBRID_ENDS
 from migrate.report.notices import Notices, RunState
 from tests.run.gated import EVENING, HOUR, Gated, bound, gated, parked_behind_broker_0, refused
-from tests.run.test_gatekeeper import NIGHTS, POLICY
+from tests.run.test_gatekeeper import NIGHTS
 from tests.run.test_waits_in_runs import never_well
 from tests.testing import worlds
 
@@ -51,16 +51,6 @@ def test_a_whole_run_tells_its_beginning_the_point_of_no_return_and_its_end(tmp_
     assert {(notice.run, notice.cluster, notice.host) for notice in found} == {
         (run.planned().short, run.planned().cluster, "host-1")
     }
-
-
-def test_a_stage_without_its_approval_asks_for_one(tmp_path: Path) -> None:
-    """With the reviewers."""
-    run = gated(tmp_path, approvals=POLICY)
-    refused(run, NotApproved)
-    begins, asks = told(run.planned(), run.events)
-    assert (begins.event, asks.event) == (Happening.BEGINS, Happening.NEEDS_APPROVAL)
-    assert (asks.code, asks.stage) == (NotApproved.id, "migration-mode")
-    assert "0 of 1 approvals of alice, bob" in asks.text
 
 
 def test_a_closed_window_and_ctrl_c_park(tmp_path: Path) -> None:

@@ -107,7 +107,7 @@ def test_the_file_names_its_schema_and_says_whether_there_is_a_rollback() -> Non
 
 @pytest.mark.parametrize(
     "text",
-    ["", "{", "[]", "null", '"plan"', "{}", '{"schema": "kraft-migrate/plan/v2"}', "[" * 100_000],
+    ["", "{", "[]", "null", '"plan"', "{}", '{"schema": "kraft-migrate/plan/v3"}', "[" * 100_000],
 )
 def test_what_is_no_plan_is_refused(text: str) -> None:
     """An input error with an id; never a traceback."""

@@ -1,4 +1,4 @@
-"""Before every step the run asks: windows, approvals, requests, clock, health.  Each refusal changes nothing."""
+"""Before every step the run asks: windows, requests, clock, health.  Each refusal changes nothing."""
 
 from __future__ import annotations
 
@@ -10,20 +10,17 @@ from typing import Any
 import pytest
 
 from migrate.errors import (
-    ApprovalRefused,
     ClockJumped,
     ControlUnreadable,
-    NotApproved,
     RunInterrupted,
     RunParked,
     WindowClosed,
 )
-from migrate.model.approvals import Approval, ApprovalPolicy, ApprovalRule
 from migrate.model.inventory import Pace
 from migrate.model.plan import Direction
 from migrate.model.stage import Stage
 from migrate.model.windows import Dated, Weekly, Window
-from migrate.run import approvals, control
+from migrate.run import control
 from migrate.run.control import Control, Request
 from tests.run.gated import EVENING, HOUR, Gated, bound, gated, refused
 
@@ -114,9 +111,7 @@ def test_a_half_done_broker_is_finished_outside_of_the_window(tmp_path: Path) ->
 
 def test_half_a_finalize_is_ended_outside_of_the_window(tmp_path: Path) -> None:
     """Killed behind the first controller without the flag: the same command goes through the others at any hour."""
-    rules = {"finalize": replace(RULE, expires=HOUR)}
-    run = Gated(tmp_path, bound(NIGHTS, approvals=ApprovalPolicy(rules=rules)), target=Stage.CLEANUP)
-    approve(run)
+    run = Gated(tmp_path, bound(NIGHTS), target=Stage.CLEANUP)
     run.each_look = _once(lambda: run.concluded("finalize/1-of-3"), _die)
     with pytest.raises(_Died):
         run.session()
@@ -146,90 +141,6 @@ def _once(when: Callable[[], bool], act: Callable[[], object]) -> Callable[[], N
     return look
 
 
-# -- approvals -------------------------------------------------------------------------------------------------------
-RULE = ApprovalRule(("alice", "bob"), minimum=1, expires=12 * HOUR, instructions="Read the assessment.")
-POLICY = ApprovalPolicy(rules={"migration-mode": RULE})
-
-
-def approve(run: Gated, reviewer: str = "alice", **changes: Any) -> Path:
-    """An approval of that run's plan."""
-    plan = run.planned()
-    given = Approval(plan.fingerprint, plan.content, reviewer, reviewer, "desk", run.clock.now())
-    return approvals.save(run.folder, replace(given, **changes))
-
-
-def test_a_stage_that_asks_for_approval_waits_for_it(tmp_path: Path) -> None:
-    """Before it, everything that asks for none is done; exit code 4, with the reviewers and the instructions."""
-    run = gated(tmp_path, approvals=POLICY)
-    error = refused(run, NotApproved)
-    assert error.exit_code == 4
-    assert "stage migration-mode is not approved: 0 of 1 approvals of alice, bob" in error.what
-    assert "Read the assessment." in error.why
-    assert run.stopped() == []
-    approve(run)
-    assert run.session()[-1].name == "end"
-    (event,) = run.named("approved")
-    assert event.data["by"] == ["alice (recorded, not proven)"]
-
-
-@pytest.mark.parametrize(
-    ("changes", "why"),
-    [
-        ({"reviewer": "mallory"}, "mallory: no reviewer of stage migration-mode"),
-        ({"time": EVENING - 13 * HOUR}, "alice: it expired"),
-        ({"time": EVENING + 2 * HOUR}, "in the future"),
-        ({"stages": ("finalize",)}, "given for finalize only"),
-        ({"content": "0" * 64}, "alice: it approves the content 00000000 of the plan"),
-    ],
-)
-def test_an_approval_that_does_not_count_is_told_why(tmp_path: Path, changes: dict[str, Any], why: str) -> None:
-    """Expired, of somebody else, from the future, for another stage."""
-    run = gated(tmp_path, approvals=POLICY)
-    approve(run, **changes)
-    assert why in refused(run, NotApproved).why
-    assert run.stopped() == []
-
-
-def test_the_same_person_counts_once(tmp_path: Path) -> None:
-    """Twice under one name, or under two names from one account."""
-    two = ApprovalPolicy(rules={"migration-mode": replace(RULE, minimum=2)})
-    run = gated(tmp_path, approvals=two)
-    approve(run)
-    approve(run, time=EVENING - 60)
-    assert "the same person twice" in refused(run, NotApproved).why
-    approve(run, "bob", account="alice")
-    assert "the same account as alice's (alice on desk): one person" in refused(run, NotApproved).why
-    approve(run, "bob", time=EVENING - 5)
-    assert run.session()[-1].name == "end"
-
-
-def test_an_approval_of_another_plan_is_refused_at_once(tmp_path: Path) -> None:
-    """It is no missing one: somebody put it there."""
-    run = gated(tmp_path, approvals=POLICY)
-    approve(run, plan="0" * 64)
-    error = refused(run, ApprovalRefused)
-    assert "it approves plan 00000000" in error.what
-    assert run.stopped() == []
-
-
-def test_a_stage_that_began_is_not_stopped_by_its_approvals_expiry(tmp_path: Path) -> None:
-    """A roll of 18 hours under an approval of 12 goes to its end; a new session asks again."""
-    run = gated(tmp_path, approvals=POLICY)
-    run.node_seconds = 6 * HOUR
-    approve(run)
-    assert run.session()[-1].name == "end"
-
-
-def test_a_new_session_asks_again(tmp_path: Path) -> None:
-    """What was valid last night is not valid for ever."""
-    run = gated(tmp_path, approvals=POLICY)
-    approve(run)
-    run.each_look = _once(lambda: run.stopped() == ["0"], lambda: setattr(run.request, "by", "Ctrl-C"))
-    refused(run, RunInterrupted)
-    run.request.by, run.clock.time = "", EVENING + 24 * HOUR
-    assert "it expired" in refused(run, NotApproved).why
-
-
 # -- the rollback ----------------------------------------------------------------------------------------------------
 def back(tmp_path: Path, **changes: Any) -> Gated:
     """A run whose plan is called the rollback, at noon, under a playbook whose window opens at night."""
@@ -246,18 +157,6 @@ def test_an_emergency_keeps_no_hours(tmp_path: Path) -> None:
     assert back(tmp_path / "free").session()[-1].name == "end"
     (tmp_path / "bound").mkdir()
     refused(back(tmp_path / "bound", rollback_window="default"), WindowClosed)
-
-
-def test_a_rollback_asks_for_the_approval_of_rollbacks_alone(tmp_path: Path) -> None:
-    """Those of the stages are about the way forward."""
-    rules = {"prepare": RULE, "rollback": replace(RULE, reviewers=("carol",))}
-    run = back(tmp_path, approvals=ApprovalPolicy(rules=rules))
-    approve(run, "alice")
-    assert "stage rollback is not approved: 0 of 1 approvals of carol" in refused(run, NotApproved).what
-    assert run.cluster.done == []
-    approve(run, "carol")
-    assert run.session()[-1].name == "end"
-    assert [event.data["stage"] for event in run.named("approved")] == ["rollback"]
 
 
 # -- requests ----------------------------------------------------------------------------------------------------------
@@ -403,7 +302,7 @@ def test_a_clock_that_is_slewed_is_fine(tmp_path: Path) -> None:
 
 
 def test_a_clock_before_the_journals_last_line_is_refused(tmp_path: Path) -> None:
-    """An approval or a window decided by it would be decided by a wrong time."""
+    """A window decided by it would be decided by a wrong time."""
     run = gated(tmp_path)
     run.each_look = _once(lambda: run.stopped() == ["0"], lambda: setattr(run.request, "by", "Ctrl-C"))
     refused(run, RunInterrupted)

@@ -11,17 +11,14 @@ from typing import Any
 import pytest
 
 from migrate.errors import (
-    ApprovalRefused,
     ClockJumped,
     MigrateError,
     NoProgress,
-    NotApproved,
     PlanStopped,
     RunInterrupted,
     RunParked,
     WindowClosed,
 )
-from migrate.model.approvals import Approval, ApprovalPolicy, ApprovalRule
 from migrate.model.history import Event
 from migrate.model.inventory import ErrorBudget, HealthPolicy, Pace, Playbook
 from migrate.model.outcome import NotYet, Outcome, Refused, Unknown, Verified
@@ -30,7 +27,7 @@ from migrate.model.stage import Stage
 from migrate.model.step import Action
 from migrate.model.windows import Dated, Window
 from migrate.model.world import Need, World
-from migrate.run import approvals, control
+from migrate.run import control
 from migrate.run.control import Control, ParkRequest, Request
 from migrate.run.gatekeeper import RunGate
 from migrate.run.journal import Journal
@@ -42,7 +39,6 @@ from tests.testing import worlds
 WELL = worlds.world_at(Stage.PREPARE)
 OPEN = Window("default", "UTC", (Dated("2026-12-07T20:00", "2026-12-08T04:00"),), (), 0.0)
 SHUT = replace(OPEN, allow=(Dated("2026-12-09T20:00", "2026-12-10T04:00"),))
-RULE = ApprovalRule(("alice",), minimum=1, expires=12 * HOUR, instructions="Read it.")
 PLANS: dict[float, Plan] = {}
 
 
@@ -330,59 +326,8 @@ def test_a_step_that_waits_for_its_gates_asks_the_hour_again(tmp_path: Path) -> 
         gate.gate.still(gate.step(BACK_UP))
 
 
-# -- approvals -------------------------------------------------------------------------------------------------------
-def approve(gate: Gate) -> None:
-    """An approval of its plan by alice."""
-    given = Approval(
-        plan=gate.plan.fingerprint,
-        content=gate.plan.content,
-        reviewer="alice",
-        account="alice",
-        host="desk",
-        time=gate.clock.now(),
-    )
-    approvals.save(gate.folder, given)
-
-
-def test_a_stage_is_approved_once_a_session_and_others_need_none(tmp_path: Path) -> None:
-    """What began under a valid approval goes on when it expires; a new session asks again."""
-    policy = ApprovalPolicy(rules={"migration-mode": RULE})
-    gate = Gate(tmp_path, replace(worlds.playbook(), approvals=policy))
-    gate.before(BACK_UP)
-    assert "stage migration-mode is not approved" in gate.parked(RESTART, NotApproved)
-    assert gate.told("approved") == []
-    approve(gate)
-    gate.before(RESTART)
-    gate.clock.time += 13 * HOUR
-    gate.before("migration-mode/2")
-    (event,) = gate.told("approved")
-    assert (event.data["stage"], event.data["until"]) == ("migration-mode", EVENING + 12 * HOUR)
-    gate.gate = gate.session()
-    gate.parked("migration-mode/2", NotApproved)
-
-
-def test_a_stage_that_needs_no_approval_reads_none(tmp_path: Path) -> None:
-    """One of another plan stops the stage that asks for it."""
-    policy = ApprovalPolicy(rules={"migration-mode": RULE})
-    gate = Gate(tmp_path, replace(worlds.playbook(), approvals=policy))
-    gate.plan = replace(gate.plan, cluster_id="another")
-    approve(gate)
-    gate.plan = gate.gate.plan
-    gate.before(BACK_UP)
-    assert "it approves plan" in gate.parked(RESTART, ApprovalRefused)
-
-
-def test_a_rollback_needs_the_approval_of_rollbacks_and_of_no_stage(tmp_path: Path) -> None:
-    """And the way forward needs none of that."""
-    policy = ApprovalPolicy(rules={"rollback": RULE})
-    gate = Gate(tmp_path, replace(worlds.playbook(), approvals=policy))
-    gate.before(BACK_UP)
-    gate.gate.plan = replace(gate.plan, direction=Direction.BACK)
-    assert "stage rollback is not approved" in gate.parked(BACK_UP, NotApproved)
-
-
 def test_an_unknown_playbook_asks_for_nothing_that_only_it_could_name(tmp_path: Path) -> None:
-    """No approval, no window, one look before a restart: other guards say that it is unknown."""
+    """No window, one look before a restart: other guards say that it is unknown."""
     gate = Gate(tmp_path, Unknown("no playbook"))
     for step in (BACK_UP, RESTART, "migration-mode/0"):
         gate.before(step)

@@ -9,13 +9,12 @@ from typing import Final
 
 import pytest
 
-from migrate.errors import ClockJumped, ControlUnreadable, MigrateError, NotApproved, RunInterrupted, RunParked
-from migrate.model.approvals import Approval, ApprovalPolicy, ApprovalRule
+from migrate.errors import ClockJumped, ControlUnreadable, MigrateError, RunInterrupted, RunParked
 from migrate.model.ids import NodeId
 from migrate.model.plan import Plan
 from migrate.model.windows import Weekly, Window
 from migrate.plan.parking import block, may_lack_controller, may_leave_while_waiting, may_park_before
-from migrate.run import approvals, control
+from migrate.run import control
 from migrate.run.control import Control, Request
 from tests.run.gated import HOUR, Gated
 from tests.run.test_rollback import ENTRIES, at, rollback_plan, stuck
@@ -155,13 +154,10 @@ def test_a_run_that_does_not_fit_into_its_window_parks_before_the_controllers_st
     assert {3000, 3001, 3002} <= set(cluster.running)
 
 
-def test_a_new_session_asks_for_no_approval_while_nobody_leads(tmp_path: Path) -> None:
-    """Killed in between, and the approval expired since: control is handed back first, then the rolls wait."""
-    rule = ApprovalRule(("carol",), minimum=1, expires=HOUR, instructions="")
+def test_a_new_session_keeps_no_hours_while_nobody_leads(tmp_path: Path) -> None:
+    """Killed in between, and the window closed since: control is handed back first, then the rolls wait."""
     cluster, plan = planned("hybrid", tmp_path / "forward")
     run = rollback(cluster, plan, tmp_path / "back")
-    run.playbook = replace(run.playbook, approvals=ApprovalPolicy(rules={"rollback": rule}))
-    approvals.save(run.folder, Approval(plan.fingerprint, plan.content, "carol", "carol", "desk", run.clock.now()))
 
     def look() -> None:
         if lost(run):
@@ -171,8 +167,8 @@ def test_a_new_session_asks_for_no_approval_while_nobody_leads(tmp_path: Path) -
     with pytest.raises(KeyboardInterrupt):
         run.session()
     run.each_look = lambda: None
-    run.clock.time += 2 * HOUR
-    with pytest.raises(NotApproved, match="stage rollback is not approved"):
+    run.clock.time += 5 * HOUR
+    with pytest.raises(RunParked, match="window evenings"):
         run.session()
     assert run.concluded("copy/hand-back-control")
 

@@ -1,4 +1,4 @@
-"""When a run may act and who must approve it: the keys `windows`, `approvals` and `approval`, and their rules."""
+"""When a run may act: the keys `windows` and `window`, and their rules."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Annotated, Final, Literal, Protocol
 from zoneinfo import ZoneInfo
 
-from pydantic import AfterValidator, Field, WithJsonSchema
+from pydantic import AfterValidator, Field
 
-from migrate.model.approvals import DEFAULT_EXPIRY, ApprovalPolicy, ApprovalRule, public_key
 from migrate.model.windows import DAY_NAMES, Always, Dated, LastBusinessDay, Span, Weekly, Window, ever_opens
 from migrate.playbook.calendars import is_listed, listed
-from migrate.playbook.fields import ALWAYS_SO, Duration, Fault, Location, Section, Text, Whole
+from migrate.playbook.fields import ALWAYS_SO, Duration, Fault, Location, Section, Text
 
 DAY: Final = "(?:" + "|".join(DAY_NAMES) + ")"
 WEEKLY: Final = re.compile(rf"({DAY}(?:-{DAY})?(?:,{DAY}(?:-{DAY})?)*)(?: ([0-2]\d:[0-5]\d)-([0-2]\d:[0-5]\d))?")
@@ -117,51 +116,12 @@ class WindowSection(Section):
         return Window(name, self.timezone, tuple(map(span_of, self.allow)), tuple(denied), self.reserve)
 
 
-PublicKey = Annotated[Text, AfterValidator(public_key)]
-
-
-class ApprovalsSection(Section):
-    """Groups of reviewers, and public keys: a name with a key counts only where its approval is signed."""
-
-    groups: dict[Text, Annotated[list[Text], Field(min_length=1)]] = Field(default_factory=dict)
-    keys: dict[Text, PublicKey] = Field(default_factory=dict)
-    signed: Literal["required", "where-known"] = "where-known"
-
-
-class ApprovalSection(Section):
-    """What one stage asks for before its first step."""
-
-    reviewers: Annotated[list[Text], Field(min_length=1)]
-    min: Annotated[Whole, Field(ge=1)] = 1
-    expires: Annotated[Duration, Field(ge=60)] = DEFAULT_EXPIRY
-    distinct: Annotated[Literal["true"], WithJsonSchema({"const": True}), ALWAYS_SO] = "true"  # per person
-    instructions: Text | None = None
-    confirm: Literal["type-cluster-name"] | None = None  # finalize always asks for it
-
-    def rule(self) -> ApprovalRule:
-        return ApprovalRule(tuple(self.reviewers), self.min, self.expires, True, self.instructions or "")
-
-
 class Acting(Protocol):
-    """What every kind of playbook says of it."""
+    """What every kind of playbook says of windows."""
 
     @property
     def windows(self) -> Mapping[str, WindowSection]:
         """By name."""
-
-    @property
-    def approvals(self) -> ApprovalsSection:
-        """Groups and keys."""
-
-
-def approval_policy(asked: Mapping[str, ApprovalSection | None], approvals: ApprovalsSection) -> ApprovalPolicy:
-    """The approvals of a playbook as one value; rules by stage label, and `rollback`."""
-    return ApprovalPolicy(
-        rules={name: section.rule() for name, section in asked.items() if section is not None},
-        keys=dict(approvals.keys),
-        groups={name: tuple(members) for name, members in approvals.groups.items()},
-        signed=approvals.signed == "required",
-    )
 
 
 def closed_faults(spec: Acting, near: Path) -> Iterator[Fault]:
@@ -185,45 +145,3 @@ def window_faults(spec: Acting, at: Location, window: str | None) -> Iterator[Fa
     if window is not None and window not in spec.windows:
         known = ", ".join(spec.windows) or "none"
         yield Fault((*at, "window"), f"there is no window {window!r}", f"`windows` has: {known}")
-
-
-def approval_faults(spec: Acting, at: Location, approval: ApprovalSection | None) -> Iterator[Fault]:
-    """Reviewers that are nobody, keys that are missing, more persons asked for than there are."""
-    if approval is None:
-        return
-    where = (*at, "approval", "reviewers")
-    groups = spec.approvals.groups
-    for index, name in enumerate(approval.reviewers):
-        if name.startswith("@") and name not in groups:
-            yield Fault(
-                (*where, index),
-                f"there is no group {name}",
-                "persons must be distinguishable, so a group is a list of names",
-                f"write its members under spec.approvals.groups: {{'{name}': [alice, bob]}}",
-            )
-    persons = {person for name in approval.reviewers for person in groups.get(name, [name])}
-    if spec.approvals.signed == "required":
-        for person in sorted(persons - set(spec.approvals.keys)):
-            yield Fault(where, f"reviewer {person} has no key", "all approvals must be signed", "add it to keys")
-    if len(persons) < approval.min:
-        yield Fault((*at, "approval", "min"), f"{approval.min} approvals are asked of {len(persons)} persons")
-
-
-def key_faults(spec: Acting) -> Iterator[Fault]:
-    """Keys and groups that do not tell persons apart."""
-    seen: dict[str, str] = {}
-    for person, key in spec.approvals.keys.items():
-        if key in seen:
-            yield Fault(
-                ("spec", "approvals", "keys", person),
-                f"{person} has the key of {seen[key]}",
-                "two names with one key would be one person who approves twice",
-            )
-        seen.setdefault(key, person)
-    for group, members in spec.approvals.groups.items():
-        at = ("spec", "approvals", "groups", group)
-        if not group.startswith("@"):
-            yield Fault(at, f"a group's name begins with @, not {group!r}")
-        for index, member in enumerate(members):
-            if member.startswith("@"):
-                yield Fault((*at, index), "a group has persons in it, no groups")
