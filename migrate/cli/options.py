@@ -294,7 +294,7 @@ def _use(observer: ClusterObserver, evidence: Evidence) -> None:
         known = [node.id for node in observer.sources.inventory.nodes]
         observer.sources.use_collected(read_all(map(str, evidence.disks), known))
     if evidence.zookeeper is not None:
-        from migrate.observe.offline import open_files
+        from migrate.zookeeper.offline.files import open_files
 
         observer.sources.use_zookeeper_files(open_files(evidence.zookeeper))
 

@@ -7,18 +7,23 @@ Names: `Snapshots.java`, `BootstrapDirectory.java`, `FileQuorumStateStore.java`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+import struct as packing
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
-from migrate.errors import BatchError, MetadataFileError, WorldError
+import google_crc32c
+
+from migrate.errors import DecodeError, MetadataFileError, WorldError
 from migrate.kraft.image import Image
 from migrate.model import limits, strict_json
 from migrate.model.ids import METADATA_TOPIC
 from migrate.model.outcome import Unknown
 from migrate.model.secrets import Digester
-from migrate.protocol.batches import Batch, Idle, batch_at, stream
+from migrate.protocol import records
+from migrate.protocol.batches import CRC_FROM, HEADER_SIZE, Batch, Idle, batch_at, check_order, stream
+from migrate.protocol.records import decode_record
 
 ONE_DIRECTORY: Final = Unknown("files of one directory alone do not say what is committed")
 PARTITION_DIRECTORY: Final = f"{METADATA_TOPIC}-0"
@@ -27,6 +32,11 @@ QUORUM_STATE: Final = "quorum-state"
 _SEGMENT: Final = re.compile(r"(\d{20})\.log")
 _SNAPSHOT: Final = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
 LARGEST_OFFSET: Final = 2**63 - 1
+LARGEST_NOOP: Final = HEADER_SIZE + 32  # bytes of a NoOp's batch: nothing larger is looked at
+FIRST_LOOK: Final = 64  # batches that are looked at first; eight times as many while all of them are NoOps
+LONGEST_LOOK: Final = 1 << 14
+CRC_AT: Final = CRC_FROM - 4
+TIMES: Final = range(CRC_FROM + 6, CRC_FROM + 22)  # base and newest timestamp
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,22 +143,6 @@ def read_batches(path: Path) -> Iterator[Batch]:
         raise WorldError(f"the file cannot be read: {error.strerror}", where=str(path)) from error
 
 
-def read_batches_at(path: Path, positions: Iterable[int]) -> Iterator[Batch]:
-    """The batches of a file that begin at these positions, one in memory at a time, each checked.
-
-    Raises BatchError and its kinds, WorldError where the file cannot be read.
-    """
-    try:
-        with path.open("rb") as file:
-            for position in positions:
-                batch = batch_at(file, position, where=str(path))
-                if batch is None:
-                    raise BatchError("the file has become shorter", where=f"{path} at position {position}")
-                yield batch
-    except OSError as error:
-        raise WorldError(f"the file cannot be read: {error.strerror}", where=str(path)) from error
-
-
 def read_quorum_state(path: Path) -> QuorumState:
     """The quorum-state file, in its version 0 (static voters) or 1 (KIP-853)."""
     try:
@@ -173,15 +167,75 @@ def read_quorum_state(path: Path) -> QuorumState:
 
 
 def read_segment(path: Path) -> Iterator[Batch | Idle]:
-    """The batches of a segment, each checked; with numpy (extra `fast`) NoOps in a row are one.
+    """The batches of a segment, each checked; NoOps in a row as one.  Raises what `read_batches` raises.
 
-    Raises what `read_batches` raises.
+    The active controller writes a NoOpRecord twice a second (`metadata.max.idle.interval.ms`), each in a batch of its
+    own: a million in a week, which say nothing of the image.  Those that equal the one before them but for offset,
+    timestamps and CRC are told together; every CRC is still held against the batch's bytes.
     """
+    due, where = due_offset(path), str(path)
+    position, before = 0, None
+    idle = 0  # NoOps in a row, one by one: alone between others they are not worth a look ahead
     try:
-        from migrate.kraft.idle import read_stretches  # noqa: PLC0415 - numpy: `status` does without; and a cycle
-    except ModuleNotFoundError:
-        return read_batches(path)
-    return read_stretches(path)
+        with path.open("rb") as file:
+            while (batch := batch_at(file, position, where=where)) is not None:
+                before = check_order(batch, before, due)
+                yield batch
+                position, due = position + len(batch.raw), None
+                idle = idle + 1 if _is_noop(batch) else 0
+                if idle > 1:
+                    for stretch in _behind(file, batch, position):
+                        yield stretch
+                        before = stretch.last_offset, stretch.epoch
+                        position += len(batch.raw) * (stretch.last_offset - stretch.base_offset + 1)
+                    idle = 0
+    except OSError as error:
+        raise WorldError(f"the file cannot be read: {error.strerror}", where=where) from error
+
+
+def _is_noop(batch: Batch) -> bool:
+    if batch.control or batch.base_offset != batch.last_offset or len(batch.raw) > LARGEST_NOOP:
+        return False
+    try:
+        ((_, _, value),) = batch.records()
+        return decode_record(value)[0] is records.NO_OP
+    except DecodeError:  # whoever needs the record says what is wrong with it
+        return False
+
+
+def _behind(file: BinaryIO, noop: Batch, position: int) -> Iterator[Idle]:
+    """What equals that NoOp's batch from that position on; the first that does not ends it."""
+    size, wanted, offset = len(noop.raw), FIRST_LOOK, noop.last_offset + 1
+    while True:
+        file.seek(position)
+        raw = file.read(size * wanted)
+        count = _alike(raw, noop.raw, offset)
+        if count:
+            crcs = b"".join(raw[at : at + 4] for at in range(CRC_AT, count * size, size))
+            yield Idle(offset, offset + count - 1, noop.epoch, position, noop.where, crcs)
+        if count < wanted:
+            return
+        position, offset, wanted = position + len(raw), offset + count, min(8 * wanted, LONGEST_LOOK)
+
+
+def _alike(raw: bytes, noop: bytes, offset: int) -> int:
+    """How many batches from the first on are that NoOp's at the next offsets, each with the CRC of its bytes.
+
+    A byte at a time of all of them: slices with a step are compared in C.
+    """
+    size = len(noop)
+    count = len(raw) // size
+    offsets = packing.pack(f">{count}q", *range(offset, offset + count))
+    for at in (at for at in range(size) if at not in TIMES and not CRC_AT <= at < CRC_FROM):
+        told = raw[at : count * size : size]
+        wanted = offsets[at : 8 * count : 8] if at < 8 else noop[at : at + 1] * count
+        if told != wanted:
+            count = next(place for place, pair in enumerate(zip(told, wanted, strict=True)) if pair[0] != pair[1])
+    for begin in range(0, count * size, size):
+        crc = google_crc32c.value(raw[begin + CRC_FROM : begin + size])
+        if raw[begin + CRC_AT : begin + CRC_FROM] != crc.to_bytes(4, "big"):
+            return begin // size
+    return count
 
 
 def load(files: MetadataFiles, digester: Digester, *, below: int | None = None) -> Image:

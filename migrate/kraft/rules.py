@@ -66,10 +66,6 @@ class State:
     partition_changes: int = 0
     entity_changes: int = 0
 
-    def set_rows(self, topic_id: str, rows: list[tuple[int, PartitionRow]]) -> None:
-        self.topics[topic_id].partitions.update(rows)
-        self.partition_changes += len(rows)
-
     def put(self, kind: str, key: str, name: str, value: str | None, where: str) -> None:
         """Set a setting, or remove it (None); an entity without settings is gone."""
         if value is not None:

@@ -30,7 +30,7 @@ _CONNECT: Final = "grpc"  # a module that pyspark brings for Spark Connect alone
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """A package with its bounds, such as `numba>=0.60`; `extra` is empty where every command needs it."""
+    """A package with its bounds, such as `asyncssh>=2.18`; `extra` is empty where every command needs it."""
 
     package: str
     text: str

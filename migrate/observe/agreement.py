@@ -1,7 +1,7 @@
-"""Do ZooKeeper and KRaft agree, and if not, on which topics: from fingerprints, before anything is set field by field.
+"""Do ZooKeeper and KRaft agree, and if not, on which topics: before anything is set field by field.
 
-Fingerprints (`migrate.model.fingerprints`) say which topics need the comparison; it is given those alone, with all that
-is no partition (`migrate.observe.fleet`).  A gate never asks here: it proves.
+The comparison is given these topics alone, with all that is no partition (`migrate.observe.fleet`).  A gate never asks
+here: it proves.
 """
 
 from __future__ import annotations
@@ -17,9 +17,12 @@ from migrate.diff import typed_rows
 from migrate.diff.expected import TOPIC_KINDS, rule_for
 from migrate.diff.typed_rows import EntityRow
 from migrate.errors import MalformedZnode
+from migrate.kraft.files import ONE_DIRECTORY, MetadataFiles, load
 from migrate.model.columns import EntityColumns, PartitionColumns
 from migrate.model.difference import Difference, DifferenceClass
+from migrate.model.secrets import Digester
 from migrate.model.views import KraftView, ZookeeperView
+from migrate.zookeeper.offline.files import OfflineTree
 
 SETS: Final = frozenset({"isr", "adding", "removing"})
 COMPARED: Final = (
@@ -29,14 +32,6 @@ COMPARED: Final = (
 FIELDS: Final = 8  # of a partition, that the comparison compares (`migrate.diff.tables.PARTITION_FIELDS`)
 EntityKey = tuple[str, str, str]  # kind, key, name
 Entity = tuple[str, str, str, str]  # and its value
-
-
-@dataclass(frozen=True, slots=True)
-class Side:
-    """One side: what the partitions of each topic are compared by (fingerprints, or rows), and everything else."""
-
-    prints: Mapping[str, object]
-    entities: Mapping[EntityKey, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,27 +60,16 @@ class Agreement:
 
 
 @dataclass(frozen=True, slots=True)
-class WholeSides:
-    """The same of whole views: of files that are small, or too odd for a kernel."""
+class Sides:
+    """Both sides of one cluster, as whole views."""
 
     zookeeper: ZookeeperView
     kraft: KraftView
 
-    @property
-    def image(self) -> KraftView:
-        return self.kraft
-
     def agreement(self) -> Agreement:
-        """What they agree on.  Raises MalformedZnode."""
+        """What they agree on.  Raises MalformedZnode: a tree that was read in part is not compared."""
         refuse_malformed(self.zookeeper)
-        ours, theirs = self.zookeeper, self.kraft
-        blind = typed_rows.blind_configs(ours.blind_spots)
-        return agreement(
-            Side(topic_rows(ours.partitions), entity_rows(ours.entities, typed_rows.of_zookeeper(ours), blind)),
-            Side(topic_rows(theirs.partitions), entity_rows(theirs.entities, typed_rows.of_kraft(theirs), blind)),
-            Counter(theirs.partitions.topic),
-            ours.pending.deletions,
-        )
+        return agreement(self.zookeeper, self.kraft)
 
     def views(self, topics: Collection[str] | None) -> tuple[ZookeeperView, KraftView]:
         """Both sides with the partitions of these topics; None: of all."""
@@ -128,19 +112,26 @@ def topic_rows(columns: PartitionColumns) -> dict[str, TopicRows]:
     return found
 
 
+def read_sides(tree: OfflineTree, files: MetadataFiles, digester: Digester) -> Sides:
+    """Both sides of files.  Raises what `OfflineTree.view` and `migrate.kraft.files.load` raise."""
+    return Sides(tree.view(digester), load(files, digester).view("", ONE_DIRECTORY, str(files.path)))
+
+
 def refuse_malformed(view: ZookeeperView) -> None:
     """Raise MalformedZnode where a znode of the view is malformed."""
     for part in view.malformed:
         raise MalformedZnode(part.problem, where=part.path, why="a tree that was read in part is not compared")
 
 
-def agreement(zookeeper: Side, kraft: Side, counts: Mapping[str, int], deletions: Collection[str] = ()) -> Agreement:
-    """Which topics and other objects differ (pure); `counts` are KRaft's partitions a topic."""
-    names = zookeeper.prints.keys() | kraft.prints.keys()
-    topics = sorted(name for name in names if zookeeper.prints.get(name) != kraft.prints.get(name))
-    gone = {name for name in topics if name in deletions and name not in kraft.prints}
-    keys = zookeeper.entities.keys() | kraft.entities.keys()
-    pairs = ((key, zookeeper.entities.get(key), kraft.entities.get(key)) for key in keys)
+def agreement(zookeeper: ZookeeperView, kraft: KraftView) -> Agreement:
+    """Which topics and other objects differ (pure)."""
+    blind, deletions = typed_rows.blind_configs(zookeeper.blind_spots), zookeeper.pending.deletions
+    ours, theirs = topic_rows(zookeeper.partitions), topic_rows(kraft.partitions)
+    topics = sorted(name for name in ours.keys() | theirs.keys() if ours.get(name) != theirs.get(name))
+    gone = {name for name in topics if name in deletions and name not in theirs}
+    left = entity_rows(zookeeper.entities, typed_rows.of_zookeeper(zookeeper), blind)
+    right = entity_rows(kraft.entities, typed_rows.of_kraft(kraft), blind)
+    pairs = ((key, left.get(key), right.get(key)) for key in left.keys() | right.keys())
     differing = [
         _row(*pair, deletions) for pair in sorted((pair for pair in pairs if pair[1] != pair[2]), key=itemgetter(0))
     ]
@@ -149,7 +140,7 @@ def agreement(zookeeper: Side, kraft: Side, counts: Mapping[str, int], deletions
         others=tuple(row for row in differing if not row.rule),
         deleting=tuple(sorted(gone)),
         excused=tuple(row for row in differing if row.rule),
-        partitions=sum(counts[name] for name in kraft.prints.keys() - set(topics)),
+        partitions=sum(len(theirs[name].rows) for name in theirs.keys() - set(topics)),
     )
 
 

@@ -1,6 +1,6 @@
 """Clusters of a fleet that are named by files: read and decoded by Spark's executors, each in a task of its own.
 
-A task hands on what both sides do not say alike: by fingerprints of topics first, then all of their fields
+A task hands on what both sides do not say alike: of the partitions, those of topics that differ
 (`migrate.observe.agreement`).  A bundle is held to what `diff` holds it to (`migrate.observe.analysis`).
 """
 
@@ -29,13 +29,12 @@ from migrate.model.outcome import Unknown
 from migrate.model.secrets import Digester
 from migrate.model.views import KraftView, ZookeeperView
 from migrate.model.world import World
-from migrate.observe.agreement import FIELDS, WholeSides, apart, refuse_malformed
+from migrate.observe.agreement import FIELDS, Sides, apart, read_sides, refuse_malformed
 from migrate.observe.analysis import Comparer, cannot_compare, with_diff
 from migrate.observe.bundle import read_bundle
 from migrate.observe.bundled import BundledSources
 from migrate.observe.codec import decode, encode
-from migrate.observe.offline import ColumnSides, open_files, read_sides
-from migrate.zookeeper.offline.files import ZookeeperFiles
+from migrate.zookeeper.offline.files import ZookeeperFiles, open_files
 
 if TYPE_CHECKING:
     from migrate.diff import ledger
@@ -222,7 +221,7 @@ def _ledger(zookeeper: ZookeeperView, kraft: KraftView, disks: DisksByBroker | U
     return ledger.Question(zookeeper, kraft, disks, after_copy, finalized)
 
 
-def _without_equal(sides: ColumnSides | WholeSides, accepted: Sequence[AcceptedDifference] = (), lag: int = 0) -> Read:
+def _without_equal(sides: Sides, accepted: Sequence[AcceptedDifference] = (), lag: int = 0) -> Read:
     from migrate.diff.compare import Question
     from migrate.diff.fleet import Read
 
@@ -235,13 +234,13 @@ def _without_equal(sides: ColumnSides | WholeSides, accepted: Sequence[AcceptedD
 
 def _read_bundle(path: str) -> Read:
     """A bundle's two sides; NotVisible where they cannot be compared."""
-    caught: list[tuple[WholeSides, Sequence[AcceptedDifference], int]] = []
+    caught: list[tuple[Sides, Sequence[AcceptedDifference], int]] = []
 
     def catch(
         _: Any, zookeeper: ZookeeperView, kraft: KraftView, accepted: tuple[AcceptedDifference, ...], lag: int
     ) -> Unknown:
         refuse_malformed(zookeeper)
-        caught.append((WholeSides(zookeeper, kraft), accepted, lag))
+        caught.append((Sides(zookeeper, kraft), accepted, lag))
         return CAUGHT
 
     world = _compared(path, catch)

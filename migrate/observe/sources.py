@@ -67,7 +67,7 @@ from migrate.zookeeper.rights import require_rollback_rights
 
 if TYPE_CHECKING:
     from migrate.diff.session import SparkHandle
-    from migrate.zookeeper.offline.files import OfflineTree, ZookeeperFiles  # numpy
+    from migrate.zookeeper.offline.files import OfflineTree, ZookeeperFiles
 
 LOG: Final = logging.getLogger("migrate.observe")
 Seen = TypeVar("Seen")
@@ -128,7 +128,7 @@ class Sources:
 
     def _tree(self, files: ZookeeperFiles) -> OfflineTree:
         """The files as they are now: a running server writes on, so each look but the first opens them again."""
-        from migrate.observe.offline import open_files
+        from migrate.zookeeper.offline.files import open_files
 
         tree, self._unseen = self._unseen, None
         return open_files(files) if tree is None else tree

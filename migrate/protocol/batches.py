@@ -44,7 +44,7 @@ class Batch:
 
     @property
     def place(self) -> str:
-        return f"{self.where} at position {self.position}"
+        return _place(self.where, self.position)
 
     def records(self) -> Iterator[Record]:
         """Yield (offset, key, value) of each record.  Raises BatchError where a record contradicts its batch."""
@@ -75,7 +75,7 @@ class Idle:
 
     @property
     def place(self) -> str:
-        return f"{self.where} at position {self.position}"
+        return _place(self.where, self.position)
 
 
 def _record(raw: bytes, offset: int, index: int) -> tuple[bytes | None, bytes | None, int]:
@@ -116,30 +116,39 @@ def _nullable(raw: bytes, offset: int, end: int) -> tuple[bytes | None, int]:
 
 def parse(raw: bytes, *, where: str, position: int) -> Batch:
     """Read one batch from exactly its bytes.  Raises BatchError and its subclasses."""
-    place = f"{where} at position {position}"
     if len(raw) < HEADER_SIZE:
-        raise BatchCutError(f"a batch header of {HEADER_SIZE} bytes is cut after {len(raw)}", where=place)
+        raise BatchCutError(
+            f"a batch header of {HEADER_SIZE} bytes is cut after {len(raw)}", where=_place(where, position)
+        )
     base, _, epoch, magic, crc, attributes, last_delta, _, newest, _, _, _, count = HEADER.unpack_from(raw)
     if magic != MAGIC:
-        raise BatchError(f"a batch of magic {magic}; the metadata log has magic {MAGIC} only", where=place)
+        what = f"a batch of magic {magic}; the metadata log has magic {MAGIC} only"
+        raise BatchError(what, where=_place(where, position))
     found = google_crc32c.value(raw[CRC_FROM:])
     if found != crc:
-        raise BatchCrcError(f"a batch says the CRC-32C {crc:#010x}, its bytes have {found:#010x}", where=place)
+        what = f"a batch says the CRC-32C {crc:#010x}, its bytes have {found:#010x}"
+        raise BatchCrcError(what, where=_place(where, position))
     if attributes & COMPRESSION:
-        number = attributes & COMPRESSION
-        raise BatchError(f"a compressed batch (codec {number}); the metadata log is never compressed", where=place)
+        what = f"a compressed batch (codec {attributes & COMPRESSION}); the metadata log is never compressed"
+        raise BatchError(what, where=_place(where, position))
     if base < 0 or epoch < 0:
-        raise BatchError(f"a batch with base offset {base} and epoch {epoch}", where=place)
+        raise BatchError(f"a batch with base offset {base} and epoch {epoch}", where=_place(where, position))
     if count < 1 or last_delta != count - 1:
-        raise BatchError(f"a batch of {count} records whose last offset delta is {last_delta}", where=place)
+        what = f"a batch of {count} records whose last offset delta is {last_delta}"
+        raise BatchError(what, where=_place(where, position))
     return Batch(base, base + last_delta, epoch, bool(attributes & CONTROL), position, where, newest, raw)
 
 
-def _length(head: bytes, place: str) -> int:
-    (length,) = packing.unpack_from(">i", head, 8)
+def _place(where: str, position: int) -> str:
+    return f"{where} at position {position}"
+
+
+def _size(head: bytes, where: str, position: int) -> int:
+    """The bytes of a whole batch, by what its first ones say."""
+    length = int.from_bytes(head[8:LENGTH_END], "big", signed=True)
     if not HEADER_SIZE - LENGTH_END <= length <= limits.most("batch"):
-        raise BatchError(f"a batch says the length {length}", where=place)
-    return LENGTH_END + int(length)
+        raise BatchError(f"a batch says the length {length}", where=_place(where, position))
+    return LENGTH_END + length
 
 
 def check_order(batch: Batch | Idle, before: tuple[int, int] | None, due: int | None = None) -> tuple[int, int]:
@@ -167,13 +176,14 @@ def split(raw: bytes, *, where: str, partial_tail: bool = False) -> Iterator[Bat
     """
     position, before = 0, None
     while position < len(raw):
-        place = f"{where} at position {position}"
         left = len(raw) - position
-        size = _length(raw[position : position + LENGTH_END], place) if left >= LENGTH_END else HEADER_SIZE
+        size = HEADER_SIZE
+        if left >= LENGTH_END:
+            size = _size(raw[position : position + LENGTH_END], where, position)
         if left < size:
             if partial_tail and before is not None:
                 return
-            raise BatchCutError(f"a batch of {size} bytes is cut after {left}", where=place)
+            raise BatchCutError(f"a batch of {size} bytes is cut after {left}", where=_place(where, position))
         batch = parse(raw[position : position + size], where=where, position=position)
         before = check_order(batch, before)
         yield batch
@@ -194,16 +204,15 @@ def stream(file: BinaryIO, *, where: str, due: int | None = None) -> Iterator[Ba
 
 def batch_at(file: BinaryIO, position: int, *, where: str) -> Batch | None:
     """Return the batch that begins at that position of an open file; None at its end."""
-    place = f"{where} at position {position}"
     file.seek(position)
     head = file.read(LENGTH_END)
     if not head:
         return None
     if len(head) < LENGTH_END:
-        raise BatchCutError(f"a batch header is cut after {len(head)} bytes", where=place)
-    size = _length(head, place)
+        raise BatchCutError(f"a batch header is cut after {len(head)} bytes", where=_place(where, position))
+    size = _size(head, where, position)
     file.seek(position)
     raw = file.read(size)  # from its beginning again: large batches are not copied together
     if len(raw) < size:
-        raise BatchCutError(f"a batch of {size} bytes is cut after {len(raw)}", where=place)
+        raise BatchCutError(f"a batch of {size} bytes is cut after {len(raw)}", where=_place(where, position))
     return parse(raw, where=where, position=position)

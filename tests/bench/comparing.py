@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
@@ -15,7 +16,6 @@ from migrate.diff.session import SparkHandle
 from migrate.model.columns import PartitionColumns
 from migrate.model.difference import DiffReport
 from migrate.model.views import KraftView, ZookeeperView
-from tests.bench.decoding import digest
 from tests.bench.files import cluster
 from tests.bench.races import Race, Work
 from tests.testing.clusters import Partition, kraft_view, zookeeper_view
@@ -53,6 +53,14 @@ def views(size: int) -> tuple[ZookeeperView, KraftView]:
                     )
                 )
     return zookeeper_view(left), kraft_view(right)
+
+
+def digest(rows: Iterable[object]) -> str:
+    """One hash for all rows, in their order."""
+    found = hashlib.sha256()
+    for row in rows:
+        found.update(repr(row).encode())
+    return found.hexdigest()
 
 
 @contextmanager

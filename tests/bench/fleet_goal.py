@@ -5,7 +5,7 @@
 
 A few clusters' files are made and linked as often as the fleet needs them: every file is read and decoded each time.
 Printed as JSON lines: the clock, CPU seconds of each part (command, driver, executors), and the driver's memory at its
-highest; of the bare decoder and of the tools' text the CPU seconds a cluster, from a sample.
+highest; of the bare decoder the CPU seconds a cluster.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
+from migrate.model.columns import PartitionColumns
 from migrate.model.inventory import FilePair
+from migrate.observe.fleet import read_pair
 from tests.bench import agreeing
-from tests.bench.fleets import differing, pairs_in
 from tests.bench.races import ROOT
 from tests.bench.resident import Spent, cpu_of_all, family, resident
 from tests.playbook.test_load_fleet import written
@@ -32,7 +33,6 @@ from tests.testing.spark_cluster import standalone
 DISTINCT: Final = 10
 PARTITIONS: Final = 20_000
 PAUSE: Final = 0.2
-SAMPLE: Final = 2  # clusters of which the tools make text
 MIB: Final = 1 << 20
 LARGE: Final = "large"
 PARTS: Final = {  # a word of the command line of each
@@ -93,6 +93,26 @@ def linked(folder: Path, clusters: int) -> Path:
     return written(fleet, *entries)
 
 
+def pairs_in(folder: Path) -> list[FilePair]:
+    """The clusters' files."""
+    return [FilePair((str(place),), str(place)) for place in sorted(folder.glob("cluster-*"))]
+
+
+def differing(pair: FilePair) -> tuple[str, list[str]]:
+    """The topics of which some row differs."""
+    found = read_pair(pair).question
+    left, right = (rows(columns) for columns in (found.zookeeper.partitions, found.kraft.partitions))
+    keys = left.keys() | right.keys()
+    return Path(pair.metadata).name, sorted({key[0] for key in keys if left.get(key) != right.get(key)})
+
+
+def rows(columns: PartitionColumns) -> dict[tuple[str, int], tuple[object, ...]]:
+    """By topic and number."""
+    keys = zip(columns.topic, columns.partition, strict=True)
+    values = zip(columns.replicas, columns.isr, columns.leader, columns.leader_epoch, strict=True)
+    return dict(zip(keys, values, strict=True))
+
+
 def ours(fleet: Path, scratch: Path) -> dict[str, Any]:
     """`fleet diff` on a Spark cluster of its own."""
     with standalone(scratch) as cluster:
@@ -129,14 +149,12 @@ def cpu(work: Callable[[], object]) -> float:
 
 
 def decoded(pairs: list[FilePair]) -> float:
-    """CPU seconds a cluster, warm."""
-    for pair in pairs:
-        differing(pair)  # compiles what pays only once enough was read
+    """CPU seconds a cluster."""
     return cpu(lambda: [differing(pair) for pair in pairs]) / len(pairs)
 
 
 def main() -> None:
-    """All sizes, then the peers."""
+    """The bare decoder, then all sizes."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--clusters", type=int, action="append", required=True)
@@ -152,8 +170,6 @@ def main() -> None:
         scratch.mkdir(exist_ok=True)
         found = ours(linked(given.folder, clusters), scratch)
         print(json.dumps({**found, "of the bare decoder": round(found["cpu"] / clusters / bare, 2)}), flush=True)
-    text = cpu(lambda: [agreeing.by_text(Path(pair.metadata)) for pair in pairs[:SAMPLE]]) / SAMPLE
-    print(json.dumps({"the tools' text, CPU seconds a cluster": round(text, 2)}), flush=True)
 
 
 if __name__ == "__main__":

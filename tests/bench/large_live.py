@@ -1,9 +1,9 @@
 """The races of reading every partition's state from a live ZooKeeper that holds a large cluster.
 
-Ours is the whole view (every kind of znode, ACLs too); the peers read topics and states alone: kazoo one by one and a
-thousand at once, ZooKeeper's own Java client a thousand at once, ten at once as Kafka does by default
-(`zookeeper.max.in.flight.requests`), and five hundred in a request.  All sides are processes that have read once
-before, and parse what they read; the server is one as operators run it, with its tree loaded from a snapshot.
+Ours is the whole view (every kind of znode, ACLs too); the peers read topics and states alone: kazoo a thousand at
+once, and ZooKeeper's own Java client ten at once, as Kafka does by default (`zookeeper.max.in.flight.requests`).  All
+sides are processes that have read once before, and parse what they read; the server is one as operators run it, with
+its tree loaded from a snapshot.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ from migrate.zookeeper.client import connect
 from migrate.zookeeper.read import read_view
 from tests.bench import files
 from tests.bench.javac import compiled, no_compiler
-from tests.bench.live import ADDRESS, Row
 from tests.bench.races import SIDES, Race, Side, Work
 from tests.testing.zookeeper_server import running_server
 
 SIZE: Final = 200_000
+ADDRESS: Final = "address"  # the file with the server's
+Row = tuple[str, int, list[int], list[int], int, int]  # topic, partition, replicas, ISR, leader, its epoch
 # as operators run it: the compiler and the heap that a large tree needs; the snapshot has no digest of its tree
 SERVER: Final = ("-Xmx2g", "-XX:TieredStopAtLevel=4", "-Dzookeeper.digest.enabled=false")
 TOPICS: Final = "/brokers/topics"

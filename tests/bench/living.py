@@ -28,12 +28,10 @@ from migrate.zookeeper.client import connect
 from migrate.zookeeper.read import read_view
 from tests.bench import files
 from tests.bench.demo import GIGABYTE, KRAFT_MIGRATE, Pass, run, say, tail
-from tests.bench.live import fill
-from tests.testing.zookeeper_server import running_server
+from tests.bench.large_live import ADDRESS, a_large_server
 
 METADATA: Final = "__cluster_metadata-0"
 CHECKPOINT: Final = f"{1000:020d}-{files.EPOCH:010d}.checkpoint"
-HEAP: Final = ("-Xmx2g",)
 PARTS: Final = ("read", "assess", "diff")
 PATIENCE: Final = 600.0
 
@@ -52,16 +50,15 @@ class Measured:
 
 
 def measure(partitions: int, parts: Sequence[str] = PARTS) -> list[Measured]:
-    """Fill a server, write an image, and run each part; RuntimeError where one fails or misses partitions."""
+    """Start a server, write an image, and run each part; RuntimeError where one fails or misses partitions."""
     with tempfile.TemporaryDirectory(prefix="living-") as scratch:
         folder = Path(scratch)
         (folder / METADATA).mkdir()
         files.checkpoint(folder / METADATA / CHECKPOINT, partitions)
         say(f"a ZooKeeper with {partitions:,} partitions")
-        with running_server(folder / "server", "snapCount=10000000\n", HEAP) as server:
-            with server.client() as client:
-                fill(client, partitions)
-            return [_measured(part, partitions, folder, server.address) for part in parts]
+        with a_large_server(folder, partitions):
+            address = (folder / ADDRESS).read_text()
+            return [_measured(part, partitions, folder, address) for part in parts]
 
 
 def _measured(part: str, partitions: int, folder: Path, address: str) -> Measured:

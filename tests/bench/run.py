@@ -37,12 +37,7 @@ PAGE: Final = ROOT / "docs/performance.md"
 BEGIN, END = "<!-- table of tests/bench/run: written by it -->", "<!-- end of the table -->"
 REPEAT: Final = 5
 NOT_TRIED: Final = "not tried"
-GOALS: Final = tuple(f"P{number}" for number in (1, 2, 3, 4, 7))  # what the others measured is gone
-LIBRARY: Final = (  # races of functions, not of commands: their figures are kept, and not on the page
-    "metadata records",
-    "ZooKeeper snapshot",
-    "live ZooKeeper",
-)
+GOALS: Final = ("P4",)  # what the others measured is gone
 OTHER: Final = {"CPU": "clock", "clock": "CPU"}
 COLUMNS: Final = (
     "goal",
@@ -219,12 +214,6 @@ def as_markdown(outcomes: Sequence[Kept]) -> str:
     return "\n".join([*(f"{line}.\n" for line in machines), *head, *rows, ""])
 
 
-def for_page(outcomes: Sequence[Kept]) -> str:
-    """The table of what users' commands do."""
-    races = known()
-    return as_markdown([one for one in outcomes if not {one.name, races[one.name].goal} & {*LIBRARY}])
-
-
 def _row(one: Kept, entry: Race | None) -> str:
     goal, peer = ("", "") if entry is None else (entry.goal, entry.peer or entry.note.partition(";")[0])
     if one.result is None:
@@ -295,7 +284,7 @@ def main(words: Sequence[str] | None = None) -> int:
     if options.json:
         options.json.write_text(json.dumps([asdict(one) for one in outcomes], indent=1) + "\n")
     if folder == KEPT:
-        PAGE.write_text(with_table(PAGE.read_text(), for_page(collect(KEPT, known().values()))))
+        PAGE.write_text(with_table(PAGE.read_text(), as_markdown(collect(KEPT, known().values()))))
     return 1 if any(one.failed for one in outcomes) else 0
 
 

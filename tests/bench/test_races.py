@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from migrate.accelerated import packed_snapshot, topic_scan
 from migrate.diff.session import SparkHandle
-from tests.bench import agreeing, comparing, decoding, files, peers, snapshots
+from tests.bench import comparing, demonstrating, listing
 from tests.bench.races import (
     Race,
     Result,
@@ -28,23 +27,11 @@ from tests.bench.races import (
 )
 
 NAMES = (
-    "metadata records",
-    "ZooKeeper snapshot",
-    "live ZooKeeper",
     "comparison, warm",
     "audit of a host",
-    "ZooKeeper files, cold",
-    "equal or not, offline",
-    "checkpoint, dump tool",
-    "checkpoint, Kafka's classes",
     "twenty hosts over SSH",
     "twenty hosts over SSH, one machine",
-    "session and first job",
-    "session behind the reading",
-    "every difference, offline, cold",
-    "every difference, offline, warm",
     "demo without load",
-    "stopped controllers' logs",
     "live read, a thousand at once",
     "live read, Java, ten at once",
 )
@@ -52,7 +39,7 @@ NAMES = (
 
 def a_race(**changes: object) -> Race:
     """A race of nothing."""
-    return replace(decoding.RACES[0], **changes)  # type: ignore[arg-type]
+    return replace(listing.RACES[0], **{"seconds": 0.0, "growing": ("ours", "peer"), **changes})  # type: ignore[arg-type]
 
 
 def ran(seconds: float, answer: str = "same") -> Run:
@@ -61,20 +48,20 @@ def ran(seconds: float, answer: str = "same") -> Run:
 
 
 def test_every_race_has_a_promise_and_two_sides() -> None:
-    """Each is tried below."""
+    """Each is tried below, or beside its module."""
     found = known()
     assert set(found) == set(NAMES)
     assert all(set(entry.sides) == {"ours", "peer"} and entry.promise + entry.seconds > 0 for entry in found.values())
 
 
-@pytest.mark.parametrize("name", [*NAMES[:2], NAMES[4], "stopped controllers' logs"])
-def test_the_race_finds_the_same_on_both_sides(name: str) -> None:
+def test_the_race_finds_the_same_on_both_sides() -> None:
     """Small, with its five times larger form; the whole line can be printed."""
-    found = race(known()[name], 2, 300, here)
+    found = race(known()["audit of a host"], 2, 300, here)
     assert (found.rounds, found.size) == (2, 300)
     assert found.ratio > 0
-    assert (found.ours_growth[0] > 0) is (not known()[name].once)
-    assert f"| {name} | 300 | " in as_markdown([found])
+    assert found.ours_growth[0] > 0
+    assert found.peer_growth == (0.0, 0.0), "five times as much is not tried there"
+    assert "| audit of a host | 300 | " in as_markdown([found])
 
 
 @pytest.mark.skipif(shutil.which("ssh") is None, reason="no OpenSSH client on this machine")
@@ -82,43 +69,6 @@ def test_the_race_of_hosts_finds_the_same_on_all() -> None:
     """Twenty real sessions at once, through the client that an operator has."""
     found = race(known()["twenty hosts over SSH"], 1, 10, here)
     assert found.ratio > 0
-
-
-@pytest.mark.zookeeper
-def test_the_live_race_finds_the_same_on_both_sides() -> None:
-    """On a real server."""
-    found = race(known()["live ZooKeeper"], 1, 120, here)
-    assert found.ratio > 0
-    assert found.ours_growth[0] > 0
-    assert found.peer_growth == (0.0, 0.0), "five times as much is not tried there"
-
-
-@pytest.mark.zookeeper
-def test_the_race_of_zookeepers_files_finds_the_same_on_both_sides(tmp_path: Path) -> None:
-    """Columns by the kernel, znodes without it, and the text that ZooKeeper's own class prints."""
-    entry = replace(known()["ZooKeeper files, cold"], once="small")
-    assert race(entry, 1, 120, here).ours_peak > 0
-    with entry.around(tmp_path, 120):
-        znodes = snapshots.ours(tmp_path)
-        rows = [*snapshots.rows_of(tmp_path)]
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(packed_snapshot, "LEAST", 0)
-            assert snapshots.ours(tmp_path) == znodes.replace(" 0 rows", " 120 rows")
-            assert sorted(snapshots.rows_of(tmp_path)) == sorted(rows)
-    assert len(rows) == 120
-
-
-@pytest.mark.kafka
-def test_the_race_of_both_sides_files_names_the_same_topics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By fingerprints, by whole views where files are small, and by the text of ZooKeeper's and Kafka's tools."""
-    entry = replace(known()["equal or not, offline"], once="small")
-    assert race(entry, 1, 120, here).ratio > 0
-    with entry.around(tmp_path, 5_000):
-        expected = ["team-1.events-1", "team-1.events-98"]
-        assert agreeing.ours(tmp_path) == agreeing.by_text(tmp_path) == expected
-        monkeypatch.setattr(packed_snapshot, "LEAST", 0)
-        monkeypatch.setattr(topic_scan, "LEAST", 0)
-        assert agreeing.ours(tmp_path) == expected
 
 
 @pytest.mark.spark
@@ -133,15 +83,21 @@ def test_the_comparisons_race_finds_what_was_planted_on_both_sides(spark_handle:
     assert {field for _, field in rows} == {"", "isr", "leader_epoch"}
 
 
+def test_the_demos_race_says_what_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fetching Kafka is no part of the figure."""
+    monkeypatch.setattr(demonstrating, "cached_jars", lambda: None)
+    assert "not in the cache" in demonstrating.RACES[0].lacks()
+
+
 def test_a_side_runs_in_a_process_of_its_own_and_says_what_it_found(tmp_path: Path) -> None:
     """As the figures are made."""
-    with decoding.a_checkpoint(tmp_path, 100):
-        far = in_its_own_process("metadata records", "ours", tmp_path, 100)
-        assert far.answer == here("metadata records", "peer", tmp_path, 100).answer
+    with listing.a_host(tmp_path, 100):
+        far = in_its_own_process("audit of a host", "ours", tmp_path, 100)
+        assert far.answer == here("audit of a host", "peer", tmp_path, 100).answer
         assert far.seconds > 0
-        (tmp_path / decoding.CHECKPOINT).write_bytes(b"torn")
-        with pytest.raises(RuntimeError, match="metadata records, ours"):
-            in_its_own_process("metadata records", "ours", tmp_path, 100)
+        shutil.rmtree(tmp_path / "d0")
+        with pytest.raises(RuntimeError, match="audit of a host, peer"):
+            in_its_own_process("audit of a host", "peer", tmp_path, 100)
 
 
 def test_sides_that_find_different_things_give_no_figure() -> None:
@@ -222,15 +178,3 @@ def test_a_works_own_memory_is_measured() -> None:
     assert found.answer == "60000000"
     assert 50_000_000 < found.peak < 80_000_000
     assert len(kept) == 30_000_000
-
-
-def test_the_peers_loops_hold_what_the_files_say(tmp_path: Path) -> None:
-    """Neither side checks itself: the cluster that was written is what is read."""
-    files.checkpoint(tmp_path / "c.checkpoint", 120)
-    topics = list(files.cluster(120))
-    read = list(peers.metadata_records(tmp_path / "c.checkpoint"))
-    partitions = [values for kind, _, values in read if kind == 3]
-    assert [values["replicas"] for values in partitions] == [row.replicas for t in topics for row in t.partitions]
-    assert [values["name"] for kind, _, values in read if kind == 2] == [topic.name for topic in topics]
-    number = files.zookeeper_snapshot(tmp_path / "s", 120)
-    assert len(peers.snapshot_znodes(tmp_path / "s")) == number

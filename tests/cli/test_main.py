@@ -23,7 +23,6 @@ HEAVY = (
     "pyarrow",
     "pandas",
     "numpy",
-    "numba",
     "kazoo",
     "confluent_kafka",
     "cryptography",
@@ -145,7 +144,7 @@ def test_the_first_help_loads_little_of_ours() -> None:
 
 NEEDLESS = (
     *("migrate.plan", "migrate.steps", "migrate.lab", "migrate.diff", "migrate.run"),
-    *("pyspark", "pyarrow", "numpy", "numba", "cryptography", "bcrypt", "confluent_kafka"),
+    *("pyspark", "pyarrow", "numpy", "cryptography", "bcrypt", "confluent_kafka"),
     *("jinja2", "rich", "pydantic"),
 )
 

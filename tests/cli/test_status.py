@@ -208,7 +208,7 @@ try:
     main()
 except SystemExit as ended:
     assert ended.code == 0
-heavy = ("pyspark", "pyarrow", "numpy", "numba", "py4j", "cryptography", "bcrypt", "rich", "jinja2", "migrate.diff")
+heavy = ("pyspark", "pyarrow", "numpy", "py4j", "cryptography", "bcrypt", "rich", "jinja2", "migrate.diff")
 print(json.dumps([name for name in sys.modules if name.startswith(heavy)]), file=sys.stderr)
 """
     with dead_port() as port:

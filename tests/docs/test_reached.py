@@ -13,7 +13,7 @@ KEPT = {  # by beginning: no command reaches them, each with the reason why they
     "migrate.cli.options: OutputPath.": "click calls it",
     "migrate.errors.base: PythonTooOld": "printed before anything of ours can be imported; `explain` knows it",
 }
-CALLED_BY_OTHERS = ("get_command", "serialize", "deserialize", "addInPlace")  # by click, kazoo and pyspark
+CALLED_BY_OTHERS = ("get_command", "serialize", "deserialize", "addInPlace", "zero")  # by click, kazoo and pyspark
 ENTRIES = ("migrate.__main__", "migrate.cli.main")
 PROGRAMS = (  # started as processes of their own, here or on a host
     "migrate.hosts.collect_disks",
@@ -55,7 +55,7 @@ def _names(nodes: list[ast.AST]) -> tuple[frozenset[str], frozenset[str]]:
                 uses.add(name)
             case ast.Constant(value=str(text)):
                 uses.update(text.replace(":", ".").split(".")[-1:] if text.replace(":", ".").count(".") else [text])
-                imports.update({text.partition(":")[0], f"migrate.accelerated.{text}"})  # kernels are loaded by name
+                imports.add(text.partition(":")[0])
             case ast.ImportFrom(module=str(module), names=names):
                 imports.update({module, *(f"{module}.{entry.name}" for entry in names)})
             case ast.Import(names=names):

@@ -1,4 +1,4 @@
-"""NoOps in a row, passed over in columns, are the batches that the reference reads one by one."""
+"""NoOps in a row, passed over together, are the batches that the reference reads one by one."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from migrate.errors import MigrateError
-from migrate.kraft.files import find, load, read_batches
-from migrate.kraft.idle import read_stretches
+from migrate.kraft.files import find, load, read_batches, read_segment
 from migrate.kraft.image import Image
 from migrate.kraft.quorum_files import Marks, common_end, read_directory
 from migrate.model.outcome import Unknown
@@ -47,7 +46,7 @@ def segment(folder: Path, raw: bytes) -> Path:
 def marks(path: Path, *, reference: bool) -> tuple[list[int], list[int], list[int], bytes]:
     """What a log's lineage keeps of its batches."""
     found = Marks()
-    for one in read_batches(path) if reference else read_stretches(path):
+    for one in read_batches(path) if reference else read_segment(path):
         found.add(one)
     return list(found.bases), list(found.lasts), list(found.epochs), bytes(found.crcs)
 
@@ -72,7 +71,7 @@ def test_stretches_hold_the_batches_of_the_reference(tmp_path: Path) -> None:
     """Offsets, epochs and CRCs, batch for batch; most of them come in few pieces."""
     path = segment(tmp_path, long_log())
     assert marks(path, reference=False) == marks(path, reference=True)
-    found = list(read_stretches(path))
+    found = list(read_segment(path))
     assert sum(one.last_offset - one.base_offset + 1 for one in found if isinstance(one, Idle)) > 700
     assert len(found) < 30
 
@@ -136,6 +135,6 @@ def test_a_noop_with_something_else_in_it_is_no_part_of_a_stretch(tmp_path: Path
     """Control batches, other records and tagged fields of the same size stay batches of their own."""
     tagged = build(30, 1, [(None, b"\x01\x14\x00\x01\x00\x01\x00")])
     path = segment(tmp_path, leader_change(0, 1) + noops(29, 1) + tagged + noops(9, 31))
-    found = list(read_stretches(path))
+    found = list(read_segment(path))
     assert any(isinstance(one, Batch) and one.base_offset == 30 for one in found)
     assert marks(path, reference=False) == marks(path, reference=True)

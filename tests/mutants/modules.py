@@ -110,7 +110,6 @@ GROUPS: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
             "tests/model/test_plan.py",
         ),
     ),
-    "fingerprints": (("migrate.model.fingerprints",), ("tests/model/test_fingerprints.py",)),
     "diff": (
         ("migrate.diff.expected",),
         ("tests/diff/test_expected_excuses.py", "tests/diff/test_expected.py"),

@@ -1,8 +1,7 @@
-"""What fingerprints say of two sides is what the field-by-field comparison says of them: never less."""
+"""Which topics differ is what the field-by-field comparison says of them: never less."""
 
 from __future__ import annotations
 
-import re
 import tempfile
 from collections import Counter
 from collections.abc import Callable
@@ -15,20 +14,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from migrate.accelerated import choice, packed_snapshot, topic_scan
-from migrate.errors import MalformedZnode, MigrateError
-from migrate.kraft.files import find, load
+from migrate.errors import MalformedZnode
+from migrate.kraft.files import find
 from migrate.model.difference import DiffReport
-from migrate.model.fingerprints import NOTHING, Fingerprint
 from migrate.model.secrets import Digester
 from migrate.model.views import KraftView, ZookeeperView
-from migrate.observe.agreement import FIELDS, Side, WholeSides, agreement, apart
-from migrate.observe.offline import ColumnSides, open_files, read_sides
+from migrate.observe.agreement import FIELDS, Sides, agreement, apart, read_sides
 from migrate.protocol.records import PARTITION_CHANGE, REMOVE_TOPIC, TOPIC
-from migrate.zookeeper.offline.files import ZookeeperFiles
+from migrate.zookeeper.offline.files import ZookeeperFiles, open_files
 from tests.bench import files
 from tests.diff.reference import reference
-from tests.testing.clusters import entities_of
+from tests.testing.clusters import Partition, entities_of, kraft_view, topic_id, zookeeper_view
 from tests.testing.encoding import build, encode_record
 from tests.zookeeper.offline.clusters import TOPICS, state_data, topic_data
 from tests.zookeeper.offline.written import Txn, create, log, set_data
@@ -37,15 +33,6 @@ SIZE = 260  # partitions: five topics and one of ten
 DIGESTER = Digester(b"k" * 32)
 END = 1_000
 CLUSTER = list(files.cluster(SIZE))
-
-
-@pytest.fixture(autouse=True)
-def _kernels(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever the size of a file."""
-    monkeypatch.delenv(choice.VARIABLE, raising=False)
-    monkeypatch.setattr(choice, "_failed", {})
-    monkeypatch.setattr(packed_snapshot, "LEAST", 0)
-    monkeypatch.setattr(topic_scan, "LEAST", 0)
 
 
 def zookeeper_files(folder: Path, txns: list[Txn]) -> ZookeeperFiles:
@@ -127,19 +114,9 @@ KINDS: dict[str, Callable[[int, int], Change]] = {
 }
 
 
-def views(zookeeper: ZookeeperFiles, kraft: Path) -> tuple[ZookeeperView, KraftView]:
-    """Both whole, by the reference."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(choice.VARIABLE, "off")
-        view = load(find(kraft), DIGESTER).view("", 0, "files")
-        return open_files(zookeeper).view(DIGESTER), view
-
-
-def sides(zookeeper: ZookeeperFiles, kraft: Path) -> ColumnSides:
-    """By fingerprints."""
-    found = read_sides(open_files(zookeeper), find(kraft), DIGESTER)
-    assert isinstance(found, ColumnSides)
-    return found
+def sides(zookeeper: ZookeeperFiles, kraft: Path) -> Sides:
+    """Both, whole."""
+    return read_sides(open_files(zookeeper), find(kraft), DIGESTER)
 
 
 drawn = st.lists(st.tuples(st.sampled_from(sorted(KINDS)), st.integers(0, 5), st.integers(0, 9)), max_size=4)
@@ -167,8 +144,8 @@ def test_it_names_the_topics_and_objects_that_the_comparison_of_fields_finds(
     """Exactly these; and the views of those topics hold all of the rows that differ."""
     with tempfile.TemporaryDirectory() as name:
         zookeeper, kraft = made(Path(name), picked)
-        rows, equal = reference(*views(zookeeper, kraft))
         found = sides(zookeeper, kraft)
+        rows, equal = reference(found.zookeeper, found.kraft)
         told = found.agreement()
         partitions = {row for row in rows if row[0] == "partition"}
         assert set(told.topics) == {key.rpartition("-")[0] for _, key, _, _ in partitions}
@@ -184,7 +161,7 @@ def test_it_names_the_topics_and_objects_that_the_comparison_of_fields_finds(
 
 @pytest.mark.slow
 def test_equal_files_are_equal_but_for_what_only_kraft_has(tmp_path: Path) -> None:
-    """No row of a partition was needed to say so."""
+    """And that is excused by its rule."""
     told = sides(zookeeper_files(tmp_path / "z", []), metadata(tmp_path / "k", [])).agreement()
     assert (told.topics, told.others, told.deleting) == ((), (), ())
     assert [(row.key, row.rule) for row in told.excused] == [("metadata.version", "X-FEATURE-01")]
@@ -198,37 +175,6 @@ def test_a_malformed_znode_is_no_difference(tmp_path: Path) -> None:
     found = sides(zookeeper_files(tmp_path / "z", [set_data(path, b"{")]), metadata(tmp_path / "k", []))
     with pytest.raises(MalformedZnode):
         found.agreement()
-
-
-def test_files_that_are_small_are_compared_as_whole_views_with_the_same_answer(tmp_path: Path) -> None:
-    """The same topics, objects and rows, whoever found them."""
-    picked = [
-        ("ISR in ZooKeeper", 0, 1),
-        ("adding in KRaft", 2, 3),
-        ("a topic goes in KRaft", 3, 0),
-        ("leader in both", 4, 1),
-    ]
-    zookeeper, kraft = made(tmp_path, picked)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(topic_scan, "LEAST", 1 << 30)
-        small = read_sides(open_files(zookeeper), find(kraft), DIGESTER)
-    assert isinstance(small, WholeSides)
-    large = sides(zookeeper, kraft)
-    assert small.agreement() == large.agreement()
-    topics = small.agreement().differing
-    assert reference(*small.views(topics)) == reference(*large.views(topics))
-
-
-def test_metadata_that_is_damaged_is_refused_as_by_the_reference(tmp_path: Path) -> None:
-    """Nothing is guessed from what was scanned before the damage."""
-    tree = open_files(zookeeper_files(tmp_path / "z", []))
-    kraft = metadata(tmp_path / "k", [])
-    (snapshot,) = kraft.glob("*/*.checkpoint")
-    snapshot.write_bytes(snapshot.read_bytes()[:-3])
-    with pytest.raises(MigrateError) as caught:
-        read_sides(tree, find(kraft), DIGESTER)
-    with pytest.raises(type(caught.value), match=re.escape(caught.value.what)):
-        load(find(kraft), DIGESTER)
 
 
 def test_a_topic_that_is_being_deleted_is_excused_by_its_rule(tmp_path: Path) -> None:
@@ -250,14 +196,13 @@ def test_a_topic_that_is_being_deleted_is_excused_by_its_rule(tmp_path: Path) ->
 
 
 def test_a_topic_on_one_side_alone_differs() -> None:
-    """Whatever its fingerprint; one without partitions shows as an object."""
-    one, other = (
-        Side({"a": NOTHING, "b": Fingerprint(1, 2)}, {}),
-        Side({"b": Fingerprint(1, 2)}, {("t", "c", "i"): "x"}),
-    )
-    found = agreement(one, other, {"b": 4, "c": 0})
-    assert (found.topics, [row.key for row in found.others], found.partitions) == (("a",), ["c"], 4)
-    assert agreement(other, other, {"b": 4}).equal
+    """One without partitions shows as an object."""
+    alone, shared = Partition("a", topic_id(1), 0, [1]), [Partition("b", topic_id(2), n, [1]) for n in range(4)]
+    found = agreement(zookeeper_view([alone, *shared]), kraft_view(shared))
+    assert (found.topics, found.partitions) == (("a",), 4)
+    assert agreement(zookeeper_view(shared), kraft_view(shared)).equal
+    found = agreement(zookeeper_view(shared), kraft_view(shared, [("topic", "c", "topic_id", "x")]))
+    assert (found.topics, [row.key for row in found.others]) == ((), ["c"])
 
 
 def test_what_both_say_alike_of_topics_is_set_apart_and_counted() -> None:
@@ -275,12 +220,6 @@ def test_what_both_say_alike_of_topics_is_set_apart_and_counted() -> None:
         ("client-quota", "q", ours.where[5]),
     ]
     assert list(zip(right.kind, right.key, right.value, strict=True)) == [("topic", "b", "2"), quota[:2] + quota[3:]]
-
-
-def test_either_lane_alone_tells_two_topics_apart() -> None:
-    """Both must agree."""
-    for there in (Fingerprint(1, 3), Fingerprint(2, 2)):
-        assert agreement(Side({"a": Fingerprint(1, 2)}, {}), Side({"a": there}, {}), {"a": 1}).topics == ("a",)
 
 
 @pytest.mark.spark
@@ -302,7 +241,7 @@ def test_the_report_on_the_topics_that_differ_is_the_report_on_all(spark: SparkS
     found = sides(zookeeper, kraft)
     told = found.agreement()
     assert len(told.topics) == 3
-    left, right = views(zookeeper, kraft)
+    left, right = found.zookeeper, found.kraft
     expected = report(replace(left, znodes=0), right)
     of_some = report(*found.views(told.topics))
     assert replace(of_some, counts=expected.counts) == expected

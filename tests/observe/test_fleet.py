@@ -29,10 +29,10 @@ from migrate.model.ledger import Ledger, ReplicaState
 from migrate.model.outcome import Unknown
 from migrate.model.secrets import Digester
 from migrate.model.stage import Stage
+from migrate.observe.agreement import read_sides
 from migrate.observe.bundle import write_bundle
 from migrate.observe.fleet import compare_members, largest_first, proven, read_member, read_pair
-from migrate.observe.offline import open_files, read_sides
-from migrate.zookeeper.offline.files import ZookeeperFiles
+from migrate.zookeeper.offline.files import ZookeeperFiles, open_files
 from tests.bench import agreeing
 from tests.cli.commands import kraft_migrate
 from tests.hosts.test_collected import run
