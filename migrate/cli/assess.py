@@ -71,17 +71,12 @@ def assess(
 
 
 def _alone(zookeeper: str | None, evidence: Evidence, *, named: bool) -> str | None:
-    """What stands for the cluster's name where there is a ZooKeeper and no inventory; None where there is one."""
-    files = evidence.zookeeper
-    if zookeeper is None and files is None and evidence.bundle is None and not named:
+    """The ZooKeeper that is named and no inventory; None where there is one."""
+    if zookeeper is None and evidence.bundle is None and not named:
         raise UsageWrong(
             "neither a playbook, an inventory nor a ZooKeeper was given",
             next_step="give one: PLAYBOOK, --inventory FILE, or --zookeeper HOST:PORT/CHROOT, which needs no file",
         )
-    if zookeeper is not None and (named or files is not None or evidence.disks or evidence.bundle is not None):
-        raise UsageWrong("give --zookeeper alone: playbook, inventory, bundle and files name a ZooKeeper themselves")
-    if zookeeper is None and files is not None and not named:
-        if evidence.disks:
-            raise UsageWrong("--disks needs an inventory: it says which nodes there are")
-        return files.name
+    if zookeeper is not None and (named or evidence.disks or evidence.bundle is not None):
+        raise UsageWrong("give --zookeeper alone: playbook, inventory and bundle name a ZooKeeper themselves")
     return zookeeper

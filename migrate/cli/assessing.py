@@ -85,7 +85,7 @@ def judged(subject: Subject) -> Judged:
     alone = subject.alone
     needs = {Need.ZOOKEEPER, Need.SESSIONS} if alone is not None else {*PLANNED_ON} - {Need.LEDGER}
     with observing(subject.inventory, subject.playbook, evidence=subject.evidence) as observer:
-        if alone is not None and subject.evidence.live:
+        if alone is not None:
             observer.sources.zookeeper_client()  # nothing else is looked at: what it raises is the answer
         needs |= {Need.OLD_CLIENTS} if subject.next_release is not None and alone is None else set()
         facts = {} if subject.next_release is None else {NEXT_RELEASE: subject.next_release}
@@ -100,11 +100,9 @@ def judged(subject: Subject) -> Judged:
 
 
 def _looked(evidence: Evidence) -> str:
-    """When the cluster was seen: a bundle says it, copied files do not."""
+    """When the cluster was seen."""
     bundle = evidence.read_bundle()
-    if bundle is not None:
-        return moment(bundle.created)
-    return moment(SystemClock().now()) if evidence.live else ""
+    return moment(SystemClock().now() if bundle is None else bundle.created)
 
 
 def lasting_findings(observer: Observer, findings: tuple[Finding, ...], clock: Clock) -> tuple[Finding, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pathlib
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import click
 
@@ -65,11 +65,6 @@ def diff(
     return EXIT_CHANGES if report.unexcused or report.unsettled else EXIT_OK
 
 
-NOT_LIVE: Final = (
-    "ZooKeeper was read from files: they keep up with the metadata only where a running server writes them"
-)
-
-
 def compared(
     inventory: Inventory, playbook: Playbook | Unknown, evidence: Evidence, lent: SparkHandle | None = None
 ) -> DiffReport:
@@ -86,5 +81,5 @@ def compared(
     if isinstance(found, Unknown):
         from migrate.observe.analysis import cannot_compare
 
-        raise cannot_compare(found, inventory, "" if evidence.zookeeper is None else NOT_LIVE)
+        raise cannot_compare(found, inventory)
     return found

@@ -32,7 +32,7 @@ RUN_FILES: Final = (
 )
 LAB_FILES: Final = (("DIR/", "the whole cluster: data, logs, inventory.yaml, playbook.yaml, runs/"),)
 PLAYBOOK_READ: Final = (("PLAYBOOK", "read, with the inventory that it names; nothing is written"),)
-FLEET_READ: Final = (("FLEET", "read, with the inventories, playbooks, bundles and files that it names"),)
+FLEET_READ: Final = (("FLEET", "read, with the inventories, playbooks and bundles that it names"),)
 LOOK: Final = PLAYBOOK_READ
 REQUEST: Final = (("RUNS/PLAN/control.json", "the request, read by the run before every step"),)
 
@@ -141,7 +141,7 @@ MANUALS: Final[Mapping[str, Manual]] = {
     "fleet diff": Manual(
         (
             ("fleet diff fleet.yaml --at-once 2", "two at once of those that are asked over the network"),
-            ("fleet diff fleet.yaml --spark-master spark://spark1:7077 --out rows", "files are read by that Spark"),
+            ("fleet diff fleet.yaml --spark-master spark://spark1:7077 --out rows", "bundles are read by that Spark"),
         ),
         (("--html FILE, --out FOLDER", "written; nothing else is"), *FLEET_READ),
     ),

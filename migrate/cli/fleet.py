@@ -47,7 +47,7 @@ def fleet_options(command: F) -> F:
 def fleet() -> None:
     """Many clusters from one file of kind Fleet: assess, diff.
 
-    Each is named by an inventory, a playbook, a ZooKeeper, a bundle or files.  `playbook schema Fleet` describes it.
+    Each is named by an inventory, a playbook, a ZooKeeper or a bundle.  `playbook schema Fleet` describes it.
     """
 
 

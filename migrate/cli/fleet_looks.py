@@ -52,9 +52,9 @@ def assess_all(path: pathlib.Path, only: Sequence[str], at_once: int) -> tuple[F
     return fleet, [found[member.name] for member in fleet.members]
 
 
-def assess_bundle(path: str) -> str:
+def assess_bundle(where: str) -> str:
     """On an executor: the assessment of that bundle, and the seconds that it took."""
-    began, evidence = time.monotonic(), Evidence(bundle=pathlib.Path(path))
+    began, evidence = time.monotonic(), Evidence(bundle=where)
     found = assessment(judged(Subject(*load_target(None, None, evidence), evidence)))
     return json.dumps([time.monotonic() - began, encode(found)])
 
@@ -72,18 +72,18 @@ def _assessed_elsewhere(handle: SparkHandle, members: Sequence[Member]) -> list[
 
 
 def compare_all(path: pathlib.Path, only: Sequence[str], at_once: int) -> tuple[Fleet, list[Answer]]:
-    """Every cluster's comparison on one Spark session, whose executors read the clusters that files or bundles name."""
+    """Every cluster's comparison on one Spark session, whose executors read the bundles."""
     fleet = _chosen(load_fleet(path), only)
-    files = [member for member in fleet.members if member.target in (Target.FILES, Target.BUNDLE)]
-    others = replace(fleet, members=tuple(member for member in fleet.members if member not in files))
-    with spark_session(spark_given(f"local[{max(2, min(len(files), os.cpu_count() or 1))}]")) as handle:
-        answers = [*_of_files(handle, files), *_answers(others, at_once, functools.partial(_compared, handle))]
+    bundles = [member for member in fleet.members if member.target is Target.BUNDLE]
+    others = replace(fleet, members=tuple(member for member in fleet.members if member not in bundles))
+    with spark_session(spark_given(f"local[{max(2, min(len(bundles), os.cpu_count() or 1))}]")) as handle:
+        answers = [*_of_bundles(handle, bundles), *_answers(others, at_once, functools.partial(_compared, handle))]
     found = {answer.member.name: answer for answer in answers}
     return fleet, [found[member.name] for member in fleet.members]
 
 
-def _of_files(handle: SparkHandle, members: Sequence[Member]) -> list[Answer]:
-    """The comparisons of clusters that executors read; a line to stderr as each has been read."""
+def _of_bundles(handle: SparkHandle, members: Sequence[Member]) -> list[Answer]:
+    """The comparisons of clusters that executors read; a line to stderr for each once all have been read."""
     if not members:
         return []
     took = [0.0] * len(members)
@@ -173,14 +173,8 @@ def _subject(member: Member) -> Subject | MigrateError:
             case Target.PLAYBOOK:
                 return Subject(*load_target(path, None), Evidence())
             case Target.BUNDLE:
-                evidence = Evidence(bundle=path)
+                evidence = Evidence(bundle=member.where)
                 return Subject(*load_target(None, None, evidence), evidence)
-            case Target.FILES:
-                return UsageWrong(
-                    "files of a cluster can be compared, not assessed",
-                    where=member.where,
-                    next_step="ask `fleet diff`, or name the cluster by its inventory, its playbook or a bundle",
-                )
     except MigrateError as error:
         return error
     except Exception as error:  # noqa: BLE001 - as in `_answer`

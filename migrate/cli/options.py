@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from migrate.observe.bundle import Bundle
     from migrate.observe.session import SparkHandle
     from migrate.observe.world import ClusterObserver
-    from migrate.zookeeper.offline.files import ZookeeperFiles
 
 F = TypeVar("F", bound=Callable[..., Any])
 RATE: Final = "migrate.cli.zookeeper_rate"
@@ -138,34 +137,30 @@ def cluster_options(command: F) -> F:
 
 
 class Evidence:
-    """What is taken from files instead of looking: disks, ZooKeeper's tree, or everything from a bundle."""
+    """What is taken from files instead of looking: disks, or everything from a bundle, which may be named by a URI."""
 
     def __init__(
         self,
         disks: tuple[pathlib.Path, ...] = (),
-        bundle: pathlib.Path | None = None,
-        zookeeper: ZookeeperFiles | None = None,
+        bundle: pathlib.Path | str | None = None,
     ) -> None:
         if disks and bundle is not None:
             raise UsageWrong("a bundle has its disks in it: give --disks or --from-bundle")
-        if zookeeper is not None and bundle is not None:
-            raise UsageWrong("a bundle has its ZooKeeper in it: give --zookeeper-files or --from-bundle")
         self.disks = disks
         self.bundle = bundle
-        self.zookeeper = zookeeper
         self._read: Bundle | None = None
 
     @property
     def live(self) -> bool:
         """Does what is seen hold for the cluster as it is now, so that what is planned on it may be done?"""
-        return self.bundle is None and self.zookeeper is None
+        return self.bundle is None
 
     def read_bundle(self) -> Bundle | None:
         """The bundle, read once; None where none was given."""
         if self.bundle is not None and self._read is None:
-            from migrate.observe.bundle import read_bundle
+            from migrate.observe.bundle import read_bundle_at
 
-            self._read = read_bundle(str(self.bundle))
+            self._read = read_bundle_at(str(self.bundle))
         return self._read
 
 
@@ -178,46 +173,23 @@ EVIDENCE: Final = (
         multiple=True,
         help="Take log directories from the collector's file (or a folder of them) instead of looking; repeatable.",
     ),
-    click.option(
-        "--zookeeper-files",
-        "folders",
-        metavar="DIR",
-        multiple=True,
-        help="ZooKeeper's dataDir (once more for its dataLogDir): snapshots and logs are read, no server is asked.",
-    ),
-    click.option("--chroot", metavar="PATH", help="Kafka's chroot in the tree of --zookeeper-files."),
     click.option("--from-bundle", type=FILE, metavar="FILE", help="Read from that bundle, and nothing else."),
 )
 
 
 def evidence_options(command: F) -> F:
-    """`--disks`, `--zookeeper-files` with `--chroot`, `--from-bundle`: given to the command as one `evidence`."""
+    """`--disks` and `--from-bundle`: given to the command as one `evidence`."""
 
     @functools.wraps(command)
     def with_evidence(
         *args: Any,
         disks: tuple[pathlib.Path, ...],
-        folders: tuple[str, ...],
-        chroot: str | None,
         from_bundle: pathlib.Path | None,
         **words: Any,
     ) -> Any:
-        return command(*args, evidence=Evidence(disks, from_bundle, zookeeper_files(folders, chroot)), **words)
+        return command(*args, evidence=Evidence(disks, from_bundle), **words)
 
     return functools.reduce(lambda wrapped, option: option(wrapped), reversed(EVIDENCE), with_evidence)  # type: ignore[return-value] # a wrapper of the same shape, but for what it takes away
-
-
-def zookeeper_files(folders: tuple[str, ...], chroot: str | None) -> ZookeeperFiles | None:
-    """The folders that were named, and the chroot in their tree; UsageWrong where the words do not go together."""
-    from migrate.zookeeper.offline.files import ZookeeperFiles
-
-    if not folders:
-        if chroot is not None:
-            raise UsageWrong("--chroot goes with --zookeeper-files; a connect string has its chroot at its end")
-        return None
-    if chroot is not None and not chroot.startswith("/"):
-        raise UsageWrong(f"a chroot begins with /, {chroot!r} does not")
-    return ZookeeperFiles(folders, (chroot or "").rstrip("/"))
 
 
 def load_target(
@@ -293,10 +265,6 @@ def _use(observer: ClusterObserver, evidence: Evidence) -> None:
 
         known = [node.id for node in observer.sources.inventory.nodes]
         observer.sources.use_collected(read_all(map(str, evidence.disks), known))
-    if evidence.zookeeper is not None:
-        from migrate.zookeeper.offline.files import open_files
-
-        observer.sources.use_zookeeper_files(open_files(evidence.zookeeper))
 
 
 def stage_named(name: str, among: Iterable[Stage] = Stage) -> Stage:

@@ -51,9 +51,8 @@ def plan(
 ) -> int:
     """Plan every change without making any.
 
-    From a bundle, or from ZooKeeper's files, the plan is for reading: it is made of what was seen at another time (in a
-    bundle without secrets, so that its fingerprint is not that of a plan that can be applied), and it is not saved but
-    to --out.
+    From a bundle the plan is for reading: it is made of what was seen at another time, without secrets (so that its
+    fingerprint is not that of a plan that can be applied), and it is not saved but to --out.
 
     Exit code 0: nothing to do; 1: INCOMPLETE, a check that can block a planned stage could not be made, or neither
     ZooKeeper nor the controllers answer; 2: changes are planned; 3: blocked by findings, or the place where the cluster

@@ -85,30 +85,6 @@ class LockLost(WorldError, code="E-LOCK-02", exit_code=10):
     hint = "check who holds the lock now; the same command resumes where this run stopped"
 
 
-class ZookeeperFilesMissing(InputError, code="E-ZKF-01"):
-    """A folder holds no ZooKeeper data, or its files cannot be read."""
-
-    hint = "name ZooKeeper's dataDir (and its dataLogDir, if it has one), or the version-2 folder in it"
-
-
-class ZookeeperFileDamaged(InputError, code="E-ZKF-02"):
-    """A snapshot or transaction log is cut short, changed, or not one."""
-
-    hint = "copy the file again, or take the files of another server of the ensemble"
-
-
-class TransactionsMissing(InputError, code="E-ZKF-03"):
-    """The transaction logs do not continue the snapshot without a gap."""
-
-    hint = "copy snapshots first and then all logs of dataDir and dataLogDir, or take another server's files"
-
-
-class TreeDigestDiffers(InputError, code="E-ZKF-04"):
-    """The tree that the files give is not the one that ZooKeeper had."""
-
-    hint = "take the files of another server of the ensemble, or read the running one"
-
-
 class NodeUnreachable(WorldError, Retryable, code="E-KAFKA-01"):
     """A broker or controller cannot be reached."""
 

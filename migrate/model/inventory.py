@@ -424,21 +424,9 @@ class Target(StrEnum):
     PLAYBOOK = "playbook"
     ZOOKEEPER = "zookeeper"
     BUNDLE = "bundle"
-    FILES = "files"
 
 
 URI: Final = "://"  # what a path has not
-FOLDERS: Final = ("", "version-2", "__cluster_metadata-0")  # of these, where ZooKeeper and Kafka keep their files
-
-
-@dataclass(frozen=True, slots=True)
-class FilePair:
-    """ZooKeeper's files of a cluster and its metadata directory, as absolute paths or as URIs of an object store."""
-
-    zookeeper: tuple[str, ...]  # dataDir, and dataLogDir where it has one
-    metadata: str
-    chroot: str = ""  # Kafka's in ZooKeeper's tree, "" for none
-    disks: tuple[str, ...] = ()  # files or folders of the collector's reports, one report for each node
 
 
 @dataclass(frozen=True, slots=True)
@@ -447,8 +435,7 @@ class Member:
 
     name: str
     target: Target
-    where: str  # an absolute path (of files: the metadata directory), or ZooKeeper's connect string
-    files: FilePair | None = None  # where it is named by files
+    where: str  # an absolute path, the URI of a bundle in an object store, or ZooKeeper's connect string
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,9 +35,6 @@ LIMITS: Final[dict[str, Limit]] = {
     "plan": Limit("a saved plan", 32 * MIB, "E-PLAN-01"),
     "backup-line": Limit("one znode of a backup of ZooKeeper, in base64", 32 * MIB, "E-ZK-10"),
     "backup": Limit("what is in a backup, and at most 100 times its file", 4096 * MIB, "E-ZK-10"),
-    "snapshot": Limit(
-        "what is in a packed snapshot of ZooKeeper, and at most 50 times its file", 4096 * MIB, "E-ZKF-02"
-    ),
     "batch": Limit("one batch of the metadata log: Kafka writes 8 MiB at most", 16 * MIB, "E-BATCH-01"),
     "configuration": Limit("a properties file, or another text of a node", 8 * MIB, "E-HOST-04"),
     "playbook": Limit("a playbook, an inventory or a fleet file", 256 * KIB, "E-PLAY-01"),

@@ -143,8 +143,8 @@ def _on_spark(
         return compare(session, zookeeper, kraft, accepted, offset=kraft.offset, lag=lag, today=today)
 
 
-def cannot_compare(reason: Unknown, inventory: Inventory, why: str = "") -> NotVisible:
-    return NotVisible(f"ZooKeeper and KRaft cannot be compared: {reason.reason}", where=inventory.name, why=why)
+def cannot_compare(reason: Unknown, inventory: Inventory) -> NotVisible:
+    return NotVisible(f"ZooKeeper and KRaft cannot be compared: {reason.reason}", where=inventory.name)
 
 
 def require_no_differences(folder: pathlib.Path) -> None:

@@ -17,16 +17,19 @@ import typing
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from migrate import __version__
-from migrate.errors import BundleDamaged, BundleExists, BundleOtherVersion
+from migrate.errors import BundleDamaged, BundleExists, BundleOtherVersion, MigrateError
 from migrate.hosts import properties
 from migrate.hosts.collect_disks import Digest, is_sensitive, keyed, redact
 from migrate.hosts.files import read_no_follow, replace_file
 from migrate.model import limits, plain_tar, strict_json
 from migrate.model.columns import EntityColumns
 from migrate.model.ids import NodeId
+from migrate.model.inventory import URI
 from migrate.model.outcome import Unknown
 from migrate.model.views import (
     ConfigFile,
@@ -220,6 +223,25 @@ def read_bundle(path: str) -> Bundle:
         raise BundleDamaged(f"a part is not what this release writes: {error}", where=path) from error
     sizes = {part: len(files[f"{part}.json"]) for part in PARTS}
     return Bundle(path, tool, created, World(**found), sizes)
+
+
+def read_bundle_at(where: str) -> Bundle:
+    """The bundle at that path, or at that URI of an object store.
+
+    Raises what `read_bundle` raises, and NotVisible where the store cannot be asked.
+    """
+    if URI not in where:
+        return read_bundle(where)
+    from migrate.diff.object_store import copy_from_store
+
+    with TemporaryDirectory(prefix="kraft-migrate-") as scratch:
+        copy = Path(scratch, "bundle")
+        copy_from_store(where, copy, limits.most("bundle"))
+        try:
+            return replace(read_bundle(str(copy)), path=where)
+        except MigrateError as error:
+            error.where = error.where.replace(str(copy), where)
+            raise
 
 
 def _unpacked(path: str) -> tuple[bytes, int]:

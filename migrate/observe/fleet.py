@@ -1,43 +1,35 @@
-"""Clusters of a fleet that are named by files: read and decoded by Spark's executors, each in a task of its own.
+"""Clusters of a fleet that are named by bundles: read by Spark's executors, each in a task of its own.
 
-A task hands on what both sides do not say alike: of the partitions, those of topics that differ
-(`migrate.observe.agreement`).  A bundle is held to what `diff` holds it to (`migrate.observe.analysis`).
+A bundle is compared as `diff` compares it (`migrate.observe.analysis`), and has the ledger of the one rule.
 """
 
 from __future__ import annotations
 
-import functools
 import json
-import os
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, astuple, replace
+from dataclasses import asdict, replace
 from datetime import date
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
-from migrate.errors import MigrateError, NotVisible
-from migrate.hosts.collected import read_all
-from migrate.kraft.files import find
+from migrate.errors import NotVisible
 from migrate.model import strict_json
 from migrate.model.difference import NOTHING_COMPARED, DiffReport
-from migrate.model.facts import DisksByBroker, copy_state
+from migrate.model.facts import pure_ledger
 from migrate.model.findings import Finding
-from migrate.model.inventory import FOLDERS, URI, AcceptedDifference, FilePair, Member, NotRead
-from migrate.model.ledger import LedgerSummary
+from migrate.model.ids import NodeId
+from migrate.model.inventory import AcceptedDifference, Member, NotRead
+from migrate.model.ledger import LedgerSummary, ReplicaState
 from migrate.model.outcome import Unknown
-from migrate.model.secrets import Digester
 from migrate.model.views import KraftView, ZookeeperView
 from migrate.model.world import World
-from migrate.observe.agreement import FIELDS, Sides, apart, read_sides, refuse_malformed
 from migrate.observe.analysis import Comparer, cannot_compare, with_diff
-from migrate.observe.bundle import read_bundle
+from migrate.observe.bundle import read_bundle_at
 from migrate.observe.bundled import BundledSources
 from migrate.observe.codec import decode, encode
-from migrate.zookeeper.offline.files import ZookeeperFiles, open_files
 
 if TYPE_CHECKING:
-    from migrate.diff import ledger
     from migrate.diff.fleet import ClusterAnswer, Read
     from migrate.diff.session import SparkHandle
 
@@ -47,24 +39,25 @@ CAUGHT: Final = Unknown("the rows are compared with those of other clusters")
 def compare_members(
     handle: SparkHandle, members: Sequence[Member], today: date, done: Callable[[int, bool, float], None] | None = None
 ) -> list[ClusterAnswer | NotRead]:
-    """Comparison and ledger of each cluster, which files or a bundle name, in their order.
+    """Comparison and ledger of each cluster, which a bundle names, in their order.
 
     Raises:
         SparkDidNotStart: the session did not come up.
         SparkGone: it ended under the comparison.
     """
     session = handle.ship_package()  # first: pyspark is imported by who starts it, not by two threads at once
-    from migrate.diff.fleet import compare_clusters
+    from migrate.diff.fleet import compare_clusters, rows_listed
 
     order = largest_first(members)
     told = None if done is None else lambda number, good, seconds: done(order[number], good, seconds)
-    places = [_place(members[number]) for number in order]
+    places = [json.dumps([members[number].where, rows_listed(len(members))]) for number in order]
     read = compare_clusters(session, places, read_member, today=today, done=told)
     found = {number: proven(answer, members[number]) for number, answer in zip(order, read, strict=True)}
     again = {
-        number: answer for number, answer in found.items()
-        if members[number].files is None and not isinstance(answer, NotRead) and answer.report.unexcused
-    }  # fmt: skip
+        number: answer
+        for number, answer in found.items()
+        if not isinstance(answer, NotRead) and answer.report.unexcused
+    }
     questions = [json.dumps([members[number].where, encode(answer.report)]) for number, answer in again.items()]
     for (number, answer), one in zip(again.items(), on_executors(handle, questions, locate_in_bundle), strict=True):
         found[number] = (
@@ -93,35 +86,16 @@ def proven(answer: ClusterAnswer | NotRead, member: Member) -> ClusterAnswer | N
     return replace(answer, where=member.where) if isinstance(answer, NotRead) and not answer.where else answer
 
 
-def _place(member: Member) -> str:
-    """Where its files are, as `read_member` takes it."""
-    pair = member.files
-    return json.dumps({"bundle": member.where} if pair is None else list(astuple(pair)))
-
-
 def largest_first(members: Sequence[Member]) -> list[int]:
-    """Their numbers in the order in which they are begun."""
-    return sorted(range(len(members)), key=lambda number: -_size(members[number]))
+    """Their numbers in the order in which they are begun, by the size of their bundles as far as it is seen here."""
 
-
-def _size(member: Member) -> int:
-    """About how many bytes it has, as far as it is seen from here."""
-    pair = member.files
-    if pair is None:
+    def size(number: int) -> int:
         try:
-            return Path(member.where).stat().st_size
+            return Path(members[number].where).stat().st_size
         except OSError:
             return 0
-    folders = [*pair.zookeeper, pair.metadata]
-    total = 0
-    for folder in folders:
-        for place in (Path(folder, name) for name in FOLDERS):
-            try:
-                with os.scandir(place) as entries:
-                    total += sum(entry.stat().st_size for entry in entries if entry.is_file())
-            except OSError:
-                continue
-    return total
+
+    return sorted(range(len(members)), key=size, reverse=True)
 
 
 def require_no_results(folder: Path) -> None:
@@ -175,95 +149,53 @@ def write_results(
 
 # -- on the executors ------------------------------------------------------------------------------------------------
 def read_member(place: str) -> Read:
-    """Both sides of one cluster, without what they say alike.  Raises what reading its files raises."""
-    where = strict_json.loads(place, surrogates=True)
-    if isinstance(where, Mapping):
-        return _read_bundle(where["bundle"])
-    from migrate.diff.fleet import copy_from_store
+    """Both sides of one cluster, and its ledger.
 
-    zookeeper, metadata, chroot, reports = where
-    with TemporaryDirectory(prefix="kraft-migrate-fleet-") as scratch:
-        uris = [place for place in {*zookeeper, metadata} if URI in place]
-        folders = {uri: str(Path(scratch, str(number))) for number, uri in enumerate(uris)}
-
-        def named(text: str) -> str:
-            return functools.reduce(lambda said, pair: said.replace(pair[1], pair[0]), folders.items(), text)
-
-        try:
-            for uri, folder in folders.items():
-                copy_from_store(uri, Path(folder))
-            ours, theirs = tuple(folders.get(one, one) for one in zookeeper), folders.get(metadata, metadata)
-            found = read_pair(FilePair(ours, theirs, chroot, tuple(reports)))
-        except MigrateError as error:
-            error.where, error.why = named(error.where), named(error.why)
-            raise
-        view = found.question.zookeeper
-        spots = tuple(map(named, view.blind_spots))
-        return replace(found, question=replace(found.question, zookeeper=replace(view, blind_spots=spots)))
-
-
-def read_pair(pair: FilePair) -> Read:
-    tree = open_files(ZookeeperFiles(pair.zookeeper, pair.chroot))
-    sides = read_sides(tree, find(Path(pair.metadata)), Digester())
-    found = _without_equal(sides)
-    if not pair.disks:
-        return found
-    zookeeper, kraft = sides.views(None)
-    disks = {node: report.disks for node, report in read_all(pair.disks, None).items()}
-    return replace(found, ledger=_ledger(zookeeper, kraft, disks, pair.zookeeper[0]))
-
-
-def _ledger(zookeeper: ZookeeperView, kraft: KraftView, disks: DisksByBroker | Unknown, where: str) -> ledger.Question:
-    """The question of a cluster whose ZooKeeper is there, `where` (pure)."""
-    from migrate.diff import ledger
-
-    after_copy, finalized = copy_state(zookeeper, kraft, where)
-    return ledger.Question(zookeeper, kraft, disks, after_copy, finalized)
-
-
-def _without_equal(sides: Sides, accepted: Sequence[AcceptedDifference] = (), lag: int = 0) -> Read:
+    Raises what reading its bundle raises, and NotVisible where the sides cannot be compared.
+    """
     from migrate.diff.compare import Question
     from migrate.diff.fleet import Read
 
-    found = sides.agreement()
-    zookeeper, kraft = sides.views(found.differing)
-    ours, theirs, equal = apart(zookeeper.entities, kraft.entities)
-    left, right = replace(zookeeper, entities=ours), replace(kraft, entities=theirs)
-    return Read(Question(left, right, accepted, lag), {**equal, "partition": FIELDS * found.partitions})
-
-
-def _read_bundle(path: str) -> Read:
-    """A bundle's two sides; NotVisible where they cannot be compared."""
-    caught: list[tuple[Sides, Sequence[AcceptedDifference], int]] = []
+    where, listed = strict_json.loads(place, surrogates=True)
+    caught: list[Question] = []
 
     def catch(
         _: Any, zookeeper: ZookeeperView, kraft: KraftView, accepted: tuple[AcceptedDifference, ...], lag: int
     ) -> Unknown:
-        refuse_malformed(zookeeper)
-        caught.append((Sides(zookeeper, kraft), accepted, lag))
+        caught.append(Question(zookeeper, kraft, accepted, lag))
         return CAUGHT
 
-    world = _compared(path, catch)
+    world = _compared(where, catch)
     if not caught:
         assert isinstance(world.diff, Unknown)
         raise cannot_compare(world.diff, world.inventory)
-    sides, accepted, lag = caught[0]
-    asked = _ledger(sides.zookeeper, sides.kraft, world.disks, world.inventory.zookeeper)
-    return replace(_without_equal(sides, accepted, lag), ledger=asked)
+    return Read(caught[0], _ledger(world, listed))
+
+
+def _ledger(world: World, listed: int) -> LedgerSummary:
+    """The ledger in numbers, with so many of the replicas that are not VERIFIED."""
+    found = pure_ledger(world)
+    if isinstance(found, Unknown):
+        raise NotVisible(found.reason, where=world.inventory.name)
+    counts: dict[NodeId, Counter[ReplicaState]] = {}
+    for row in found.rows:
+        counts.setdefault(NodeId(row.broker), Counter())[row.state] += 1
+    unproven = [row for row in found.rows if row.state is not ReplicaState.VERIFIED]
+    return LedgerSummary(found.offset, dict(sorted(counts.items())), tuple(unproven[:listed]), found.unknown)
 
 
 def locate_in_bundle(question: str) -> str:
     """The report of a bundle as `diff` would give it: each row with the places that it was read at."""
-    path, report = strict_json.loads(question, surrogates=True)
-    world = _compared(path, lambda *_: decode(DiffReport, report, "report"))
+    where, report = strict_json.loads(question, surrogates=True)
+    world = _compared(where, lambda *_: decode(DiffReport, report, "report"))
     if isinstance(world.diff, Unknown):
         raise cannot_compare(world.diff, world.inventory)
     return json.dumps(encode(world.diff))
 
 
-def _compared(path: str, compare: Comparer) -> World:
+def _compared(where: str, compare: Comparer) -> World:
     """A bundle's world as `diff` has it, with `compare` in the place of Spark."""
-    bundle = read_bundle(path)
+    bundle = read_bundle_at(where)
     kept = bundle.world
     sources = BundledSources(kept.inventory, kept.playbook, None, bundle)
     seen = World(

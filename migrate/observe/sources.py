@@ -67,7 +67,6 @@ from migrate.zookeeper.rights import require_rollback_rights
 
 if TYPE_CHECKING:
     from migrate.diff.session import SparkHandle
-    from migrate.zookeeper.offline.files import OfflineTree, ZookeeperFiles
 
 LOG: Final = logging.getLogger("migrate.observe")
 Seen = TypeVar("Seen")
@@ -102,8 +101,6 @@ class Sources:
         self._spark_is_lent = False
         self.spark_where = SparkWhere()
         self._zookeeper: ZookeeperClient | None = None
-        self._files: ZookeeperFiles | None = None
-        self._unseen: OfflineTree | None = None
         self.pace = Pace(inventory.zookeeper_rate)
         self.work = Work()
         self._tree_again = Rereader(self.digester)
@@ -121,17 +118,6 @@ class Sources:
     def use_collected(self, collected: Mapping[NodeId, Collected]) -> None:
         """Take disks from the collector's files and look at none; the configuration in them stands for the nodes'."""
         self._collected = collected
-
-    def use_zookeeper_files(self, tree: OfflineTree) -> None:
-        """Take the ZooKeeper view from snapshots and transaction logs; no session is opened for it."""
-        self._files, self._unseen = tree.files, tree
-
-    def _tree(self, files: ZookeeperFiles) -> OfflineTree:
-        """The files as they are now: a running server writes on, so each look but the first opens them again."""
-        from migrate.zookeeper.offline.files import open_files
-
-        tree, self._unseen = self._unseen, None
-        return open_files(files) if tree is None else tree
 
     # -- opening and closing -----------------------------------------------------------------------------------------
     def zookeeper_client(self) -> ZookeeperClient:
@@ -182,13 +168,10 @@ class Sources:
     # -- looking -----------------------------------------------------------------------------------------------------
     def zookeeper(self) -> ZookeeperView | Unknown:
         """The whole ZooKeeper view; PartlyRead, which is Unknown, where znodes are malformed."""
-        if not self.inventory.zookeeper and self._files is None:
+        if not self.inventory.zookeeper:
             return Unknown(NO_ZOOKEEPER)
         try:
-            secrets = self._encoder_secrets()
-            if self._files is not None:
-                return whole_or_unknown(self._tree(self._files).view(self.digester, secrets))
-            view = whole_or_unknown(self._tree_again.read(self.zookeeper_client(), secrets))
+            view = whole_or_unknown(self._tree_again.read(self.zookeeper_client(), self._encoder_secrets()))
         except MigrateError as error:
             return Unknown(f"{error.id} {error}")
         if self.kept_look is not None and not isinstance(view, Unknown):
@@ -202,9 +185,7 @@ class Sources:
         return EncoderSecrets(read_secret(current), None if old is None else read_secret(old))
 
     def with_sessions(self, view: ZookeeperView | Unknown) -> ZookeeperView | Unknown:
-        """The tree with the sessions of its servers, which are asked without a session; files have none to ask."""
-        if self._files is not None:
-            return view
+        """The tree with the sessions of its servers, which are asked without a session."""
         if isinstance(view, PartlyRead):
             return replace(view, view=replace(view.view, clients=sessions(view.view.connect)))
         return view if isinstance(view, Unknown) else replace(view, clients=sessions(view.connect))
@@ -231,8 +212,7 @@ class Sources:
 
     def dual_write_offset(self) -> int:
         """/migration's offset, -1 where it has none."""
-        reader = self.zookeeper_client() if self._files is None else self._tree(self._files)
-        znode = read_migration(reader).migration
+        znode = read_migration(self.zookeeper_client()).migration
         return znode.offset if isinstance(znode, MigrationZnode) else -1
 
     def kraft(self) -> KraftView | Unknown:
@@ -465,9 +445,7 @@ class Sources:
             return Unknown(f"the versions of partition states cannot be read: {error.id} {error}")
 
     def _tree_reader(self) -> TreeReader:
-        """A session that has seen all writes completed before, or the files."""
-        if self._files is not None:
-            return self._tree(self._files)
+        """A session that has seen all writes completed before."""
         client = self.zookeeper_client()
         client.sync()
         return client

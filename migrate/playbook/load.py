@@ -18,7 +18,6 @@ from migrate.model.ids import NodeId
 from migrate.model.inventory import (
     URI,
     AcceptedDifference,
-    FilePair,
     Fleet,
     Inventory,
     Member,
@@ -68,33 +67,17 @@ SECRET: Final = re.compile(r"(secret|password|token|_key)[^=&]*=", re.IGNORECASE
 TARGETS: Final = tuple(str(target) for target in Target)
 
 
-class FilesSection(Section):
-    """A cluster's files, only for a comparison: ZooKeeper's, and a metadata directory."""
-
-    zookeeper: FilePath
-    zookeeper_log: Annotated[FilePath | None, Field(alias="zookeeperLog")] = None
-    chroot: Annotated[str, Field(pattern=r"^/\S*[^/\s]$")] | None = None
-    metadata: FilePath
-    disks: Annotated[list[FilePath], Field(min_length=1)] | None = None
-
-    @property
-    def folders(self) -> list[str]:
-        """ZooKeeper's."""
-        return [self.zookeeper, *([self.zookeeper_log] if self.zookeeper_log else [])]
-
-
 class MemberSection(Section):
-    """One cluster: a name, and one of inventory, playbook, zookeeper, bundle and files."""
+    """One cluster: a name, and one of inventory, playbook, zookeeper and bundle."""
 
     name: Text
     inventory: FilePath | None = None
     playbook: FilePath | None = None
     zookeeper: ZookeeperConnect | None = None
     bundle: FilePath | None = None
-    files: FilesSection | None = None
 
     @property
-    def named_by(self) -> list[tuple[Target, str | FilesSection]]:
+    def named_by(self) -> list[tuple[Target, str]]:
         """What the cluster is named by; exactly one entry where the section is right."""
         values = ((target, getattr(self, target)) for target in Target)
         return [(target, value) for target, value in values if value is not None]
@@ -137,19 +120,8 @@ def fleet_of(document: Document) -> Fleet:
 
 def _member(section: MemberSection, near: Path) -> Member:
     ((target, value),) = section.named_by
-    if isinstance(value, FilesSection):
-        metadata = _place(near, value.metadata)
-        folders = tuple(_place(near, folder) for folder in value.folders)
-        disks = tuple(_place(near, path) for path in value.disks or ())
-        pair = FilePair(folders, metadata, value.chroot or "", disks)
-        return Member(section.name, target, metadata, pair)
-    where = value if target is Target.ZOOKEEPER else os.path.normpath(near / value)
-    return Member(section.name, target, where)
-
-
-def _place(near: Path, path: str) -> str:
-    """A path as it is found from that folder; a URI stays as it is."""
-    return path if URI in path else os.path.normpath(near / path)
+    is_place = target is Target.ZOOKEEPER or URI in value
+    return Member(section.name, target, value if is_place else os.path.normpath(near / value))
 
 
 def _fleet_faults(spec: FleetSpec) -> Iterator[Fault]:
@@ -172,18 +144,12 @@ def _fleet_faults(spec: FleetSpec) -> Iterator[Fault]:
 
 
 def _uri_faults(at: tuple[str | int, ...], section: MemberSection) -> Iterator[Fault]:
-    """Executors copy what `files` names in an object store; whatever else is named is read where the command runs."""
-    for key in ("inventory", "playbook", "bundle"):
+    """A bundle may be in an object store; whatever else is named is read where the command runs."""
+    for key in ("inventory", "playbook"):
         if URI in (getattr(section, key) or ""):
-            yield Fault(
-                (*at, key), "a path is expected, not a URI", "files of a cluster alone may be in an object store"
-            )
-    files = section.files
-    for uri in [*files.folders, files.metadata] if files else []:
-        if URI in uri and (said := _login_in(uri)):
-            yield Fault((*at, "files"), said, "credentials belong into the executors' environment")
-    if files and any(URI in path for path in files.disks or ()):
-        yield Fault((*at, "files", "disks"), "a path is expected, not a URI", "reports of disks are read by their path")
+            yield Fault((*at, key), "a path is expected, not a URI", "bundles alone may be in an object store")
+    if section.bundle and URI in section.bundle and (said := _login_in(section.bundle)):
+        yield Fault((*at, "bundle"), said, "credentials belong into the environment of what reads it")
 
 
 def _login_in(uri: str) -> str:

@@ -85,3 +85,41 @@ def test_everything_of_a_topic_that_is_being_deleted_is_excused(spark: SparkSess
         Difference("broker-config", "doomed", "x", DifferenceClass.ONLY_ZK, "1", None),
     ]
     assert verdicts(spark, rows) == ["X-TOPIC-01", "X-TOPIC-01", None, None]
+
+
+BROKER = Difference("broker", "1", "mode", DifferenceClass.ONLY_KRAFT, None, "kraft")
+DELETED = Difference("topic-config", "doomed", "retention.ms", DifferenceClass.ONLY_ZK, "1", None)
+LEVEL = Difference("feature", "metadata.version", "level", DifferenceClass.ONLY_KRAFT, None, "21")
+BLOCK = Difference("producer-ids", "", "next_producer_id", DifferenceClass.DIFFERS, "5000", "4000")
+PARTS = (
+    (BROKER, "X-BROKER-01"),
+    (replace(BROKER, kraft="zookeeper"), ""),
+    (replace(BROKER, kind="topic"), ""),
+    (replace(BROKER, field="rack"), ""),
+    (replace(BROKER, cls=DifferenceClass.DIFFERS), ""),
+    (DELETED, "X-TOPIC-01"),
+    (replace(DELETED, kind="acl"), ""),
+    (replace(DELETED, cls=DifferenceClass.ONLY_KRAFT), ""),
+    (replace(DELETED, cls=DifferenceClass.DIFFERS), ""),
+    (LEVEL, "X-FEATURE-01"),
+    (replace(LEVEL, key="kraft.version"), ""),
+    (replace(LEVEL, kind="acl"), ""),
+    (replace(LEVEL, cls=DifferenceClass.ONLY_ZK), ""),
+    (replace(LEVEL, cls=DifferenceClass.DIFFERS), ""),
+    (BLOCK, "X-PRODUCER-01"),
+    (replace(BLOCK, zookeeper="5001"), ""),
+    (replace(BLOCK, zookeeper="4999"), ""),
+    (replace(BLOCK, zookeeper="4000", kraft="5000"), ""),
+    (replace(BLOCK, zookeeper=None), ""),
+    (replace(BLOCK, kraft=None), ""),
+    (replace(BLOCK, zookeeper="x"), ""),
+    (replace(BLOCK, kraft="x"), ""),
+    (replace(BLOCK, kind="acl"), ""),
+    (replace(BLOCK, field="other"), ""),
+    (replace(BLOCK, cls=DifferenceClass.ONLY_ZK), ""),
+)
+
+
+def test_every_part_of_a_rule_is_needed(spark: SparkSession) -> None:
+    """What is excused wrongly is lost in silence."""
+    assert verdicts(spark, [row for row, _ in PARTS]) == [rule or None for _, rule in PARTS]

@@ -16,8 +16,8 @@ import pytest
 from migrate.lab.topology import free_ports
 from migrate.model.stage import Stage
 from migrate.observe.bundle import write_bundle
-from tests.bench import agreeing
 from tests.cli.commands import process
+from tests.observe.test_fleet import bundle, large
 from tests.playbook.test_load_fleet import written
 from tests.steps.looks import whole
 from tests.testing.object_store import LOGIN, object_store
@@ -35,13 +35,10 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("fleet")
     clusters = []
     for number, size in enumerate(SIZES):
-        place = folder / f"c{number}"
-        place.mkdir()
-        with agreeing.both_sides(place, size):
-            clusters.append(f"{{name: c{number}, files: {{zookeeper: c{number}, metadata: c{number}}}}}")
-    (folder / "torn").mkdir()
-    (folder / "torn" / "snapshot.1").write_bytes(b"torn")
-    return written(folder, *clusters, "{name: torn, files: {zookeeper: torn, metadata: torn}}")
+        bundle(folder, f"c{number}", large(size))
+        clusters.append(f"{{name: c{number}, bundle: c{number}.bundle}}")
+    (folder / "torn.bundle").write_bytes(b"torn")
+    return written(folder, *clusters, "{name: torn, bundle: torn.bundle}")
 
 
 @pytest.fixture(scope="module")
@@ -105,11 +102,11 @@ def test_executors_read_an_object_store(
     for name, value in LOGIN.items():
         monkeypatch.setenv(name, value)  # for who puts the files there
     with object_store() as store:
+        store.put(fleet.parent, "kept")
         entries = []
         for number in range(len(SIZES)):
-            store.put(fleet.parent / f"c{number}", f"c{number}")
-            uri = store.uri(f"c{number}")
-            entries.append(f"{{name: c{number}, files: {{zookeeper: '{uri}', metadata: '{uri}'}}}}")
+            uri = store.uri(f"kept/c{number}.bundle")
+            entries.append(f"{{name: c{number}, bundle: '{uri}'}}")
         found = compared(written(tmp_path, *entries), "--spark-master", cluster.master, *SMALL)
     for name, answer in found.items():
         assert answer["diff"]["differences"] == here[name]["diff"]["differences"]

@@ -19,7 +19,7 @@ def compare_many(spark: SparkSession, questions: Sequence[Question], *, today: d
     """The report of each, in their order."""
 
     def read(place: str) -> Read:  # nested: executors do not know the tests' modules
-        return Read(pickle.loads(base64.b64decode(place)), {})
+        return Read(pickle.loads(base64.b64decode(place)))
 
     places = [base64.b64encode(pickle.dumps(question)).decode() for question in questions]
     found = compare_clusters(spark, places, read, today=today)

@@ -1,4 +1,4 @@
-"""Backups, ZooKeeper's files, metadata, and documents that people write."""
+"""Backups, metadata, and documents that people write."""
 
 from __future__ import annotations
 
@@ -14,13 +14,11 @@ from migrate.model.secrets import Digester
 from migrate.zookeeper import backup
 from migrate.zookeeper.backup import compare
 from migrate.zookeeper.layout import Absent, Znode
-from migrate.zookeeper.offline.files import ZookeeperFiles, open_files
 from migrate.zookeeper.read import view_of
 from tests.cli.commands import playbook_in
 from tests.fuzz.damage import Parts
 from tests.fuzz.trial import command
 from tests.testing.golden_trees import golden
-from tests.zookeeper.offline import written
 
 DIGESTER: Final = Digester(b"k" * 32)
 PLAYBOOKS: Final = Path(__file__).parents[2] / "playbooks"
@@ -96,21 +94,6 @@ def read_backup(_: Path, path: Path) -> None:
     view_of(tree, "backup", DIGESTER)
     _with_acls(small_tree()).compared_with(tree)
     _with_acls(tree).compared_with(small_tree())
-
-
-def read_zookeeper(place: Path, _: Path) -> None:
-    """The folder's snapshot and log."""
-    open_files(ZookeeperFiles((str(place),), "")).view(DIGESTER)
-
-
-def zookeeper(name: str, raw: bytes, **others: bytes) -> Callable[[Path], Parts]:
-    """A file of a data directory, beside the others."""
-
-    def parts(folder: Path) -> Parts:
-        written.data_dir(folder, **others)
-        return {f"{name}.bin": raw}
-
-    return parts
 
 
 METADATA: Final = "d/__cluster_metadata-0"

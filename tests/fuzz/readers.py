@@ -24,10 +24,8 @@ from tests.fuzz.clusters import (
     read_backup,
     read_document,
     read_metadata,
-    read_zookeeper,
     sealed_batch,
     shipped,
-    zookeeper,
 )
 from tests.fuzz.damage import Parts, gzipped
 from tests.fuzz.hosts import (
@@ -75,7 +73,6 @@ from tests.fuzz.runs import (
 from tests.fuzz.trial import Reader
 from tests.kraft.logs import captured_log
 from tests.playbook.test_access_file import ACCESS
-from tests.zookeeper.offline.test_damage import LOG, SNAPSHOT
 
 
 def tar_of(members: Callable[[Parts], list[tuple[str, bytes]]]) -> Callable[[Parts], bytes]:
@@ -107,10 +104,6 @@ READERS: Final = tuple(
         Reader("journal", f"{RUN}/journal.jsonl", unsealed_journal, read_journal, edits=40, drawn=15),
         Reader("control", f"{RUN}/control.json", in_run("control.json"), read_control, edits=300),
         Reader("backup", "tree.jsonl.gz", backup_parts, read_backup, wrapped=gzipped, edits=80),
-        Reader(
-            "zookeeper-snapshot", "version-2/snapshot.9", zookeeper("snapshot", SNAPSHOT, log_a=LOG), read_zookeeper
-        ),
-        Reader("zookeeper-log", "version-2/log.a", zookeeper("log", LOG, snapshot_9=SNAPSHOT), read_zookeeper),
         Reader("metadata-log", FIRST, one("log.bin", captured_log()[:6000]), read_metadata),
         Reader(
             "metadata-checkpoint",

@@ -194,21 +194,6 @@ def varint(number: int) -> bytes:
     return bytes([*found, number])
 
 
-@pytest.mark.slow
-def test_a_packed_snapshot_holds_no_more_than_its_size_allows(tmp_path: Path, idle: Callable[..., int]) -> None:
-    """2.7 MB of gzip with 600 MB of one znode's zeros."""
-    folder, nothing = tmp_path / "version-2", tmp_path / "idle"
-    folder.mkdir()
-    nothing.mkdir()
-    node = b"\0\0\0\2/a" + (500 * limits.MIB).to_bytes(4, "big") + bytes(500 * limits.MIB)
-    head = b"ZKSN" + b"\0\0\0\2" + bytes(8) + bytes(4) + bytes(4)
-    (folder / "snapshot.1.gz").write_bytes(gzip.compress(head + node, 1))
-    words = ("assess", "--zookeeper-files")
-    code, peak, said = taken(*words, folder)
-    assert (code != 0, "E-ZKF-" in said) == (True, True), said[-400:]
-    assert peak - taken(*words, nothing)[1] <= MOST
-
-
 ANSWERS = f"""{PEAK}
 from migrate.errors import HostAnswerTooLong
 from migrate.hosts.runner import LocalRunner

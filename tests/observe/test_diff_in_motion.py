@@ -19,7 +19,7 @@ from kazoo.exceptions import NoNodeError
 
 from migrate.diff.session import SparkHandle
 from migrate.lab.cluster import Lab
-from migrate.lab.topology import ZOOKEEPER, Shape
+from migrate.lab.topology import Shape
 from migrate.model.difference import Difference, DiffReport
 from migrate.model.outcome import Unknown
 from migrate.model.stage import ZkMigrationState
@@ -29,7 +29,6 @@ from migrate.observe.bundle import read_bundle, write_bundle
 from migrate.observe.bundled import BundledSources, look_for_bundle
 from migrate.observe.sources import Sources
 from migrate.observe.world import ClusterObserver
-from migrate.zookeeper.offline.files import ZookeeperFiles, open_files
 from tests.testing.dual_writing import churning, migrate_by_hand
 from tests.testing.kraft_cluster import wait_for
 
@@ -209,25 +208,3 @@ def test_a_bundle_says_of_it_what_the_cluster_says(
         found = report_of(ClusterObserver(kept))
         assert (told(found), found.counts, found.unsettled) == (told(live), live.counts, live.unsettled)
         assert found.offset >= live.offset
-
-
-def test_the_files_that_the_running_server_writes_say_what_the_server_says(
-    lab: Lab, observer: ClusterObserver, client: KazooClient, spark_handle: SparkHandle
-) -> None:
-    """Equal, and with a difference: no session with ZooKeeper, its dataDir is read anew until dual write has passed."""
-    sources = Sources(lab.inventory, Unknown("no playbook"), None)
-    sources.use_spark(spark_handle)
-    folder = str(lab.topology.folder("data", ZOOKEEPER))
-    sources.use_zookeeper_files(open_files(ZookeeperFiles((folder,), lab.topology.chroot)))
-    offline = ClusterObserver(sources)
-    try:
-        found = report_of(offline)
-        assert (found.unexcused, found.unsettled) == ((), ())
-        assert found.counts["partition"] == report_of(observer).counts["partition"]
-        assert any("not as it is now" in spot for spot in found.blind_spots)
-        with past_kafka(client, 0) as row:
-            found = report_of(offline)
-        assert [(entry.kind, entry.key, entry.field) for entry in found.unexcused] == [row]
-        assert sources.pace.operations == 0
-    finally:
-        offline.close()
