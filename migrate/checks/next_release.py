@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import date
 from functools import cache
 from importlib.resources import files
 from typing import Final, TypeVar
@@ -24,7 +23,6 @@ from migrate.checks.sight import (
     Sight,
     broker_configs,
     controller_configs,
-    inventory,
     kraft,
     node_configs,
     node_launches,
@@ -37,9 +35,7 @@ from migrate.model.broker_modes import Mode, has_flag, mode_of, roles_of, truth
 from migrate.model.columns import EntityColumns
 from migrate.model.config_keys import Fate, Moment, fate
 from migrate.model.ids import NodeId
-from migrate.model.inventory import Inventory
 from migrate.model.launch import Launch
-from migrate.model.old_clients import OldClients, OldRequests
 from migrate.model.outcome import Unknown
 from migrate.model.world import World
 
@@ -410,57 +406,3 @@ def quorum_turns_dynamic(static: bool, world: World) -> Result:
     else:
         message = f"`kafka-features upgrade --release-version {target(world)}` makes its voters dynamic"
         yield Hit("the static quorum", message)
-
-
-DAYS: Final = 7  # a broker that has counted for less may have missed what runs once a week
-NO_JMX: Final = "the inventory gives no jmx address for them"
-
-
-@check(
-    "W-VER-29",
-    "clients are too old for the next release",
-    "Kafka 4 does not answer requests in versions from before Kafka 2.1. Such clients cannot connect after the "
-    "upgrade.",
-    "Old client libraries are in use. Which ones are in use is in no file and in no metadata: brokers count their "
-    "requests (DeprecatedRequestsPerSec), and are asked where the inventory gives a broker `jmx: HOST:PORT`. A client "
-    'library from before Kafka 2.4 does not say what it is: its name is "unknown".',
-    "Upgrade the clients that are named, and restart what uses them. For a client without a name see which addresses "
-    "and client ids send these requests in the brokers' request log (logger kafka.request.logger).",
-    "KIP-896; KIP-511; kafka.network:type=RequestMetrics,name=DeprecatedRequestsPerSec; seen on 3.9.2",
-).sees(when_asked(inventory), when=ALWAYS)
-def old_clients(seen: Inventory, world: World) -> Result:
-    """What was not asked, or not for long enough, is a blind spot, so that nobody takes silence for a pass."""
-    if isinstance(world.old_clients, Unknown):
-        yield Blind("the versions of clients", f"{world.old_clients.reason}: {ELSEWHERE}")
-        return
-    silent: dict[str, list[int]] = {}
-    clients: dict[str, dict[int, list[OldRequests]]] = {}
-    for broker in seen.brokers:
-        found = world.old_clients.get(broker.id, Unknown(NO_JMX))
-        reason = found.reason if isinstance(found, Unknown) else _too_short(found, world)
-        if reason:
-            silent.setdefault(reason, []).append(int(broker.id))
-        for row in () if isinstance(found, Unknown) else found.requests:
-            name = f"{row.client} {row.client_version}"
-            clients.setdefault(name, {}).setdefault(int(broker.id), []).append(row)
-    for reason, brokers in silent.items():
-        yield Blind(f"the versions of clients of brokers {brokers}", reason + HOW * (reason == NO_JMX))
-    for name, rows in clients.items():
-        versions = sorted({f"{row.request} v{row.version}" for listed in rows.values() for row in listed})
-        counted = (f"broker {broker}: {sum(row.count for row in listed)}" for broker, listed in rows.items())
-        message = f"Kafka {target(world)} does not answer its {', '.join(versions)}"
-        yield Hit(f"client software {name}", message, f"requests since the brokers started: {', '.join(counted)}")
-
-
-ELSEWHERE: Final = "look at kafka.network:type=RequestMetrics,name=DeprecatedRequestsPerSec in the brokers' metrics"
-HOW: Final = (
-    ": write `jmx: HOST:PORT` to each of them in the inventory, where its JVM offers JMX without a password, and "
-    f"assess again; or {ELSEWHERE}"
-)
-
-
-def _too_short(found: OldClients, world: World) -> str:
-    """Why a broker's count does not say enough; "" where it does."""
-    if not world.today or (date.fromisoformat(world.today) - date.fromisoformat(found.since)).days < DAYS:
-        return f"they count since their start on {found.since}: a client that comes less often was not seen"
-    return ""

@@ -87,7 +87,6 @@ def judged(subject: Subject) -> Judged:
     with observing(subject.inventory, subject.playbook, evidence=subject.evidence) as observer:
         if alone is not None:
             observer.sources.zookeeper_client()  # nothing else is looked at: what it raises is the answer
-        needs |= {Need.OLD_CLIENTS} if subject.next_release is not None and alone is None else set()
         facts = {} if subject.next_release is None else {NEXT_RELEASE: subject.next_release}
         world = observer.observe(frozenset(needs), facts)
         findings = checks.told(world, target=Stage.PREPARE)

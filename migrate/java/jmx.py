@@ -8,22 +8,17 @@ from __future__ import annotations
 
 import re
 import socket
-from datetime import UTC, datetime
 from typing import Final
 
 from migrate.errors import MigrateError
 from migrate.java.find import find_java
 from migrate.java.jars import cached_jars
 from migrate.java.run import run_tool
-from migrate.model.old_clients import OldClients, OldRequests
 from migrate.model.outcome import Unknown
 
 MAIN: Final = "org.apache.kafka.tools.JmxTool"
 # a query: org.apache.kafka.server in 3.9 to 4.1, kafka.server alone in 5.0, both between; they are one number
 QUEUED: Final = "*kafka.server:type=AssignmentsManager,name=QueuedReplicaToDirAssignments"
-# KIP-896: a broker has one of them from the first such request on, and none before
-OLD: Final = "kafka.network:type=RequestMetrics,name=DeprecatedRequestsPerSec,*"
-PROCESS: Final = "java.lang:type=Runtime"  # every JVM has it: without its line nothing else is believed
 CONNECT_SECONDS: Final = 1.0
 SECONDS: Final = 15.0  # JmxTool itself tries for 10 s
 
@@ -32,12 +27,6 @@ def number(address: str, name: str, attribute: str = "Value") -> int | Unknown:
     """An attribute of the MBean of that name, or of the first that a query finds, at host:port."""
     said = _asked(address, ("--object-name", name, "--attributes", attribute))
     return said if isinstance(said, Unknown) else read(*said, attribute, address)
-
-
-def old_clients(address: str) -> OldClients | Unknown:
-    """The requests that Kafka 4 will not answer, as the broker at host:port has counted them."""
-    said = _asked(address, ("--object-name", OLD, "--object-name", PROCESS, "--attributes", "Count,StartTime"))
-    return said if isinstance(said, Unknown) else read_old_clients(*said, address)
 
 
 def _asked(address: str, words: tuple[str, ...]) -> tuple[str, str] | Unknown:
@@ -67,23 +56,6 @@ def read(output: str, errors: str, attribute: str, address: str) -> int | Unknow
     if "No matched attributes" in errors:
         return Unknown(f"the process at {address} has no such MBean: a broker has it in KRaft mode alone")
     return Unknown(_why(errors, address) or f"JMX at {address} has no {attribute}")
-
-
-def read_old_clients(output: str, errors: str, address: str) -> OldClients | Unknown:
-    """Parse the requests in JmxTool's output, or why there are none (pure)."""
-    started = re.search(rf"^{re.escape(PROCESS)}:StartTime=(\d{{1,15}})$", output, re.MULTILINE)
-    if started is None:
-        return Unknown(_why(errors, address) or f"JMX at {address} does not say when its process started")
-    found = []
-    for name, count in re.findall(r"^kafka\.network:(\S*):Count=(\d+)$", output, re.MULTILINE):
-        tags = dict(part.partition("=")[::2] for part in name.split(","))
-        try:
-            version, client = int(tags["version"]), tags["clientSoftwareName"]
-            found.append(OldRequests(tags["request"], version, client, tags["clientSoftwareVersion"], int(count)))
-        except (KeyError, ValueError):
-            return Unknown(f"JMX at {address} names a client in another way than Kafka 3.9: {name[:100]}")
-    since = datetime.fromtimestamp(int(started[1]) / 1000, UTC).date().isoformat()
-    return OldClients(since, tuple(sorted(found, key=lambda row: (row.client, row.request, row.version))))
 
 
 def _why(errors: str, address: str) -> str:

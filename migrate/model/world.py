@@ -15,7 +15,6 @@ from migrate.model.inventory import Inventory, Playbook
 from migrate.model.launch import Launch, Listening, Unit
 from migrate.model.ledger import Ledger
 from migrate.model.new_directories import NewDirectory
-from migrate.model.old_clients import OldClients
 from migrate.model.outcome import Unknown
 from migrate.model.rights import HostRights
 from migrate.model.rollback_readiness import MetadataLogs, StateBehind
@@ -55,12 +54,11 @@ class Need(StrEnum):
     COPY = "copy"  # the last look at ZooKeeper before Kafka's copy, held against the metadata at the copy's end
     PROTOCOLS = "protocols"  # inter.broker.protocol.version, as each running broker itself says it
     ENSEMBLE = "ensemble"  # ZooKeeper's servers, each by itself: who is connected, what else is stored, their units
-    OLD_CLIENTS = "old-clients"  # over JMX, where the inventory says that a broker offers it
     CONTROLLER_NAMES = "controller-names"  # live, with each broker asked for its controller often enough for a proof
 
 
 # Of the whole cluster, for a proof; the others are for plans, for rollbacks, or for what comes after
-FOR_PROOFS: Final = frozenset(Need) - {Need.LEDGER, Need.REHEARSAL, Need.ENSEMBLE, Need.OLD_CLIENTS}
+FOR_PROOFS: Final = frozenset(Need) - {Need.LEDGER, Need.REHEARSAL, Need.ENSEMBLE}
 
 
 NOT_ASKED = Unknown("not asked for")
@@ -93,6 +91,5 @@ class World:
     copy: CopyCheck | NoLook | Unknown = NOT_ASKED
     protocols: Mapping[NodeId, str | Unknown] | Unknown = NOT_ASKED  # of brokers, by DescribeConfigs
     ensemble: Ensemble | Unknown = NOT_ASKED
-    old_clients: Mapping[NodeId, OldClients | Unknown] | Unknown = NOT_ASKED  # by brokers' metrics
     today: str = ""  # ISO date of the observation, by our clock; "" where nobody said: no acceptance holds then
     facts: Mapping[str, str] = field(default_factory=dict)  # what the run itself knows: paths of backups and the like

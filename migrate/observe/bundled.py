@@ -98,10 +98,6 @@ class BundledSources(Sources):
         """No broker is asked now."""
         return Unknown("a bundle does not say which protocol version each broker runs with")
 
-    def old_clients(self) -> Unknown:
-        """No broker is asked now."""
-        return Unknown("a bundle does not say which clients came")
-
     def configs(self) -> Configs:
         """The files as they were, without their secrets."""
         return self._of_nodes(self._kept.configs)

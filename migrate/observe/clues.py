@@ -13,7 +13,6 @@ from migrate.kafka.connection import Connection, Limits
 from migrate.model.findings import Clues, Report, Wanted
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Access, Inventory
-from migrate.model.old_clients import OldClients
 from migrate.model.outcome import Unknown
 from migrate.model.ports import LOG_LINES, ServiceControl
 from migrate.model.views import NodeAnswer
@@ -60,13 +59,6 @@ def queued(inventory: Inventory, node: NodeId) -> int | Unknown:
                 return Unknown("the inventory gives no jmx address for it")
             return jmx.number(broker.jmx, jmx.QUEUED)
     return Unknown("it is not in the inventory")
-
-
-def old_clients(inventory: Inventory) -> dict[NodeId, OldClients | Unknown]:
-    """What each broker that offers JMX has counted; one process of Java each, few at once."""
-    places = {node.id: node.jmx for node in inventory.brokers if node.jmx is not None}
-    with ThreadPoolExecutor(JAVA_AT_ONCE, thread_name_prefix="jmx") as pool:
-        return dict(zip(places, pool.map(jmx.old_clients, places.values()), strict=True))
 
 
 def reports(

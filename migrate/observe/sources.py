@@ -33,7 +33,6 @@ from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode, ControllerNode, Inventory, Playbook
 from migrate.model.launch import Launch, Listening, Unit
 from migrate.model.new_directories import NewDirectory
-from migrate.model.old_clients import OldClients
 from migrate.model.outcome import Awaited, Unknown
 from migrate.model.rights import HostRights
 from migrate.model.rollback_readiness import MetadataLogs, StateBehind
@@ -52,7 +51,6 @@ from migrate.model.views import (
     whole_or_unknown,
 )
 from migrate.model.work import Work
-from migrate.observe import clues
 from migrate.observe.copy_check import BeforeCopy, CopyQuestion, check_copy
 from migrate.observe.identities import with_subjects, with_zookeeper_clients
 from migrate.observe.metadata_logs import metadata_logs, states_behind
@@ -265,10 +263,6 @@ class Sources:
     def protocols(self) -> Mapping[NodeId, str | Unknown] | Unknown:
         """The inter.broker.protocol.version that each broker runs with, as it says itself."""
         return live.protocol_versions(self.inventory, self._connections)
-
-    def old_clients(self) -> Mapping[NodeId, OldClients | Unknown] | Unknown:
-        """Which clients came that Kafka 4 does not answer, by the metrics of each broker that offers JMX."""
-        return clues.old_clients(self.inventory)
 
     def configs(self) -> Configs:
         """Every node's configuration file."""

@@ -82,7 +82,6 @@ class ClusterObserver:
             else NOT_ASKED,
             rehearsal=self.sources.rehearsal() if Need.REHEARSAL in wanted else NOT_ASKED,
             protocols=self.sources.protocols() if Need.PROTOCOLS in wanted else NOT_ASKED,
-            old_clients=self.sources.old_clients() if Need.OLD_CLIENTS in wanted else NOT_ASKED,
             ensemble=self.sources.ensemble() if Need.ENSEMBLE in wanted else NOT_ASKED,
             launches=_result(launches),
             ports=_result(ports),

@@ -13,7 +13,6 @@ from migrate.model.inventory import AcceptedDifference, OwnCommands
 from migrate.model.launch import STOP_SECONDS, Launch, Listening, Unit
 from migrate.model.ledger import Ledger, LedgerRow, ReplicaState
 from migrate.model.new_directories import NewDirectory
-from migrate.model.old_clients import OldClients, OldRequests
 from migrate.model.outcome import Unknown
 from migrate.model.rights import HostRights, Refused
 from migrate.model.views import (
@@ -347,18 +346,6 @@ def lagging(broker: int, day: str = "2026-06-30", isr: tuple[int, ...] = (1, 0),
         assert not isinstance(world.playbook, Unknown)
         sick = metadata(unhealthy=(PartitionHealth("t0", 0, leader, isr, (0, 1, 2)),))(world)
         return replace(sick, today=day, playbook=replace(world.playbook, accepted_differences=(entry,)))
-
-    return bend
-
-
-def counted(broker: int, *requests: OldRequests, since: str = "2026-06-01") -> Bend:
-    """What that broker's metrics count of old clients, on the last day of June."""
-
-    def bend(world: World) -> World:
-        found = {} if isinstance(world.old_clients, Unknown) else world.old_clients
-        return replace(
-            world, today="2026-06-30", old_clients={**found, NodeId(broker): OldClients(since, tuple(requests))}
-        )
 
     return bend
 

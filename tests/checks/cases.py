@@ -11,7 +11,6 @@ from migrate.model.disk_trouble import NO_REPLICA
 from migrate.model.ids import DirectoryId, NodeId
 from migrate.model.inventory import Access
 from migrate.model.launch import NoZookeeperClient, UnitNotes, ZookeeperClient
-from migrate.model.old_clients import OldRequests
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.views import (
@@ -54,7 +53,6 @@ from tests.checks.bends import (
     column,
     commanded,
     commented,
-    counted,
     directory,
     endpoints,
     entity,
@@ -611,12 +609,6 @@ ROLLBACK = (
 )
 SMALL_SEGMENTS = entity("topic-config", "t0", "segment.bytes", "16384")
 NEXT_RELEASE = (
-    Case(
-        "W-VER-29",
-        ZK,
-        "client software librdkafka 0.11.0",
-        towards("4.3", counted(1, OldRequests("Fetch", 3, "librdkafka", "0.11.0", 7))),
-    ),
     Case("W-VER-20", ZK, "broker 1", towards("4.0", values(1, log__message__format__version="3.0"))),
     Case("W-VER-20", KRAFT, "broker 2", towards("4.3", values(2, zookeeper__connect="z:1")), "left behind"),
     Case("W-VER-20", FINAL, "controller 3001", towards("4.4", values(3001, zookeeper__connect="z:1")), "controller"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
@@ -12,15 +11,14 @@ from migrate.checks.next_release import NEXT_RELEASE, RELEASES
 from migrate.cli.assess import assess
 from migrate.model.findings import Finding, Severity
 from migrate.model.ids import NodeId
-from migrate.model.old_clients import OldClients, OldRequests
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
 from migrate.model.world import World
-from tests.checks.bends import Bend, counted, entity, launched, then, towards, values
+from tests.checks.bends import Bend, entity, launched, then, towards, values
 from tests.testing import worlds
 from tests.testing.worlds import with_kraft, world_at
 
-CODES = {f"W-VER-{number}" for number in (20, 21, 22, 24, 25, 26, 29)} | {"I-VER-23", "I-VER-27", "I-VER-28"}
+CODES = {f"W-VER-{number}" for number in (20, 21, 22, 24, 25, 26)} | {"I-VER-23", "I-VER-27", "I-VER-28"}
 
 
 def found(world: World, code: str) -> list[Finding]:
@@ -193,8 +191,8 @@ def test_after_the_migration_the_metadata_has_the_dynamic_configurations() -> No
     assert [entry.about for entry in found(world, "W-VER-21")] == ["topic t0"]
 
 
-def test_files_launches_and_clients_that_cannot_be_seen_are_told() -> None:
-    """Each by name; of the clients always."""
+def test_files_and_launches_that_cannot_be_seen_are_told() -> None:
+    """Each by name."""
     world = towards("4.3")(world_at(Stage.SOAK))
     assert not isinstance(world.configs, Unknown)
     assert not isinstance(world.launches, Unknown)
@@ -205,40 +203,4 @@ def test_files_launches_and_clients_that_cannot_be_seen_are_told() -> None:
     )
     assert blind(dark, "W-VER-20") == ["the configuration of broker 1", "the command line of broker 2"]
     assert blind(dark, "W-VER-25") == ["how broker 2 was started"]
-    assert blind(world, "W-VER-29") == ["the versions of clients"]
     assert NEXT_RELEASE in world.facts
-
-
-FETCH = OldRequests("Fetch", 3, "librdkafka", "0.11.0", 7)
-NAMELESS = OldRequests("Metadata", 0, "unknown", "unknown", 2)
-
-
-def test_old_clients_are_named_with_their_requests_and_the_brokers_that_counted_them() -> None:
-    """One finding for each client software, however many brokers it talks to."""
-    several = replace(FETCH, request="Metadata", version=1, count=1)
-    bend = towards("4.3", then(counted(0, FETCH, several), counted(1, FETCH, NAMELESS), counted(2)))
-    named, nameless = found(bend(world_at(Stage.ASSESS)), "W-VER-29")
-    assert named.about == "client software librdkafka 0.11.0"
-    assert named.message == "Kafka 4.3 does not answer its Fetch v3, Metadata v1"
-    assert named.evidence == "requests since the brokers started: broker 0: 8, broker 1: 7"
-    assert nameless.about == "client software unknown unknown"
-    assert blind(bend(world_at(Stage.ASSESS)), "W-VER-29") == []
-
-
-def test_brokers_that_were_not_asked_or_count_since_yesterday_are_blind_spots() -> None:
-    """Silence is no pass; brokers with the same reason share one, which says what to write."""
-    young = towards("4.3", counted(1, since="2026-06-29"))(world_at(Stage.ASSESS))
-    dark = replace(young, old_clients={**counted_of(young), NodeId(2): Unknown("JMX at b2:1 did not answer")})
-    every = [entry for entry in checks.run(dark, target=Stage.CLEANUP) if entry.code == "W-VER-29"]
-    told = {entry.about.rpartition(" of ")[2]: entry.evidence for entry in every}
-    assert set(told) == {"brokers [0]", "brokers [1]", "brokers [2]"}
-    assert "write `jmx: HOST:PORT` to each of them" in told["brokers [0]"]
-    assert "since their start on 2026-06-29" in told["brokers [1]"]
-    assert told["brokers [2]"].endswith("JMX at b2:1 did not answer")
-    assert {entry.severity for entry in every} == {Severity.BLIND_SPOT}
-
-
-def counted_of(world: World) -> Mapping[NodeId, OldClients | Unknown]:
-    """What brokers have counted in that world."""
-    assert not isinstance(world.old_clients, Unknown)
-    return world.old_clients

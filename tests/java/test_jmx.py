@@ -15,7 +15,6 @@ from migrate.java.run import java_argv
 from migrate.lab.configure import jmx_options
 from migrate.lab.ready import port_answers
 from migrate.lab.topology import free_ports
-from migrate.model.old_clients import OldClients, OldRequests
 from migrate.model.outcome import Unknown
 
 THREADS = "java.lang:type=Threading"
@@ -52,38 +51,6 @@ def test_the_number_is_read_from_what_the_tool_says(output: str, errors: str, fo
 def test_what_is_no_number_is_unknown_with_its_reason(output: str, errors: str, why: str) -> None:
     """An absent MBean is no empty queue."""
     found = jmx.read(output, errors, "Value", "h:1")
-    assert isinstance(found, Unknown)
-    assert why in found.reason
-
-
-STARTED = f"{jmx.PROCESS}:StartTime=1782864000000"  # 2026-07-01
-COUNTED = (
-    "kafka.network:type=RequestMetrics,name=DeprecatedRequestsPerSec,request=Fetch,version=3,"
-    "clientSoftwareName=librdkafka,clientSoftwareVersion=0.11.0:Count=7"
-)
-
-
-def test_old_clients_are_read_from_what_the_tool_says() -> None:
-    """Each tag of the metric's name; a broker without such a metric has counted none."""
-    assert jmx.read_old_clients(f"time=1\n{COUNTED}\n{STARTED}\n", "", "h:1") == OldClients(
-        "2026-07-01", (OldRequests("Fetch", 3, "librdkafka", "0.11.0", 7),)
-    )
-    assert jmx.read_old_clients(f"{STARTED}\n", "", "h:1") == OldClients("2026-07-01", ())
-
-
-@pytest.mark.parametrize(
-    ("output", "errors", "why"),
-    [
-        (COUNTED, "", "does not say when its process started"),
-        (f"{STARTED}\n{COUNTED.replace('version=3', 'version=x')}", "", "in another way"),
-        (f"{STARTED}\n{COUNTED.replace(',clientSoftwareName=librdkafka', '')}", "", "in another way"),
-        ("", "SecurityException", "asks for a password"),
-        ("", "Could not connect to JMX url", "did not answer"),
-    ],
-)
-def test_half_an_answer_names_no_old_client(output: str, errors: str, why: str) -> None:
-    """Nor does it say that there is none."""
-    found = jmx.read_old_clients(output, errors, "h:1")
     assert isinstance(found, Unknown)
     assert why in found.reason
 

@@ -30,7 +30,6 @@ from migrate.observe.metadata_files import read_metadata
 from migrate.playbook.load import dump_inventory
 from migrate.protocol.messages import INCREMENTAL_ALTER_CONFIGS
 from tests.cli.commands import Ended, process
-from tests.testing import old_clients
 from tests.testing.kraft_cluster import (
     BROKER,
     CONTROLLERS,
@@ -76,7 +75,6 @@ class Story:
     looks: dict[str, Look] = field(default_factory=dict)
     queued: dict[str, int | Unknown] = field(default_factory=dict)
     without: KraftView | None = None  # one of the controllers
-    assessed: dict[str, Ended] = field(default_factory=dict)
 
     @property
     def address(self) -> str:
@@ -127,13 +125,6 @@ class Story:
             name = f"{domain}kafka.server:type=AssignmentsManager,name=QueuedReplicaToDirAssignments"
             self.queued[name] = jmx.number(self.cluster.jmx or "", name)
         self.queued["asked"] = jmx.number(self.cluster.jmx or "", jmx.QUEUED)
-
-    def assess(self, name: str) -> None:
-        """What the next upgrade would meet."""
-        inventory = self.cluster.folder / "inventory.yaml"
-        self.assessed[name] = process(
-            "assess", "--inventory", inventory, "--target", line_of(self.release), "--output", "json"
-        )
 
     def tool(self, name: str, *words: str) -> CompletedProcess[str]:
         """One of the newer Kafka's own tools."""
@@ -187,11 +178,6 @@ def story(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
             cluster.create_topic(name)
         told.configure(TOPIC, "orders", "retention.ms", "86400000")
         told.look("before")
-        told.assess("nobody came")
-        old_clients.come(told.address)
-        for _ in range(2):
-            old_clients.come(told.address, "ancient-library", "0.9.1")
-        told.assess("somebody came")
         told.restart()
         told.look("started")
         told.features("--feature", f"{FEATURE}={newest_of(release)}")
@@ -289,17 +275,6 @@ def test_what_is_new_there_is_read(story: Story) -> None:
     assert cordoned not in directories_of(used.view, "later")
     assert used.status.code == 0
     assert len(used.image.partitions) == 17
-
-
-def test_old_clients_are_named_from_the_metrics_of_a_real_broker(story: Story) -> None:
-    """By software and request; the one that does not say who it is as well.  Neither before they came."""
-    before, after = story.assessed["nobody came"].out, story.assessed["somebody came"].out
-    assert "client software" not in before
-    assert f"Kafka {line_of(story.release)} does not answer its ListOffsets v0" in after
-    assert "client software ancient-library 0.9.1" in after
-    assert "client software unknown unknown" in after
-    assert f"requests since the brokers started: broker {BROKER}: 2" in after
-    assert all("that comes less often was not seen" in said for said in (before, after)), "it has just started"
 
 
 def test_the_queue_of_assignments_is_found_by_either_name(story: Story) -> None:

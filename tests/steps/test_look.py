@@ -63,7 +63,7 @@ def test_a_step_proves_by_what_it_asks_for_alone(step: Step) -> None:
 @pytest.mark.parametrize("step", [ProveHybrid(), SOAK], ids=lambda step: step.kind)
 def test_a_proof_does_not_ask_for_what_comes_after(step: Step) -> None:
     """Old clients are asked over JMX, at most 15 s per broker; servers of ZooKeeper one by one."""
-    assert not {Need.OLD_CLIENTS, Need.ENSEMBLE, Need.REHEARSAL} & step.proof_needs
+    assert not {Need.ENSEMBLE, Need.REHEARSAL} & step.proof_needs
 
 
 # -- discover and assess ---------------------------------------------------------------------------------------------

@@ -10,7 +10,6 @@ from migrate.errors import MigrateError
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory, Playbook
 from migrate.model.launch import Launch, Listening, Unit
-from migrate.model.old_clients import OldClients
 from migrate.model.outcome import Unknown
 from migrate.model.rights import HostRights
 from migrate.model.rollback_readiness import MetadataLogs, StateBehind
@@ -121,10 +120,6 @@ class KeptSources:
         return (
             dict.fromkeys((node.id for node in self.inventory.brokers), found) if isinstance(found, Unknown) else found
         )
-
-    def old_clients(self) -> Mapping[NodeId, OldClients | Unknown] | Unknown:
-        """The world's."""
-        return self.world.old_clients
 
     def launches(self, states: Mapping[NodeId, ServiceState]) -> Mapping[NodeId, Launch | Unknown]:
         """The world's; where it has none, each is unknown for that reason."""

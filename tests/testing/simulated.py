@@ -68,7 +68,6 @@ PARTS: Final = {
     "units": {Need.UNITS},
     "protocols": {Need.PROTOCOLS},
     "ensemble": {Need.ENSEMBLE},
-    "old_clients": {Need.OLD_CLIENTS},
 }
 
 
