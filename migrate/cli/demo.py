@@ -27,7 +27,6 @@ from migrate.lab.fake_operator import Person, ask_to_look_everywhere
 from migrate.lab.load import find_load, start_load, stop_load
 from migrate.lab.load_check import check_load, complaints
 from migrate.lab.load_watch import RestartInterval
-from migrate.lab.proofs import Spread, spread
 from migrate.lab.seed_data import LOAD_TOPICS
 from migrate.lab.stale_epoch import StaleEpochOnce
 from migrate.lab.topology import DEFAULT_SHAPE, Shape
@@ -67,6 +66,7 @@ class DemoOptions:
 class Demo:
     """One demo in one folder."""
 
+    lab: ClassVar[type[Lab]] = Lab
     shape: ClassVar[Shape] = DEFAULT_SHAPE
 
     def __init__(self, options: DemoOptions, lines: ProgressLines) -> None:
@@ -74,7 +74,7 @@ class Demo:
         self._lines = lines
         kind = options.executor
         shape = replace(self.shape, ssh=kind == "ssh", manual=kind == "manual", secured=options.secured)
-        self._lab = Lab.create(options.directory, shape, kafka_home=options.kafka_home, progress=lines.say)
+        self._lab = self.lab.create(options.directory, shape, kafka_home=options.kafka_home, progress=lines.say)
         require_options(self._lab, options.executor, secured=options.secured)
         self._folder = pathlib.Path(self._lab.topology.directory)
         self._state_file = self._folder / "demo.json"
@@ -404,34 +404,3 @@ def _sigterm_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-class DirectoryDemo(Demo):
-    """The demo of a DirectoryPlaybook: a KRaft cluster gets more log directories."""
-
-    shape: ClassVar[Shape] = Shape(directories=1, kraft=True)
-
-    def _run(self) -> int:
-        playbook = self._begin()
-        self._lab.lay_disks(playbook)
-        sources = Sources(self._lab.inventory, playbook, None)
-        try:
-            plan, folder = self._migrate(sources, playbook)
-            if not self._state().get("spread"):
-                self._lines.say("a topic is created: its replicas go where the fewest are")
-                found = spread(self._lab, ClusterObserver(sources), playbook.new_directories)
-                self._remember(spread=[found.replicas, found.in_new, found.against])
-        finally:
-            sources.close()
-        return self._finish(plan, folder, playbook)
-
-    def _first_claims(self) -> Iterator[Claim]:
-        """What the cluster does with its new directories."""
-        found = Spread(*self._state()["spread"])
-        holds = Holds.NO if found.against or not found.in_new else Holds.YES
-        evidence = found.against or f"{found.in_new} of {found.replicas} new replicas are in them, all VERIFIED"
-        yield Claim("New replicas go into the new directories, and the metadata says which.", holds, evidence)
-
-    def _last_claims(self, folder: RunFolder, playbook: Playbook) -> Iterator[Claim]:  # noqa: ARG002 - the demo's signature
-        """What is on the disks in the end."""
-        yield self._none_set_aside()

@@ -40,7 +40,6 @@ MANUALS: Final[Mapping[str, Manual]] = {
     "lab up": Manual(
         (
             ("lab up --dir lab", "in ZooKeeper mode, three log directories per broker"),
-            ("lab up --dir lab --kafka-version 4.3.1", "on Kafka 4: new, or what was migrated in that folder"),
             ("lab up --dir lab --from-bundle cluster.tar.gz --brokers 3", "in the shape of a cluster of yours"),
         ),
         LAB_FILES,

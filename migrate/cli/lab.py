@@ -15,15 +15,14 @@ from migrate.cli.answers import give_answer
 from migrate.cli.completion import complete_stage
 from migrate.cli.options import FILE, output_option, stage_named
 from migrate.cli.screen import say, say_text
-from migrate.errors import LabMissing, LabRefused, UsageWrong
-from migrate.model.stage import MIGRATION, Stage
+from migrate.errors import LabRefused, UsageWrong
+from migrate.model.stage import MIGRATION
 from migrate.model.views import Running
 
 if TYPE_CHECKING:
     from migrate.lab.cluster import Lab
     from migrate.lab.from_bundle import BundleShape
     from migrate.lab.status import LabStatus
-    from migrate.lab.topology import Shape
 
 
 def require_options(found: Lab, executor: str, *, secured: bool) -> None:
@@ -44,7 +43,6 @@ def require_options(found: Lab, executor: str, *, secured: bool) -> None:
 F = TypeVar("F", bound=Callable[..., Any])
 DEFAULT_DIRECTORY: Final = "kraft-migrate-lab"
 SHOWN_NAMES: Final = 5  # of what a lab does not have of its bundle
-KAFKAS: Final = ("3.9.2", "4.3.1", "4.4.0")
 
 
 dir_option: Final = click.option(
@@ -58,7 +56,7 @@ dir_option: Final = click.option(
 kafka_home_option: Final = click.option(
     "--kafka-home",
     metavar="DIR",
-    help="An unpacked Apache Kafka, of the lab's line of releases; without it its jars are fetched once and cached.",
+    help="An unpacked Apache Kafka 3.9; without it its jars are fetched once and cached.",
 )
 
 
@@ -144,35 +142,8 @@ def lab() -> None:
     """A real Apache Kafka cluster on this host: ZooKeeper, three brokers with three log directories each, seeded."""
 
 
-def _of_release(shape: Shape, release: str | None) -> Shape:
-    """The shape of a new lab on that release."""
-    from migrate.java.jars import is_newer
-
-    if release is None or not is_newer(release):
-        return shape
-    if shape.secured or shape.bundled:
-        raise UsageWrong("--secured and --from-bundle are for a lab that begins with ZooKeeper, on Kafka 3.9.2")
-    return replace(shape, kraft=True, directories=1, kafka=release)
-
-
-def _is_other(directory: pathlib.Path, release: str | None) -> bool:
-    """Is there a lab that runs another release?"""
-    try:
-        return release is not None and _open(directory).topology.kafka != release
-    except LabMissing:
-        return False
-
-
 @lab.command()
 @lab_options
-@click.option(
-    "--kafka-version",
-    "release",
-    type=click.Choice(KAFKAS),
-    help="With a release of Kafka 4: a new lab is KRaft from its first start, with one log directory a broker and a "
-    "DirectoryPlaybook for more; a lab that was migrated to the end is stopped, and started again on that release, "
-    "with its files and metadata as they are. Without it a lab stays on what it has; a new one has 3.9.2.",
-)
 @click.option(
     "--from-bundle",
     "bundle",
@@ -193,7 +164,6 @@ def _is_other(directory: pathlib.Path, release: str | None) -> bool:
 )
 def up(
     chosen: LabOptions,
-    release: str | None,
     bundle: pathlib.Path | None,
     brokers: int | None,
     partitions: int | None,
@@ -213,10 +183,7 @@ def up(
     copied = _shape_of(bundle, brokers, partitions) if bundle else None
     if copied:
         shape = replace(shape, brokers=len(copied.disks), disks=copied.disks, bundled=True)
-    other = _is_other(chosen.directory, release)
-    new = shape if other else _of_release(shape, release)
-    home = None if other else chosen.kafka_home  # of the other release
-    found = Lab.create(chosen.directory, new, home, lines.say, copied.seed if copied else None)
+    found = Lab.create(chosen.directory, shape, chosen.kafka_home, lines.say, copied.seed if copied else None)
     if copied and not found.topology.bundled:
         raise LabRefused(
             "this lab was made without a bundle",
@@ -225,8 +192,6 @@ def up(
         )
     require_options(found, chosen.executor, secured=chosen.secured)
     with no_run_goes_on(found):
-        if other and release is not None:
-            found = found.take_up(release, chosen.kafka_home, lines.say)
         found.up(lines.say)
     _say_next(found)
     return 0
@@ -307,30 +272,18 @@ def down(directory: pathlib.Path) -> int:
     help="Go to that stage, roll back from it, prove that nothing is lost, and migrate again, to the end or --until: "
     "controllers, half-migration-mode, migration-mode (before the copy), hybrid, half-kraft-mode, kraft-mode or soak.",
 )
-@click.option(
-    "--directories",
-    is_flag=True,
-    help="Another story: a KRaft cluster with one log directory per broker gets three each, one broker at a time.",
-)
 @click.option("--keep", is_flag=True, help="Leave the cluster running at the end.")
 @click.option("--load/--no-load", default=True, help="Write and read all the time.", show_default=True)
-def demo(chosen: LabOptions, until: str, rollback_from: str | None, directories: bool, keep: bool, load: bool) -> int:
+def demo(chosen: LabOptions, until: str, rollback_from: str | None, keep: bool, load: bool) -> int:
     """Take a real cluster through every stage, under load, ending in a report.
 
     Safe to run again with the same --dir: it resumes after an interruption.  Ctrl-C stops the cluster as well.
 
     Exit code 0: proven, or parked where --until says; 1: it stopped, or something does not hold.
     """
-    from migrate.cli.demo import Demo, DemoOptions, DirectoryDemo
+    from migrate.cli.demo import Demo, DemoOptions
     from migrate.cli.progress import ProgressLines
 
-    if directories:
-        if until != Stage.CLEANUP.label or rollback_from is not None:
-            raise UsageWrong("--directories is a story of its own: it takes neither --until nor --rollback-from")
-        if chosen.secured:
-            raise UsageWrong("--secured is about a migration: --directories begins with a KRaft cluster")
-        options = DemoOptions(chosen.directory, chosen.kafka_home, Stage.DIRECTORIES, keep, load, chosen.executor)
-        return DirectoryDemo(options, ProgressLines()).run()
     stage = stage_named(until, MIGRATION)
     options = DemoOptions(chosen.directory, chosen.kafka_home, stage, keep, load, chosen.executor, chosen.secured)
     if rollback_from is not None:

@@ -1,7 +1,5 @@
 """Kafka's jars: the operator's own distribution, or the locked set of a release, fetched once and checked.
 
-3.9.2 is what migrates; the releases of Kafka 4 are for labs alone, in which an upgrade afterwards is rehearsed.
-
 The per-user cache is shared by every lab and by several runs at once.  One rule makes it safe: a folder appears under
 its final name complete and checked, by one rename, or not at all.
 
@@ -31,6 +29,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -119,12 +118,22 @@ def staged(final: Path) -> Iterator[Path]:
 
 
 KAFKA_VERSION: Final = "3.9.2"
-RELEASES: Final = {  # and the logging binding of each: without one Kafka logs nothing
-    KAFKA_VERSION: ("org.slf4j", "slf4j-reload4j", "1.7.36"),
-    "4.3.1": ("org.apache.logging.log4j", "log4j-slf4j-impl", "2.25.4"),
-    "4.4.0": ("org.apache.logging.log4j", "log4j-slf4j-impl", "2.25.5"),
-}
-NEWER: Final = tuple(release for release in RELEASES if release != KAFKA_VERSION)
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A release of Kafka: its version, its logging binding (without one Kafka logs nothing), and its lock list."""
+
+    version: str
+    logging: tuple[str, str, str]
+    lock: Traversable
+
+
+THIS: Final = Release(
+    KAFKA_VERSION,
+    ("org.slf4j", "slf4j-reload4j", "1.7.36"),
+    files("migrate.java").joinpath(f"kafka-{KAFKA_VERSION}.sha256.txt"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,15 +160,9 @@ def line_of(release: str) -> str:
     return release.rpartition(".")[0]
 
 
-def is_newer(version: str) -> bool:
-    """Is it a release of Kafka 4, which has no ZooKeeper and no log4j 1?"""
-    return line_of(version) != line_of(KAFKA_VERSION)
-
-
-def lock_list(release: str = KAFKA_VERSION) -> dict[str, str]:
+def lock_list(release: Release = THIS) -> dict[str, str]:
     """File name -> SHA-256 of every jar of that Kafka."""
-    text = files("migrate.java").joinpath(f"kafka-{release}.sha256.txt").read_text(encoding="utf-8")
-    return parse_lock_list(text)
+    return parse_lock_list(release.lock.read_text(encoding="utf-8"))
 
 
 def parse_lock_list(text: str) -> dict[str, str]:
@@ -168,10 +171,10 @@ def parse_lock_list(text: str) -> dict[str, str]:
     return {name.strip(): digest for digest, name in pairs}
 
 
-def jars_directory(sums: Mapping[str, str], release: str = KAFKA_VERSION) -> Path:
+def jars_directory(sums: Mapping[str, str], release: Release = THIS) -> Path:
     """The locked set's folder in the cache: named after the list, so that another list never finds it."""
     digest = hashlib.sha256(repr(sorted(sums.items())).encode()).hexdigest()[:12]
-    return cache_directory() / f"kafka-{release}-{digest}"
+    return cache_directory() / f"kafka-{release.version}-{digest}"
 
 
 def kafka_jars(
@@ -179,7 +182,7 @@ def kafka_jars(
     progress: Progress = silent,
     *,
     java: Java | None = None,
-    release: str = KAFKA_VERSION,
+    release: Release = THIS,
 ) -> KafkaJars:
     """Return the jars to run Kafka with; fetched on a user's first call, then from the cache.
 
@@ -197,14 +200,14 @@ def kafka_jars(
     return check_jars(folder, sums, release)
 
 
-def cached_jars(release: str = KAFKA_VERSION) -> KafkaJars | None:
+def cached_jars(release: Release = THIS) -> KafkaJars | None:
     """The locked set if it is in the cache (sums not read again), else None."""
     sums = lock_list(release)
     folder = jars_directory(sums, release)
     return _ours(folder, sums, release) if folder.is_dir() else None
 
 
-def _ours(folder: Path, sums: Mapping[str, str], release: str) -> KafkaJars:
+def _ours(folder: Path, sums: Mapping[str, str], release: Release) -> KafkaJars:
     jars = [folder / name for name in sorted(sums)]
     try:
         why = distrust_of(folder, *jars)
@@ -217,27 +220,27 @@ def _ours(folder: Path, sums: Mapping[str, str], release: str) -> KafkaJars:
             why="its jars are run as you, and others could have changed them",
             next_step="remove that folder: it is fetched again",
         )
-    return KafkaJars(tuple(map(str, jars)), release)
+    return KafkaJars(tuple(map(str, jars)), release.version)
 
 
-def from_home(home: Path, release: str = KAFKA_VERSION) -> KafkaJars:
+def from_home(home: Path, release: Release = THIS) -> KafkaJars:
     """The jars of an unpacked distribution, as they are: its sums are the operator's own business."""
     jars = sorted(str(path.resolve()) for path in (home / "libs").glob("*.jar"))
     names = (re.fullmatch(r"kafka_2\.1[23]-([0-9][^-]*)\.jar", Path(path).name) for path in jars)
     version = next((found[1] for found in names if found), None)
     if version is None:
         raise KafkaHomeUnusable("no kafka_2.13-<version>.jar there", where=str(home / "libs"))
-    if line_of(version) != line_of(release):
+    if line_of(version) != line_of(release.version):
         migrates = "only 3.9 migrates brokers with several log directories"
         raise KafkaHomeUnusable(
             f"this is Kafka {version}",
             where=str(home),
-            why=migrates if release == KAFKA_VERSION else f"a Kafka {line_of(release)} is needed there",
+            why=migrates if release is THIS else f"a Kafka {line_of(release.version)} is needed there",
         )
     return KafkaJars(tuple(jars), version)
 
 
-def check_jars(folder: Path, sums: Mapping[str, str], release: str = KAFKA_VERSION) -> KafkaJars:
+def check_jars(folder: Path, sums: Mapping[str, str], release: Release = THIS) -> KafkaJars:
     """The class path of `folder`, every jar of the list compared with its sum.
 
     Raises:
@@ -257,13 +260,13 @@ def check_jars(folder: Path, sums: Mapping[str, str], release: str = KAFKA_VERSI
     return _ours(folder, sums, release)
 
 
-def _install(folder: Path, sums: Mapping[str, str], java: Java, progress: Progress, release: str) -> None:
+def _install(folder: Path, sums: Mapping[str, str], java: Java, progress: Progress, release: Release) -> None:
     """Fetch into a work folder, check there, and show the whole under its final name: complete or not at all."""
     work = folder.with_name(folder.name + ".work")
     with locked(folder.with_name("jars.lock"), progress) as lock:
         if folder.is_dir():
             return  # another run was first
-        progress(f"fetching Apache Kafka {release}: {len(sums)} jars, 57 MB, once per user")
+        progress(f"fetching Apache Kafka {release.version}: {len(sums)} jars, 57 MB, once per user")
         try:
             fetched = fetch(java, work, len(sums), lock, progress, release)
             missing = [name for name in sums if not (fetched / name).is_file()]
@@ -279,7 +282,7 @@ def _install(folder: Path, sums: Mapping[str, str], java: Java, progress: Progre
             for name in sums:
                 (fetched / name).rename(stage / name)
         shutil.rmtree(work, ignore_errors=True)
-    progress(f"Apache Kafka {release} is in {folder}")
+    progress(f"Apache Kafka {release.version} is in {folder}")
 
 
 BUNDLES: Final = (
@@ -391,13 +394,13 @@ def find_ivy(environment: Mapping[str, str] | None = None) -> Ivy:
     return Ivy(tuple(jars), settings)
 
 
-def modules(release: str = KAFKA_VERSION) -> tuple[tuple[str, str, str], ...]:
+def modules(release: Release = THIS) -> tuple[tuple[str, str, str], ...]:
     """Kafka, its tools and a logging binding."""
     org = "org.apache.kafka"
-    return (org, "kafka_2.13", release), (org, "kafka-tools", release), RELEASES[release]
+    return (org, "kafka_2.13", release.version), (org, "kafka-tools", release.version), release.logging
 
 
-def module_descriptor(release: str = KAFKA_VERSION) -> str:
+def module_descriptor(release: Release = THIS) -> str:
     """The ivy.xml that asks for these modules, with what they depend on."""
     wanted = "\n".join(
         f'    <dependency org="{org}" name="{name}" rev="{rev}"/>' for org, name, rev in modules(release)
@@ -436,7 +439,7 @@ def ivy_argv(java: Java, ivy: Ivy, work: Path, options: Sequence[str]) -> list[s
     ]  # fmt: skip
 
 
-def fetch(java: Java, work: Path, expected: int, lock: int, progress: Progress, release: str = KAFKA_VERSION) -> Path:
+def fetch(java: Java, work: Path, expected: int, lock: int, progress: Progress, release: Release = THIS) -> Path:
     """Retrieve the jars into `work`/jars, and return that folder.
 
     `work`/ivy outlives a failure, so that the next run resumes from there; the child keeps `lock`, so that no other run

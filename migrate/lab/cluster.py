@@ -6,25 +6,23 @@ supervisor.
 
 from __future__ import annotations
 
-import base64
 import re
-import secrets
 import shutil
 import tarfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final, Self
 
-from migrate.errors import LabMissing, LabRefused, LabRuns, PortTaken, ProcessNotStopped
+from migrate.errors import LabMissing, LabRuns, PortTaken, ProcessNotStopped
 from migrate.hosts.files import replace_file
-from migrate.hosts.properties import edit, parse
+from migrate.hosts.properties import parse
 from migrate.hosts.supervisor import Supervisor, write_spec
 from migrate.java.archive import archive_options
 from migrate.java.find import Java, find_java
-from migrate.java.jars import KafkaJars, Progress, is_newer, kafka_jars, line_of, silent
+from migrate.java.jars import KafkaJars, Progress, kafka_jars, silent
 from migrate.lab import fake_operator, ready, secured, ssh_access
 from migrate.lab import topology as topologies
 from migrate.lab.configure import (
@@ -37,27 +35,21 @@ from migrate.lab.configure import (
     zookeeper_file,
 )
 from migrate.lab.from_bundle import playbook_text
-from migrate.lab.links import hosts_file, link_address, proxy_spec
 from migrate.lab.seed import Seeded, seed_cluster, seeded
 from migrate.lab.seed_data import Seed, keep_seed, seed_of
 from migrate.lab.status import LabStatus, observe_lab
 from migrate.lab.topology import (
     DEFAULT_SHAPE,
-    HOST,
     LAB_FILE,
-    LINKS,
     SEED_FILE,
     SSH,
     ZOOKEEPER,
-    LabBroker,
-    LabController,
     Shape,
     Topology,
 )
-from migrate.model.inventory import Inventory, Playbook
+from migrate.model.inventory import Inventory
 from migrate.model.views import Stopped
-from migrate.playbook.load import load_playbook, shipped
-from migrate.steps import configuration
+from migrate.playbook.load import shipped
 
 FOLDER: Final = "saved"
 STAGE: Final = re.compile(r"[a-z0-9][a-z0-9-]*")
@@ -74,7 +66,6 @@ KEPT: Final = (
     "tokens.json",
     "demo.json",
     "playbook.yaml",
-    "links.json",
 )
 
 
@@ -149,73 +140,8 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-SOON: Final = {"log.segment.delete.delay.ms": "1000"}  # of deleted topics, from the disks too
-AT_ONCE: Final = 2  # Java processes: a lab's host is small
-
-
-def kraft_files(topology: Topology, passwords: dict[str, str]) -> dict[str, str]:
-    """File name -> content of every broker and controller (pure): what the last stage of a migration leaves."""
-    inventory = inventory_of(topology)
-    files: dict[str, str] = {}
-    plain = {broker.id: broker_file(topology, broker, passwords).encode() for broker in topology.brokers}
-    for node, broker in zip(inventory.brokers, topology.brokers, strict=True):
-        raw = configuration.kraft_mode(configuration.migration_mode(plain[broker.id], inventory), inventory, node)
-        raw = raw.replace(b", in ZooKeeper mode.", b", in KRaft mode from its first start.")
-        files[f"{broker.name}.properties"] = edit(raw, SOON, _zookeeper(raw)).decode()
-    first = parse(plain[topology.brokers[0].id])
-    for controller, place in zip(inventory.controllers, topology.controllers, strict=True):
-        raw = configuration.finalized_controller(configuration.controller(first, inventory, controller))
-        files[f"{place.name}.properties"] = raw.decode()
-    return files
-
-
-def _zookeeper(raw: bytes) -> list[str]:
-    return [key for key in parse(raw) if key.startswith("zookeeper.")]
-
-
-def format_all(topology: Topology, supervisor: Supervisor, progress: Progress) -> None:
-    """kafka-storage format of every node that is not formatted yet, with one new cluster id for all."""
-    nodes: list[LabBroker | LabController] = [*topology.controllers, *topology.brokers]
-    places = {node.name: _first(node) for node in nodes}
-    due = [node for node in nodes if not Path(places[node.name], "meta.properties").exists()]
-    if not due:
-        return
-    cluster_id = _cluster_id(places.values())
-    progress(f"formatting {len(due)} nodes of cluster {cluster_id}")
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        list(pool.map(lambda node: supervisor.format_storage(node.name, cluster_id, line_of(topology.kafka)), due))
-
-
-def more_directories(topology: Topology) -> str:
-    """The playbook that gives each broker one directory more than the lab was made with (pure)."""
-    text = shipped(KRAFT_PLAYBOOK).read_text(encoding="utf-8")
-    lines = (f"      {broker.id}: [data/{broker.name}/disk{len(broker.log_dirs)}]\n" for broker in topology.brokers)
-    before, _, rest = text.partition("    brokers:\n")
-    return f"{before}    brokers:\n{''.join(lines)}{LISTED.sub('', rest)}"
-
-
-def _numbers(release: str) -> tuple[int, ...]:
-    return tuple(map(int, release.split(".")))
-
-
-def _first(node: LabBroker | LabController) -> str:
-    return node.log_dirs[0] if isinstance(node, LabBroker) else node.metadata_directory
-
-
-def _cluster_id(places: Iterable[str]) -> str:
-    """The cluster id of a formatted node, else a new one."""
-    for place in places:
-        path = Path(place, "meta.properties")
-        if path.exists():
-            return parse(path.read_bytes(), str(path))["cluster.id"]
-    return base64.urlsafe_b64encode(b"\x4b" + secrets.token_bytes(15)).decode().rstrip("=")
-
-
 STOP_SECONDS: Final = 60.0
 PLAYBOOK: Final = "lab-demo.yaml"
-KRAFT_PLAYBOOK: Final = "lab-directories.yaml"
-MIGRATION_PLAYBOOK: Final = "migration-playbook.yaml"  # the demo's, of a lab whose software was changed
-LISTED: Final = re.compile(r"^ {6}\d+: .*\n", re.MULTILINE)
 FOLDERS: Final = ("conf", "data", "logs", "processes", "runs", "secrets")
 ENVIRONMENT: Final = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
 
@@ -293,15 +219,11 @@ class Lab:
             LabNotReady: a process died or did not become ready.
         """
         self._require_ports()
-        if self.topology.kraft:
-            format_all(self.topology, self.supervisor, progress)
         if self.needs_zookeeper():
             self._start([ZOOKEEPER], progress)
             self._await(
                 "starting ZooKeeper", lambda: ready.zookeeper_answers(self.topology.zookeeper_port), [ZOOKEEPER]
             )
-        if self.topology.proxied:
-            self._start([LINKS], progress)
         if self.topology.ssh_port:
             self._start([SSH], progress)
             self._await("starting the SSH server", lambda: ready.port_answers(self.topology.ssh_port), [SSH])
@@ -334,7 +256,7 @@ class Lab:
     def down(self, progress: Progress = silent) -> None:
         """Stop everything: brokers, then controllers, then ZooKeeper.  Nothing is deleted."""
         self.stop_nodes(progress)
-        self._stop([[ZOOKEEPER, LINKS, SSH]], progress)
+        self._stop([[ZOOKEEPER, SSH]], progress)
 
     def stop_nodes(self, progress: Progress = silent) -> None:
         """Stop the brokers, all at once, then the controllers; whatever else runs stays.
@@ -364,52 +286,6 @@ class Lab:
     def restore(self, stage: str) -> None:
         """Restore the stopped lab; LabRuns where it runs, LabMissing where nothing was saved."""
         restore_stage(self.topology, stage)
-
-    def take_up(self, release: str, kafka_home: str | None = None, progress: Progress = silent) -> Self:
-        """The lab on a newer release: stopped as a whole, ready to start, and without ZooKeeper.
-
-        What the metadata holds stays as it is, feature levels too.
-
-        Raises:
-            LabRefused: it needs ZooKeeper still, or runs a newer release already.
-            KafkaHomeUnusable, JarsUnavailable, JarSumWrong: nothing to run it with.
-        """
-        self._require_fit(release)
-        java = find_java()
-        jars = kafka_jars(kafka_home, progress, java=java, release=release)
-        self.down(progress)
-        after = type(self)(replace(self.topology, kafka=release, kraft=True), self.supervisor)
-        after.describe(java, jars, progress)
-        if not self.topology.kraft:
-            if not self.topology.folder(MIGRATION_PLAYBOOK).exists():
-                self.playbook_path.rename(self.topology.folder(MIGRATION_PLAYBOOK))
-            replace_file(str(self.playbook_path), more_directories(self.topology).encode())
-        write_inventory(after.topology)
-        after.lay_disks(load_playbook(self.playbook_path))
-        topologies.save_topology(after.topology)  # last: killed before it, the same command begins again
-        return after
-
-    def _require_fit(self, release: str) -> None:
-        where = self.topology.directory
-        if _numbers(release) < _numbers(self.topology.kafka):
-            raise LabRefused(
-                f"this lab runs Kafka {self.topology.kafka}, and {release} is older",
-                where=where,
-                why="its metadata may hold what the older release does not know",
-                next_step="leave the option out, or make another lab in an empty folder",
-            )
-        if is_newer(release) and self.needs_zookeeper():
-            raise LabRefused(
-                f"this lab needs ZooKeeper, which Kafka {release} does not have",
-                where=where,
-                next_step=f"migrate it first: kraft-migrate lab demo --dir {where}; or make another in an empty folder",
-            )
-
-    def lay_disks(self, playbook: Playbook) -> None:
-        """What an operator does: mount empty disks, those that a DirectoryPlaybook names."""
-        for paths in playbook.new_directories.values():
-            for path in paths:
-                Path(path).mkdir(mode=0o750, parents=True, exist_ok=True)
 
     # -- what the files ask for ----------------------------------------------------------------------------------
     def needs_zookeeper(self) -> bool:
@@ -450,17 +326,15 @@ class Lab:
         if not self.inventory_path.exists():
             write_inventory(self.topology)
         if not self.playbook_path.exists():
-            name = KRAFT_PLAYBOOK if self.topology.kraft else PLAYBOOK
-            text = shipped(name).read_text(encoding="utf-8")
-            if self.topology.bundled:
-                text = playbook_text(text, self.topology, seed_of(self.topology))
-            replace_file(str(self.playbook_path), text.encode())
-            if self.topology.kraft:
-                self.lay_disks(load_playbook(self.playbook_path))
+            self._write_playbook()
+
+    def _write_playbook(self) -> None:
+        text = shipped(PLAYBOOK).read_text(encoding="utf-8")
+        if self.topology.bundled:
+            text = playbook_text(text, self.topology, seed_of(self.topology))
+        replace_file(str(self.playbook_path), text.encode())
 
     def _node_files(self, passwords: dict[str, str]) -> dict[str, str]:
-        if self.topology.kraft:
-            return kraft_files(self.topology, passwords)
         brokers = self.topology.brokers
         found = {f"{node.name}.properties": broker_file(self.topology, node, passwords) for node in brokers}
         if self.topology.secured:
@@ -470,10 +344,9 @@ class Lab:
     def _is_described(self) -> bool:
         """Is there a description of every process, and are its Java and its jars still there?"""
         specs = self.supervisor.specs()
-        links = ({LINKS} if self.topology.proxied else set()) | ({SSH} if self.topology.ssh_port else set())
         names = {
             ZOOKEEPER,
-            *links,
+            *([SSH] if self.topology.ssh_port else []),
             *(b.name for b in self.topology.brokers),
             *(c.name for c in self.topology.controllers),
         }
@@ -485,7 +358,7 @@ class Lab:
 
     def _describe_processes(self, kafka_home: str | None, progress: Progress) -> None:
         java = find_java()
-        self.describe(java, kafka_jars(kafka_home, progress, java=java, release=self.topology.kafka), progress)
+        self.describe(java, kafka_jars(kafka_home, progress, java=java), progress)
 
     def describe(self, java: Java, jars: KafkaJars, progress: Progress) -> None:
         """Write how each process is started, with these jars."""
@@ -494,8 +367,6 @@ class Lab:
         options = archive_options(java, jars, progress)
         for spec in process_specs(self.topology, java, jars, options, ENVIRONMENT):
             write_spec(self.topology.processes, spec)
-        if self.topology.proxied:
-            self._lay_links()
         if self.topology.manual:
             fake_operator.lay_out(self.topology, self.supervisor.specs())
         if self.topology.ssh_port:
@@ -503,15 +374,6 @@ class Lab:
             write_spec(self.topology.processes, ssh_access.server_spec(self.topology))
             folder = self.topology.folder(ssh_access.FOLDER)
             ssh_access.install(folder / ssh_access.PROGRAM, self.inventory, folder / ssh_access.BIN)
-
-    def _lay_links(self) -> None:
-        """The proxy's description, and each Java process's hosts file."""
-        write_spec(self.topology.processes, proxy_spec(self.topology))
-        found = {broker.name: link_address(broker.id) for broker in self.topology.brokers}
-        for name in (ZOOKEEPER, *(controller.name for controller in self.topology.controllers)):
-            found[name] = HOST
-        for name, address in found.items():
-            replace_file(str(self.topology.hosts_file(name)), hosts_file(address).encode())
 
     # -- processes -----------------------------------------------------------------------------------------------
     def _described(self) -> set[str]:

@@ -14,7 +14,7 @@ from typing import Final
 from migrate.hosts.files import replace_file
 from migrate.hosts.supervisor import ProcessSpec
 from migrate.java.find import Java
-from migrate.java.jars import KafkaJars, is_newer
+from migrate.java.jars import KafkaJars
 from migrate.java.run import java_argv
 from migrate.lab import fake_operator, secured
 from migrate.lab.secured import ADMIN, listener_lines, login_option, rights_line
@@ -62,29 +62,9 @@ log4j.appender.stderr.layout=org.apache.log4j.PatternLayout
 log4j.appender.stderr.layout.ConversionPattern=%p %m (%c)%n
 """
 
-LOG4J2: Final = """\
-rootLogger.level=INFO
-rootLogger.appenderRef.file.ref=file
-appender.file.type=File
-appender.file.name=file
-appender.file.fileName=${sys:lab.log}
-appender.file.layout.type=PatternLayout
-appender.file.layout.pattern=[%d{ISO8601}] %p %m (%c)%n
-"""
-TOOL_LOG4J2: Final = """\
-rootLogger.level=WARN
-rootLogger.appenderRef.stderr.ref=stderr
-appender.stderr.type=Console
-appender.stderr.name=stderr
-appender.stderr.target=SYSTEM_ERR
-appender.stderr.layout.type=PatternLayout
-appender.stderr.layout.pattern=%p %m (%c)%n
-"""
 LOG_FILES: Final = {
     "log4j.properties": LOG4J,
     "tool-log4j.properties": TOOL_LOG4J,
-    "log4j2.properties": LOG4J2,  # of Kafka 4
-    "tool-log4j2.properties": TOOL_LOG4J2,
 }
 
 
@@ -180,18 +160,15 @@ def process_specs(
     topology: Topology, java: Java, jars: KafkaJars, archive_options: Sequence[str], environment: dict[str, str]
 ) -> list[ProcessSpec]:
     jmx = {broker.name: jmx_options(broker.jmx_port) for broker in topology.brokers if broker.jmx_port}
-    logging = "-Dlog4j2.configurationFile=" if is_newer(jars.version) else "-Dlog4j.configuration="
-    log4j = "log4j2.properties" if is_newer(jars.version) else "log4j.properties"
 
     def spec(name: str, main: str, node: int | None, heap: str, format_argv: tuple[str, ...] = ()) -> ProcessSpec:
         options = (
             *jmx.get(name, ()),
             *archive_options,
             *((login_option(topology, name),) if topology.secured else ()),
-            *((f"-Djdk.net.hosts.file={topology.hosts_file(name)}",) if topology.proxied else ()),
             f"-Xmx{heap}",
             f"-Dlab.log={topology.log(name)}",
-            f"{logging}file:{topology.folder('conf', log4j)}",
+            f"-Dlog4j.configuration=file:{topology.folder('conf', 'log4j.properties')}",
         )
         config = str(topology.config(name))
         return ProcessSpec(
@@ -206,7 +183,7 @@ def process_specs(
             format_argv=format_argv,
         )
 
-    tool_log = f"{logging}file:{topology.folder('conf', f'tool-{log4j}')}"
+    tool_log = f"-Dlog4j.configuration=file:{topology.folder('conf', 'tool-log4j.properties')}"
     tool_options = (*archive_options, "-Xmx128m", tool_log)
     storage = java_argv(java, jars.classpath, STORAGE_MAIN, ("format",), tool_options)
     nodes: list[LabBroker | LabController] = [*topology.brokers, *topology.controllers]

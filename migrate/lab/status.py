@@ -11,7 +11,7 @@ from migrate.hosts.supervisor import Supervisor, config_sha256
 from migrate.java.jars import KAFKA_VERSION
 from migrate.lab import ready
 from migrate.lab.seed import seeded
-from migrate.lab.topology import LINKS, SSH, ZOOKEEPER, Topology
+from migrate.lab.topology import SSH, ZOOKEEPER, Topology
 from migrate.model.broker_modes import ControllerMode, node_mode
 from migrate.model.outcome import Unknown
 from migrate.model.views import MetadataAnswer, Running, ServiceState
@@ -51,7 +51,7 @@ def observe_lab(topology: Topology, supervisor: Supervisor) -> LabStatus:
     """Observe processes and brokers; nothing is changed."""
     described = supervisor.specs()
     first = [] if topology.kraft else [ZOOKEEPER]
-    names = [*first, LINKS, SSH, *(b.name for b in topology.brokers), *(c.name for c in topology.controllers)]
+    names = [*first, SSH, *(b.name for b in topology.brokers), *(c.name for c in topology.controllers)]
     answers = (ready.ask(topology, broker) for broker in topology.brokers)
     answer = next((found for found in answers if isinstance(found, MetadataAnswer)), None)
     return LabStatus(
@@ -65,7 +65,6 @@ def observe_lab(topology: Topology, supervisor: Supervisor) -> LabStatus:
         not_whole=None if answer is None else len(answer.unhealthy),
         seeded=seeded(topology) is not None,
         protocol="SASL_SSL" if topology.secured else "SASL_PLAINTEXT",
-        kafka=topology.kafka,
     )
 
 
@@ -89,8 +88,6 @@ def mode_in_words(values: dict[str, str], name: str) -> str:
     """The mode of a process, by its configuration file (pure)."""
     if name == ZOOKEEPER:
         return "zookeeper"
-    if name == LINKS:
-        return "proxy between brokers and controllers"
     if name == SSH:
         return "SSH server of the nodes' hosts"
     if not values:

@@ -19,12 +19,11 @@ from typing import Any, Final
 
 from migrate.errors import LabFolderNotOurs, LabMissing
 from migrate.hosts.files import replace_file
-from migrate.java.jars import KAFKA_VERSION, RELEASES
 
 HOST: Final = "127.0.0.1"
 LAB_FILE: Final = "lab.json"
 SEED_FILE: Final = "seed.json"  # what a lab from a bundle is seeded with
-FORMAT: Final = 1
+FORMAT: Final = 2  # 1 was of releases before 0.3
 FIRST_CONTROLLER: Final = 3000
 LOWEST_PORT: Final = 20000
 PORT_SPAN: Final = 10000
@@ -35,7 +34,6 @@ INTERNAL: Final = "INTERNAL"
 CLIENT: Final = "CLIENT"
 CONTROLLER: Final = "CTL"
 ZOOKEEPER: Final = "zookeeper"
-LINKS: Final = "links"  # the proxy between brokers and controllers
 SSH: Final = "sshd"  # the server through which the nodes are reached
 
 
@@ -75,7 +73,7 @@ class Shape:
     directories: int = 3
     controllers: int = 3
     chroot: str = "/kafka"
-    proxied: bool = False
+    controller_host: str = HOST
     jmx: bool = False
     kraft: bool = False
     ssh: bool = False
@@ -83,7 +81,6 @@ class Shape:
     manual: bool = False
     bundled: bool = False
     disks: tuple[int, ...] = ()
-    kafka: str = KAFKA_VERSION
 
 
 DEFAULT_SHAPE: Final = Shape()
@@ -93,13 +90,12 @@ DEFAULT_SHAPE: Final = Shape()
 class Topology:
     """One lab.  `directory` is its absolute folder.
 
-    `proxied`: brokers reach the controllers through a proxy that can hold back requests (see links).
+    `controller_host`: what the controllers' host is called in every file.
     `kraft`: it is KRaft from its first start, and has no ZooKeeper.
     `ssh_port`: its nodes are systemd units of hosts that SSH reaches there (see ssh_access); 0: they are processes.
     `secured`: everybody is encrypted and has a name (see secured).
     `manual`: its nodes are units that only a person may touch (see person).
     `bundled`: it has the shape of a bundle (see from_bundle), and is seeded with DIR/seed.json.
-    `kafka`: the release of its software; a newer one than 3.9.2 for a lab that is `kraft`.
     """
 
     directory: str
@@ -107,13 +103,12 @@ class Topology:
     chroot: str
     brokers: tuple[LabBroker, ...]
     controllers: tuple[LabController, ...]
-    proxied: bool = False
+    controller_host: str = HOST
     kraft: bool = False
     ssh_port: int = 0
     secured: bool = False
     manual: bool = False
     bundled: bool = False
-    kafka: str = KAFKA_VERSION
 
     # -- names and addresses -------------------------------------------------------------------------------------
     @property
@@ -125,11 +120,6 @@ class Topology:
     def bootstrap(self) -> str:
         """host:port of the CLIENT listeners, comma separated."""
         return ",".join(f"{HOST}:{broker.client_port}" for broker in self.brokers)
-
-    @property
-    def controller_host(self) -> str:
-        """The controllers' host in every file; a name where brokers must reach the proxy behind it."""
-        return "localhost" if self.proxied else HOST
 
     def ports(self) -> dict[int, str]:
         """Port -> name of the process that listens there."""
@@ -151,10 +141,6 @@ class Topology:
     def log(self, name: str) -> Path:
         """The log that a process writes through log4j."""
         return self.folder("logs", f"{name}.log")
-
-    def hosts_file(self, name: str) -> Path:
-        """A Java process's hosts file, in a proxied lab."""
-        return self.folder("conf", f"{name}.hosts")
 
     @property
     def processes(self) -> Path:
@@ -189,13 +175,12 @@ def plan_topology(directory: Path, shape: Shape = DEFAULT_SHAPE) -> Topology:
             LabController(number, next(ports), str(root / "data" / f"controller-{number}" / "metadata"))
             for number in range(FIRST_CONTROLLER, FIRST_CONTROLLER + shape.controllers)
         ),
-        proxied=shape.proxied,
+        controller_host=shape.controller_host,
         kraft=shape.kraft,
         ssh_port=next(ports) if shape.ssh else 0,
         secured=shape.secured,
         manual=shape.manual,
         bundled=shape.bundled,
-        kafka=shape.kafka,
     )
 
 
@@ -272,10 +257,6 @@ def _decode(data: dict[str, Any]) -> Topology:
     if data["format"] != FORMAT:
         message = f"format {data['format']!r} instead of {FORMAT}"
         raise ValueError(message)
-    kafka = str(data.get("kafka", KAFKA_VERSION))
-    if kafka not in RELEASES:
-        message = f"it runs Kafka {kafka}, which this version of the tool does not have"
-        raise ValueError(message)
     return Topology(
         data["directory"],
         int(data["zookeeper_port"]),
@@ -285,13 +266,12 @@ def _decode(data: dict[str, Any]) -> Topology:
             for b in data["brokers"]
         ),
         tuple(LabController(c["id"], c["port"], c["metadata_directory"]) for c in data["controllers"]),
-        bool(data.get("proxied", False)),
+        str(data.get("controller_host", HOST)),
         bool(data.get("kraft", False)),
         int(data.get("ssh_port", 0)),
         bool(data.get("secured", False)),
         bool(data.get("manual", False)),
         bool(data.get("bundled", False)),
-        kafka,
     )
 
 

@@ -33,6 +33,7 @@ from migrate.java.run import java_argv, run_tool
 from migrate.lab.topology import free_ports
 from tests.testing.kafka_jvm import first_cause, kafka_jvm
 from tests.testing.kraft_cluster import CLUSTER_ID, LOG4J, wait_for
+from tests.testing.newer_kafka import KAFKAS
 
 pytestmark = pytest.mark.kafka
 
@@ -133,7 +134,7 @@ def old() -> Iterator[Kafka]:
 @pytest.fixture(scope="module", params=list(LINES))
 def new(request: pytest.FixtureRequest) -> Iterator[Kafka]:
     """What comes after it."""
-    with classes_of(kafka_jars(release=request.param), LINES[request.param]) as found:
+    with classes_of(kafka_jars(release=KAFKAS[request.param]), LINES[request.param]) as found:
         yield found
 
 
@@ -227,7 +228,7 @@ def test_all_features_of_a_release_have_a_dynamic_quorum_and_eligible_leader_rep
 @pytest.mark.parametrize("release", list(LINES))
 def test_brokers_need_that_java(release: str) -> None:
     """By the version of the class files: 61 is Java 17's."""
-    jars = kafka_jars(release=release)
+    jars = kafka_jars(release=KAFKAS[release])
     (core,) = (path for path in jars.classpath if Path(path).name == f"kafka_2.13-{release}.jar")
     with zipfile.ZipFile(core) as archive:
         head = archive.read("kafka/Kafka.class")[:8]
@@ -351,7 +352,7 @@ class Pair:
 @pytest.mark.slow
 def test_what_is_called_fatal_is_fatal_and_what_is_called_ignored_is_ignored(tmp_path: Path) -> None:
     """A pair of 3.9.2 with topics, started again as 4.3.1 with files that 3.9.2 takes."""
-    old, new = kafka_jars(), kafka_jars(release="4.3.1")
+    old, new = kafka_jars(), kafka_jars(release=KAFKAS["4.3.1"])
     pair = Pair(tmp_path)
     try:
         pair.write(BROKER, "process.roles=broker\n" + IGNORED)
@@ -400,7 +401,7 @@ def test_what_is_called_fatal_is_fatal_and_what_is_called_ignored_is_ignored(tmp
 @pytest.mark.slow
 def test_all_features_at_once_do_what_is_told_and_single_ones_do_not(tmp_path: Path) -> None:
     """I-VER-27 and W-VER-26, on 4.3.1 with what 3.9.2 wrote: first the way that is advised, then the other one."""
-    old, new = kafka_jars(), kafka_jars(release="4.3.1")
+    old, new = kafka_jars(), kafka_jars(release=KAFKAS["4.3.1"])
     pair = Pair(tmp_path)
     try:
         pair.write(CONTROLLER, "process.roles=controller\nmin.insync.replicas=3\n")

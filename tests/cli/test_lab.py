@@ -5,18 +5,16 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from migrate.cli.lab import KAFKAS, _say_differences, as_text, lab, require_options
+from migrate.cli.lab import _say_differences, as_text, lab, require_options
 from migrate.cli.main import cli
 from migrate.errors import BundleDamaged, LabFolderNotOurs, LabMissing, LabRefused, UsageWrong
 from migrate.hosts.supervisor import Supervisor
-from migrate.java.jars import RELEASES
-from migrate.lab.cluster import Lab, more_directories
+from migrate.lab.cluster import Lab
 from migrate.lab.seed_data import Change, Seed, keep_seed
 from migrate.lab.status import LabStatus, ProcessStatus
 from migrate.lab.topology import Shape, plan_topology
@@ -71,46 +69,6 @@ def test_bounds_without_a_bundle_are_refused(tmp_path: Path, words: list[str]) -
     result = CliRunner().invoke(lab, ["up", "--dir", str(tmp_path / "lab"), *words])
     assert isinstance(result.exception, UsageWrong)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_the_releases_that_can_be_had_are_listed() -> None:
-    """Written out, so that `--help` needs nothing of Java."""
-    assert tuple(RELEASES) == KAFKAS
-    result = CliRunner().invoke(lab, ["up", "--kafka-version", "4.2.0"])
-    assert result.exit_code == 2
-    assert all(release in result.output for release in RELEASES)
-
-
-def test_a_new_lab_of_kafka_4_has_no_zookeeper_to_begin_with(tmp_path: Path) -> None:
-    """What belongs to a migration is refused, and nothing is made."""
-    result = CliRunner().invoke(lab, ["up", "--dir", str(tmp_path / "lab"), "--kafka-version", "4.3.1", "--secured"])
-    assert isinstance(result.exception, UsageWrong)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_lab_with_zookeeper_is_not_started_on_kafka_4(tmp_path: Path) -> None:
-    """Nothing of it is stopped or written before that is known; nor is one taken back to an older release."""
-    folder = tmp_path / "lab"
-    folder.mkdir()
-    topology = plan_topology(folder)
-    topology.folder("conf").mkdir()
-    for broker in topology.brokers:
-        topology.config(broker.name).write_text("zookeeper.connect=zk1:2181\n")
-    before = Lab(topology, Supervisor(topology.processes))
-    with pytest.raises(LabRefused, match="needs ZooKeeper"):
-        before.take_up("4.3.1")
-    newest = Lab(replace(topology, kafka="4.4.0"), Supervisor(topology.processes))
-    with pytest.raises(LabRefused, match=r"4\.3\.1 is older"):
-        newest.take_up("4.3.1")
-    assert [path.name for path in folder.iterdir()] == ["conf"]
-
-
-def test_a_lab_that_was_migrated_gets_a_playbook_for_one_more_directory(tmp_path: Path) -> None:
-    """Of each broker, behind those that it has."""
-    text = more_directories(plan_topology(tmp_path, Shape(brokers=2, directories=3)))
-    listed = [line.strip() for line in text.splitlines() if "data/broker-" in line]
-    assert listed == ["0: [data/broker-0/disk3]", "1: [data/broker-1/disk3]"]
-    assert "kind: DirectoryPlaybook" in text
 
 
 def test_a_damaged_bundle_makes_no_lab(tmp_path: Path) -> None:
@@ -174,7 +132,12 @@ def test_an_unknown_stage_is_a_usage_error(tmp_path: Path) -> None:
 def test_the_demos_help_names_every_stage_it_can_stop_after() -> None:
     """Nobody has to guess a name to learn the names."""
     said = CliRunner().invoke(cli, ["lab", "demo", "--help"]).output
-    assert [stage.label for stage in Stage if stage.label not in said] == ["discover", "retire-zookeeper", "protocol"]
+    assert [stage.label for stage in Stage if stage.label not in said] == [
+        "discover",
+        "retire-zookeeper",
+        "directories",
+        "protocol",
+    ]
 
 
 def test_json_is_json(tmp_path: Path) -> None:

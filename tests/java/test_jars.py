@@ -16,7 +16,8 @@ import pytest
 from migrate.errors import JarSumWrong, JarsUnavailable, KafkaHomeUnusable
 from migrate.java import jars
 from migrate.java.find import Java
-from migrate.java.jars import NEWER, KafkaJars, kafka_jars, lock_list, parse_lock_list
+from migrate.java.jars import KafkaJars, kafka_jars, lock_list, parse_lock_list
+from tests.testing.newer_kafka import KAFKAS, NEWER
 
 JAVA = Java("/nonexistent/java", 17, "PATH")
 CONTENT = {"kafka_2.13-3.9.2.jar": b"broker", "zookeeper-3.8.4.jar": b"zookeeper", "slf4j-api-1.7.36.jar": b"log"}
@@ -214,20 +215,21 @@ def test_a_kafka_home_is_taken_as_it_is(tmp_path: Path) -> None:
 @pytest.mark.parametrize("release", NEWER)
 def test_each_release_has_a_lock_list_and_a_folder_of_its_own(release: str) -> None:
     """Kafka, its tools, a logging binding; no ZooKeeper."""
-    sums = lock_list(release)
-    wanted = {f"{name}-{version}.jar" for _, name, version in jars.modules(release)}
+    kafka = KAFKAS[release]
+    sums = lock_list(kafka)
+    wanted = {f"{name}-{version}.jar" for _, name, version in jars.modules(kafka)}
     assert wanted <= sums.keys()
     assert not [name for name in sums if name.startswith("zookeeper")]
-    assert jars.jars_directory(sums, release).name.startswith(f"kafka-{release}-")
+    assert jars.jars_directory(sums, kafka).name.startswith(f"kafka-{release}-")
 
 
-def test_a_kafka_home_of_the_labs_line_is_taken(tmp_path: Path) -> None:
-    """Any 4.3 for a lab of 4.3.1, and no 3.9."""
+def test_a_kafka_home_of_the_wanted_line_is_taken(tmp_path: Path) -> None:
+    """Any 4.3 where 4.3.1 is wanted, and no other."""
     (tmp_path / "libs").mkdir()
     (tmp_path / "libs" / "kafka_2.13-4.3.0.jar").touch()
-    assert kafka_jars(str(tmp_path), release="4.3.1").version == "4.3.0"
+    assert kafka_jars(str(tmp_path), release=KAFKAS["4.3.1"]).version == "4.3.0"
     with pytest.raises(KafkaHomeUnusable, match=re.escape("4.3.0")):
-        kafka_jars(str(tmp_path), release="4.4.0")
+        kafka_jars(str(tmp_path), release=KAFKAS["4.4.0"])
 
 
 @pytest.mark.parametrize("version", ["4.1.0", "3.8.1"])

@@ -16,7 +16,7 @@ import pytest
 
 from migrate.java import jmx
 from migrate.java.find import find_java
-from migrate.java.jars import NEWER, kafka_jars, line_of
+from migrate.java.jars import kafka_jars, line_of
 from migrate.java.run import run_tool
 from migrate.kafka.connection import Connection
 from migrate.kraft.fetch import MetadataReader
@@ -39,6 +39,7 @@ from tests.testing.kraft_cluster import (
     seen,
     wait_for,
 )
+from tests.testing.newer_kafka import KAFKAS, NEWER
 from tests.testing.rotating import rotated
 
 pytestmark = pytest.mark.kafka
@@ -117,7 +118,7 @@ class Story:
         """The same files on the newer jars; the broker's numbers can be read over JMX."""
         for node in (BROKER, *CONTROLLERS):
             self.cluster.stop(node)
-        self.cluster.jars = kafka_jars(release=self.release)
+        self.cluster.jars = kafka_jars(release=KAFKAS[self.release])
         for node in (*CONTROLLERS, BROKER):
             self.cluster.start(node)
         self.cluster.wait_until_ready()

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from migrate.errors import BatchCrcError, BatchCutError, BatchError, DecodeError, MetadataFileError, SnapshotError
 from migrate.java.find import find_java
-from migrate.java.jars import KAFKA_VERSION, RELEASES, kafka_jars
+from migrate.java.jars import KAFKA_VERSION, kafka_jars
 from migrate.java.run import run_tool
 from migrate.kraft.dump import REDACTED, dump_lines, java_double
 from migrate.kraft.files import PARTITION_DIRECTORY
@@ -40,6 +40,7 @@ from tests.kraft.logs import (
 )
 from tests.testing.encoding import build
 from tests.testing.kafka_schemas import schemas_in
+from tests.testing.newer_kafka import KAFKAS
 
 SEGMENT = "00000000000000000000.log"
 NUMBERS = (0.0, -0.0, 1.0, 150.0, 0.001, 0.00095, 9999999.5, 1e7, 1.5e7, 777500.25, 1e-7, 1e21, 1.7976931348623157e308)
@@ -79,10 +80,10 @@ class TestAgainstKafka:
         assert rewritten(raw, "captured") == raw
 
     @pytest.mark.kafka
-    @pytest.mark.parametrize("release", RELEASES)
+    @pytest.mark.parametrize("release", KAFKAS)
     def test_kafkas_own_tool_reads_what_we_write_and_says_the_same(self, tmp_path: Path, release: str) -> None:
         """Every record type in every version that the release knows, extreme numbers, and text beyond ASCII."""
-        jars = kafka_jars(java=find_java(), release=release)
+        jars = kafka_jars(java=find_java(), release=KAFKAS[release])
         package = "kafka.tools" if release == KAFKA_VERSION else "org.apache.kafka.tools"
         schemas = [parse(text) for text in schemas_in(jars.classpath).values() if '"type": "metadata"' in text]
         known = {schema.name: schema.versions for schema in schemas}

@@ -16,7 +16,7 @@ def environment(crash: str = "") -> dict[str, str]:
     return {**os.environ, VARIABLE: crash}
 
 
-def kraft_migrate(*words: str, crash: str = "") -> subprocess.CompletedProcess[str]:
+def kraft_migrate(*words: str, crash: str = "", module: str = "migrate") -> subprocess.CompletedProcess[str]:
     """Run it to its end; `crash` names a point at which it kills itself."""
-    command = [sys.executable, "-m", "migrate", *words]
+    command = [sys.executable, "-m", module, *words]
     return subprocess.run(command, env=environment(crash), capture_output=True, text=True, check=False, timeout=SECONDS)

@@ -21,10 +21,10 @@ from migrate.hosts.files import replace_file
 from migrate.hosts.meta_properties import META_PROPERTIES
 from migrate.hosts.properties import parse
 from migrate.lab.cluster import Lab
-from migrate.lab.links import PASS_ON, RULES_FILE, LinkRule, read_rules
 from migrate.lab.topology import LabBroker, Topology
 from migrate.model.ids import KafkaUuid
 from migrate.model.views import Running
+from tests.lab.links import LINKS, PASS_ON, RULES_FILE, LinkRule, read_rules
 from tests.testing.memory_disks import is_mounted, mount_memory, remount_read_only, unmount
 
 SUFFIX: Final = ".broken"
@@ -238,7 +238,7 @@ def write_rules(topology: Topology, rules: Mapping[int, LinkRule]) -> None:
 
 def _set_rule(lab: Lab, broker: int, rule: LinkRule) -> None:
     _broker(lab, broker)
-    if not lab.topology.proxied:
+    if LINKS not in lab.supervisor.specs():
         raise LabRefused(
             "this lab has no proxy between its brokers and controllers",
             where=lab.topology.directory,

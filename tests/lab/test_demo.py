@@ -37,7 +37,6 @@ from tests.lab.logged import (
     dumped_by_kafka,
 )
 from tests.lab.moving import a_slow_move
-from tests.lab.newer import BROKER, Newer, go_on
 from tests.lab.secrets_seen import Processes, holding
 from tests.testing.explorer.follow import Follower
 from tests.testing.explorer.record import record as record_trace
@@ -491,28 +490,3 @@ def test_backups_are_for_their_owner_alone(finished: Finished) -> None:
     kept = [path for path in finished.directory.rglob("backup/**/*") if path.is_file()]
     assert len(kept) >= 3 * 4 + 1
     assert {path.stat().st_mode & 0o777 for path in kept} == {0o600}
-
-
-# -- on Kafka 4, after everything that is read from the stopped lab ----------------------------------------------------
-@pytest.fixture(scope="module")
-def newer(finished: Finished) -> Newer:
-    """The same files and metadata on 4.3.1."""
-    return go_on(finished.directory, "4.3.1")
-
-
-def test_the_migrated_lab_starts_on_kafka_4_and_its_status_speaks_of_no_way_back(newer: Newer) -> None:
-    """Its metadata has forgotten the migration; nobody is told to put ZooKeeper or the flag back."""
-    assert newer.said["up"].returncode == 0, newer.said["up"].stderr[-3000:]
-    assert newer.lab.topology.kafka == "4.3.1"
-    said = newer.said["status"].stdout
-    assert "rollback NOT READY, from: finalize" in said
-    assert "put the flag back" not in said
-
-
-def test_a_broker_of_kafka_4_gets_a_log_directory_and_gives_it_back(newer: Newer) -> None:
-    """Planned, applied, every replica verified; then the same roll the other way while it is empty."""
-    codes = [newer.said[name].returncode for name in ("plan", "apply", "verify", "back, planned", "back")]
-    assert codes == [2, 0, 0, 2, 0], {name: ended.stderr[-2000:] for name, ended in newer.said.items()}
-    before, after = newer.directories["plan"], newer.directories["apply"]
-    assert after == [*before, str(newer.directory / "data" / f"broker-{BROKER}" / "disk3")]
-    assert newer.directories["back"] == before

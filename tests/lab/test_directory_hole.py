@@ -36,6 +36,7 @@ from migrate.run.clock import SystemClock
 from migrate.run.drive import LOOK, Driver, to_send
 from tests.lab import faults
 from tests.lab.commands import kraft_migrate
+from tests.lab.links import ProxiedLab
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
@@ -154,7 +155,7 @@ def command(*words: str) -> Any:
 def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
     """All of it, once."""
     folder = tmp_path_factory.mktemp("hole") / "lab"
-    lab = Lab.create(folder, Shape(directories=2, proxied=True, jmx=True))
+    lab = ProxiedLab.made(folder, Shape(directories=2, jmx=True))
     observer = ClusterObserver(Sources(lab.inventory, Unknown("none"), None))
     try:
         lab.up()

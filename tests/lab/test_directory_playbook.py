@@ -17,11 +17,11 @@ from confluent_kafka.admin import AdminClient
 
 from migrate.hosts.properties import parse
 from migrate.lab.cluster import Lab
-from migrate.lab.proofs import TOPIC
 from migrate.lab.seed import settings_for
 from migrate.model.history import Event
 from migrate.run import journal as journals
 from tests.lab.commands import kraft_migrate
+from tests.lab.kraft_lab import TOPIC
 from tests.testing.rotating import DISKS, in_turn, rotated
 
 PART = "directory-playbook"
@@ -70,11 +70,11 @@ class Story:
 def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
     """There, killed between the file and its formats; refused; back, killed between the rename and the start."""
     folder = tmp_path_factory.mktemp("directories") / "lab"
-    demo = ("lab", "demo", "--directories", "--keep", "--dir", str(folder))
-    first = kraft_migrate(*demo, crash="before:format-directories:1")
+    module = "tests.lab.kraft_lab"
+    first = kraft_migrate(str(folder), crash="before:format-directories:1", module=module)
     told = Story(Lab.open(folder), {"demo, killed": first})
     try:
-        told.run("demo", *demo)
+        told.said["demo"] = kraft_migrate(str(folder), module=module)
         told.keep("there")
         _back(told, str(told.lab.playbook_path))
         yield told

@@ -30,6 +30,7 @@ from tests.lab import faults
 from tests.lab.accepted import named_replicas_are_accepted_and_the_disk_is_not
 from tests.lab.commands import kraft_migrate
 from tests.lab.faults import OLD, DiskFault, set_aside
+from tests.lab.links import ProxiedLab
 from tests.lab.sick_broker import BLOCKED, CHANGES, INCOMPLETE, ROOT, STOP, SickBroker
 from tests.testing.rotating import DISKS, in_turn, rotated, rotation
 from tests.testing.sick_disks import broken_disks
@@ -277,7 +278,7 @@ def test_a_failure_that_no_controller_hears_of_stops_the_broker(tmp_path: Path) 
     It stops itself in the clean way, which asks a controller: at once where one can be asked by then, else it lives for
     five minutes more (`KafkaBroker.shutdown`).
     """
-    lab = Lab.create(tmp_path / "lab", Shape(directories=2, proxied=True))
+    lab = ProxiedLab.made(tmp_path / "lab", Shape(directories=2))
     file = lab.topology.config("broker-1")
     file.write_bytes(edit(file.read_bytes(), {TIMEOUT: "4000"}, ()))
     try:

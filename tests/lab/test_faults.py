@@ -12,12 +12,12 @@ from migrate.errors import LabRefused
 from migrate.hosts.disks import CollectorDisks
 from migrate.hosts.supervisor import ProcessSpec, Supervisor, write_spec
 from migrate.lab.cluster import Lab
-from migrate.lab.links import LinkRule, read_rules
 from migrate.lab.topology import Shape, plan_topology, save_topology
 from migrate.model.ids import NodeId
 from migrate.model.views import BrokerDisks, Directory, MetaBroken, MetaMissing, MetaProperties, Running
 from tests.lab import faults
 from tests.lab.faults import DiskFault
+from tests.lab.links import LINKS, LinkRule, read_rules
 from tests.testing.clusters import CLUSTER_ID, uuid
 from tests.testing.memory_disks import MountRefused, is_mounted, mount_memory, remount_read_only, unmount
 from tests.testing.sick_disks import broken_disks
@@ -30,7 +30,7 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
 @pytest.fixture
 def lab(tmp_path: Path) -> Lab:
     """A lab's folders with one replica on each disk, and processes that only wait."""
-    topology = plan_topology(tmp_path / "lab", Shape(brokers=2, directories=2, controllers=1, proxied=True))
+    topology = plan_topology(tmp_path / "lab", Shape(brokers=2, directories=2, controllers=1))
     for broker in topology.brokers:
         for path in map(Path, broker.log_dirs):
             (path / "orders-0").mkdir(parents=True)
@@ -39,7 +39,7 @@ def lab(tmp_path: Path) -> Lab:
     for name in ("conf", "processes", "logs"):
         topology.folder(name).mkdir(parents=True)
     save_topology(topology)
-    for name, node in (("broker-0", 0), ("controller-3000", 3000)):
+    for name, node in (("broker-0", 0), ("controller-3000", 3000), (LINKS, None)):
         log = str(topology.log(name))
         argv = ("/bin/sleep", "600")
         write_spec(

@@ -13,10 +13,21 @@ from pathlib import Path
 
 import pytest
 
+from migrate.hosts.supervisor import Supervisor
 from migrate.lab.configure import inventory_of, process_specs
-from migrate.lab.links import PASS_ON, LinkRule, hosts_file, link_address, proxy_spec, read_rules
 from migrate.lab.topology import HOST, Shape, Topology, load_topology, plan_topology, save_topology
 from tests.lab.faults import write_rules
+from tests.lab.links import (
+    LINKS,
+    NAME,
+    PASS_ON,
+    LinkRule,
+    hosts_file,
+    link_address,
+    proxy_spec,
+    read_rules,
+    write_links,
+)
 from tests.lab.test_configure import JARS, JAVA
 
 ASSIGN = 73
@@ -31,7 +42,7 @@ def frame(key: int, body: bytes = b"") -> bytes:
 @pytest.fixture
 def topology(tmp_path: Path) -> Topology:
     """One broker, one controller, between them a proxy."""
-    found = plan_topology(tmp_path / "lab", Shape(brokers=2, controllers=1, proxied=True))
+    found = plan_topology(tmp_path / "lab", Shape(brokers=2, controllers=1, controller_host=NAME))
     Path(found.directory).mkdir()
     save_topology(found)
     return found
@@ -178,21 +189,22 @@ def test_only_the_names_in_javas_hosts_file_lead_to_the_proxy(topology: Topology
     assert inventory.voters == f"3000@localhost:{topology.controllers[0].port}"
     assert len({link_address(broker) for broker in range(1000)}) == 1000
     assert hosts_file(link_address(1)).startswith("127.0.1.2 localhost\n")
-    options = {spec.name: spec.argv for spec in process_specs(topology, JAVA, JARS, (), {})}
-    for name, argv in options.items():
+    Path(topology.processes).mkdir(parents=True)
+    topology.folder("conf").mkdir()
+    write_links(topology, process_specs(topology, JAVA, JARS, (), {}))
+    specs = Supervisor(topology.processes).specs()
+    assert specs.pop(LINKS).argv[-1] == topology.directory
+    for name, argv in ((spec.name, spec.argv) for spec in specs.values()):
         assert f"-Djdk.net.hosts.file={topology.folder('conf', f'{name}.hosts')}" in argv
 
 
 def test_a_lab_without_proxy_is_as_it_always_was(tmp_path: Path) -> None:
-    """Addresses, options, and lab.json of older labs."""
+    """Addresses and options."""
     topology = plan_topology(tmp_path / "lab", Shape(brokers=1, controllers=1))
     assert inventory_of(topology).voters.startswith("3000@127.0.0.1:")
     assert not any("hosts.file" in word for spec in process_specs(topology, JAVA, JARS, (), {}) for word in spec.argv)
     Path(topology.directory).mkdir()
     save_topology(topology)
-    file = topology.folder("lab.json")
-    file.write_text(file.read_text().replace(',\n "proxied": false', ""))
-    assert "proxied" not in file.read_text()
     assert load_topology(Path(topology.directory)) == topology
 
 

@@ -17,15 +17,15 @@ from confluent_kafka.admin import AdminClient
 
 from migrate.hosts.properties import parse
 from migrate.lab.cluster import Lab
-from migrate.lab.proofs import TOPIC, Spread, spread
 from migrate.lab.seed import settings_for
 from migrate.lab.topology import Shape
 from migrate.model.views import Stopped
 from migrate.observe.sources import Sources
 from migrate.observe.world import ClusterObserver
-from migrate.playbook.load import load_playbook, shipped
+from migrate.playbook.load import load_playbook
 from migrate.run import locks
 from migrate.run.locks import HOST_SUFFIX
+from tests.lab.kraft_lab import PLAYBOOK, TOPIC, Spread, spread
 from tests.lab.test_directory_playbook import CHANGES, KILLED, SECONDS, Story
 
 pytestmark = [
@@ -50,7 +50,7 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Story, Spr
         for broker in lab.topology.brokers:
             (folder / "data" / broker.name / NEW).mkdir()
         playbook = folder / "more-disks.yaml"
-        text = shipped("lab-directories.yaml").read_text()
+        text = PLAYBOOK.read_text()
         playbook.write_text("\n".join(_without_old(line) for line in text.splitlines()))
         told.keep("before")
         _there(told, str(playbook))

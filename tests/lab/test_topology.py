@@ -62,19 +62,6 @@ def test_a_lab_with_jmx_has_a_port_for_each_broker(tmp_path: Path) -> None:
     assert 0 not in plain.ports()
 
 
-def test_a_lab_keeps_its_release_and_an_unknown_one_is_told(tmp_path: Path) -> None:
-    """Older files have none: it is 3.9.2."""
-    save_topology(plan_topology(tmp_path, Shape(kraft=True, kafka="4.3.1")))
-    assert load_topology(tmp_path).kafka == "4.3.1"
-    path = tmp_path / "lab.json"
-    found = json.loads(path.read_text())
-    path.write_text(json.dumps({key: value for key, value in found.items() if key != "kafka"}))
-    assert load_topology(tmp_path).kafka == "3.9.2"
-    path.write_text(json.dumps({**found, "kafka": "5.0.0"}))
-    with pytest.raises(LabFolderNotOurs, match=r"cannot be read"):
-        load_topology(tmp_path)
-
-
 def test_ports_are_free_and_outside_the_kernels_own_range() -> None:
     """A client's outgoing connection can never take a stopped broker's port."""
     ports = free_ports(20)

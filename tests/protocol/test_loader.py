@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from migrate.java.find import find_java
-from migrate.java.jars import KAFKA_VERSION, RELEASES, cached_jars, kafka_jars
+from migrate.java.jars import KAFKA_VERSION, cached_jars, kafka_jars
 from migrate.protocol import loader
 from migrate.protocol.loader import (
     ALL_VERSIONS,
@@ -34,12 +34,13 @@ from migrate.protocol.loader import (
 from migrate.protocol.records import CONTROL, RECORDS
 from tests.testing.encoding import APIS
 from tests.testing.kafka_schemas import schemas_in
+from tests.testing.newer_kafka import KAFKAS
 
 SCHEMAS = Path(loader.__file__).with_name("schemas")
 SHIPPED = {path.stem: path.read_text(encoding="utf-8") for path in SCHEMAS.glob("*.json")}
-NEWEST_RELEASE = tuple(RELEASES)[-1]
+NEWEST_RELEASE = tuple(KAFKAS)[-1]
 NEWER = {"BrokerRegistrationChangeRecord", "ClearElrRecord", "RegisterBrokerRecord", "UnregisterControllerRecord"}
-EVERY_RELEASE = tuple(RELEASES)
+EVERY_RELEASE = tuple(KAFKAS)
 ROOT = Path(__file__).parents[2]
 
 
@@ -79,7 +80,7 @@ def release(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(scope="module")
 def found(release: str) -> dict[str, str]:
     """The schemas in the release's jars, from the cache; where it has none yet, a test of the marker kafka fetches."""
-    jars = cached_jars(release)
+    jars = cached_jars(KAFKAS[release])
     if jars is None:
         pytest.skip("Kafka's jars are not fetched yet; the same claim is made under the marker kafka")
     return schemas_in(jars.classpath)
@@ -102,7 +103,7 @@ class TestShippedFiles:
     def test_the_files_are_those_in_freshly_found_jars(self) -> None:
         """The same, with the jars fetched where they are missing."""
         assert differences(schemas_in(kafka_jars(java=find_java()).classpath), SHIPPED.keys() - NEWER) == []
-        assert differences(schemas_in(kafka_jars(release=NEWEST_RELEASE).classpath), NEWER) == []
+        assert differences(schemas_in(kafka_jars(release=KAFKAS[NEWEST_RELEASE]).classpath), NEWER) == []
 
     def test_no_metadata_record_is_missing(self, release: str, found: dict[str, str]) -> None:
         """Whatever Kafka may write, the tool can read, in all its versions; the newest has no fewer records than we."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from migrate.java.jars import NEWER, kafka_jars
+from migrate.java.jars import kafka_jars
 from migrate.kraft.dump import spelled
 from migrate.model.new_directories import NEEDED_LEVEL, RELEASES
 from migrate.protocol.loader import Struct, Values
@@ -21,6 +21,7 @@ from migrate.protocol.records import (
 )
 from tests.testing.encoding import encode_record
 from tests.testing.kafka_jvm import kafka_jvm
+from tests.testing.newer_kafka import KAFKAS, NEWER
 
 D1, D2 = "KTrqWH4lRM-UvsdWOyCZfw", "dK02AL0ITg6j5LTzzYxpMw"
 CHANGE: Values = {"brokerId": 7, "brokerEpoch": 5}
@@ -51,7 +52,7 @@ RECORDS: list[tuple[Struct, int, Values]] = [
 @pytest.fixture(scope="module")
 def jvm() -> Iterator[Any]:
     """A JVM with the classes of the newest release."""
-    with kafka_jvm(jars=kafka_jars(release=NEWER[-1])) as gateway:
+    with kafka_jvm(jars=kafka_jars(release=KAFKAS[NEWER[-1]])) as gateway:
         yield gateway.jvm
 
 

@@ -22,6 +22,7 @@ from migrate.lab.topology import Shape
 from migrate.model.views import Running, Stopped
 from migrate.zookeeper.backup import Standing, compare, load_backup, write_backup
 from migrate.zookeeper.client import connect
+from tests.lab.links import ProxiedLab
 from tests.lab.rollbacks import against as against_rollback
 from tests.long.soak import leaks
 from tests.long.soak.account import Leg, RoundSeen
@@ -33,7 +34,7 @@ from tests.testing.memory_disks import is_mounted, mount_memory, unmount
 
 RATE: Final = 100.0  # records a second
 RUNS_BYTES: Final = 64 << 20
-SHAPE: Final = Shape(proxied=True)
+SHAPE: Final = Shape()
 IN_DUAL_WRITE: Final = "in-dual-write"
 AFTER_ROLLBACK: Final = "after-rollback"
 
@@ -53,7 +54,7 @@ class RoundRun:
         self.scratch = self.folder / "tmp"
         for path in (self.scratch, self.folder / "logs"):
             path.mkdir(parents=True)
-        self.lab = Lab.create(self.directory, SHAPE)
+        self.lab = ProxiedLab.made(self.directory, SHAPE)
         self.runs = Path(self.lab.inventory.runs)
         mount_memory(self.runs, size_bytes=RUNS_BYTES)  # a disk of its own, so that it can be full
         self.caller = Caller(self.lab, self.scratch, self.folder / "logs", self.runs / "ballast", self.say)

@@ -1,4 +1,4 @@
-"""A TCP proxy between each broker and the controllers: `python -m migrate.lab.links DIR`.
+"""A lab with a TCP proxy between each broker and the controllers: `python -m tests.lab.links DIR` is the proxy.
 
 The controllers are called `localhost` in every file.  A broker's Java finds that name in a hosts file of its own, with
 a loopback address that only this proxy listens on; everybody else reaches the controllers themselves.  So no file of
@@ -17,16 +17,23 @@ import json
 import os
 import socket
 import sys
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 import migrate
-from migrate.hosts.supervisor import ProcessSpec
-from migrate.lab.topology import HOST, LINKS, Topology, load_topology
+from migrate.hosts.files import replace_file
+from migrate.hosts.supervisor import ProcessSpec, write_spec
+from migrate.java.find import Java
+from migrate.java.jars import KafkaJars, Progress, silent
+from migrate.lab.cluster import Lab
+from migrate.lab.topology import HOST, ZOOKEEPER, Shape, Topology, load_topology
 
+LINKS: Final = "links"  # the proxy's name among the lab's processes
 RULES_FILE: Final = "links.json"
+NAME: Final = "localhost"  # what the controllers are called in every file
 LOOK_SECONDS: Final = 0.1
 PIECE: Final = 1 << 16
 HEADER: Final = 6  # four bytes of size, two of the API key
@@ -53,6 +60,43 @@ def hosts_file(address: str) -> str:
     return f"{address} localhost\n{HOST} {socket.gethostname()}\n"
 
 
+class ProxiedLab(Lab):
+    """A lab whose brokers reach the controllers through the proxy, which starts first and stops last."""
+
+    @classmethod
+    def made(cls, directory: Path, shape: Shape) -> ProxiedLab:
+        """Of that shape, with the controllers by name."""
+        return cls.create(directory, replace(shape, controller_host=NAME))
+
+    def describe(self, java: Java, jars: KafkaJars, progress: Progress) -> None:
+        """Each process with a hosts file of its own, and the proxy."""
+        super().describe(java, jars, progress)
+        write_links(self.topology, self.supervisor.specs().values())
+
+    def up(self, progress: Progress = silent) -> None:
+        """The proxy, then the others."""
+        self._start([LINKS], progress)
+        super().up(progress)
+
+    def down(self, progress: Progress = silent) -> None:
+        """The others, then the proxy."""
+        super().down(progress)
+        self._stop([[LINKS]], progress)
+
+
+def write_links(topology: Topology, specs: Iterable[ProcessSpec]) -> None:
+    """The hosts files, each process's description with the option that names it, and the proxy's description."""
+    addresses = {broker.name: link_address(broker.id) for broker in topology.brokers}
+    for spec in specs:
+        if spec.node is None and spec.name != ZOOKEEPER:
+            continue
+        path = topology.folder("conf", f"{spec.name}.hosts")
+        replace_file(str(path), hosts_file(addresses.get(spec.name, HOST)).encode())
+        java, *words = spec.argv
+        write_spec(topology.processes, replace(spec, argv=(java, f"-Djdk.net.hosts.file={path}", *words)))
+    write_spec(topology.processes, proxy_spec(topology))
+
+
 # -- the rules ---------------------------------------------------------------------------------------------------
 def read_rules(topology: Topology) -> dict[int, LinkRule]:
     """The present rules; a broker without one has none."""
@@ -64,12 +108,13 @@ def read_rules(topology: Topology) -> dict[int, LinkRule]:
 
 
 def proxy_spec(topology: Topology) -> ProcessSpec:
+    """The proxy as a process of the lab."""
     package = str(Path(migrate.__file__).parent.parent)
     path = os.pathsep.join([package, *filter(None, [os.environ.get("PYTHONPATH")])])
     return ProcessSpec(
         name=LINKS,
         node=None,
-        argv=(sys.executable, "-m", "migrate.lab.links", topology.directory),
+        argv=(sys.executable, "-m", "tests.lab.links", topology.directory),
         directory=topology.directory,
         log=str(topology.log(LINKS)),
         output=str(topology.folder("logs", f"{LINKS}.out")),
@@ -80,6 +125,8 @@ def proxy_spec(topology: Topology) -> ProcessSpec:
 
 # -- the proxy ---------------------------------------------------------------------------------------------------
 class Links:
+    """The proxy at work."""
+
     def __init__(self, topology: Topology) -> None:
         self._topology = topology
         self._rules: dict[int, LinkRule] = {}
@@ -88,6 +135,7 @@ class Links:
         self._open: dict[int, set[asyncio.StreamWriter]] = {}
 
     async def serve(self) -> None:
+        """Until it is killed."""
         self._look()
         for broker in self._topology.brokers:
             for controller in self._topology.controllers:
@@ -96,6 +144,7 @@ class Links:
         await asyncio.Event().wait()
 
     def rule(self, broker: int) -> LinkRule:
+        """Of that broker, now."""
         return self._rules.get(broker, PASS_ON)
 
     def _look(self) -> None:
@@ -159,6 +208,7 @@ async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -
 
 
 def main(directory: str) -> None:
+    """The proxy of the lab in that folder."""
     asyncio.run(Links(load_topology(Path(directory))).serve())
 
 
