@@ -127,7 +127,9 @@ class Demo:
         playbook = load_playbook(self._lab.playbook_path)
         if self._options.load and not state.get("load_judged") and not isinstance(self._load_state(), Running):
             start_load(self._folder, self._lab.inventory, LOAD_TOPICS)
-            self._lines.say("load: an idempotent producer and a consumer, in a process of their own")
+            self._lines.say(
+                "load: a VerifiableProducer for each topic and a VerifiableConsumer, as processes of their own"
+            )
         return playbook
 
     def _migrate(self, sources: Sources, playbook: Playbook) -> tuple[Plan, RunFolder]:

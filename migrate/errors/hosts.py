@@ -239,7 +239,7 @@ class LoadAlreadyRuns(WorldError, code="E-LOAD-01"):
 class LoadNotStarted(WorldError, code="E-LOAD-02"):
     """The load process ended before it was ready, or was not ready in time."""
 
-    hint = "read load/load.log under the lab directory; the cluster must answer and the topics must exist"
+    hint = "read logs/load-*.log under the lab directory; the cluster must answer and the topics must exist"
 
 
 class LoadHistoryBroken(InputError, code="E-LOAD-03"):

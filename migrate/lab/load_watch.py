@@ -8,12 +8,22 @@ time with leaders.  A topic whose min.insync.replicas is not known yet is not ju
 from __future__ import annotations
 
 import json
+import logging
+import signal
+import sys
+import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, TextIO, TypeVar
 
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient, ConfigResource
+
 from migrate.errors import LoadHistoryBroken
+from migrate.kafka.tls import cluster_config
+from migrate.lab.topology import load_topology
 
 T = TypeVar("T")
 SAMPLE_SECONDS: Final = 0.25
@@ -283,3 +293,89 @@ def explain_shortage(interval: ShortInterval, restarts: Sequence[RestartInterval
         if restart.node in short.replicas and within:
             return f"needs every replica; restart of broker {restart.node}"
     return UNEXPLAINED
+
+
+# -- the process -------------------------------------------------------------------------------------------------
+LOG: Final = logging.getLogger("migrate.lab.load")
+MIN_ISR: Final = "min.insync.replicas"
+DESCRIBE_SECONDS: Final = 2.0
+
+
+def watch(config: Mapping[str, Any], folder: Path, stop: threading.Event) -> None:
+    """Sample which partitions have no leader, or a short ISR, every `SAMPLE_SECONDS`, all topics of the cluster."""
+    admin = AdminClient(dict(config), logger=LOG)
+    memory, least = LeaderMemory(), dict[str, int]()
+    with append_lines(folder / "watch.jsonl") as log, append_lines(folder / FILE) as in_sync:
+        while not stop.is_set():
+            begun = time.monotonic()
+            answer = _asked(admin)
+            log.write(_sample(answer, memory).line())
+            log.flush()
+            if not isinstance(answer, str):
+                _learn(admin, answer.topics, least)
+                in_sync.write(judge_isr(time.time(), least, _isrs(answer.topics)).line())
+                in_sync.flush()
+            stop.wait(max(0.0, SAMPLE_SECONDS - (time.monotonic() - begun)))
+
+
+def _asked(admin: AdminClient) -> Any:
+    """Return the answer, or why there is none."""
+    try:
+        return admin.list_topics(timeout=1.0)
+    except KafkaException as error:
+        return str(error.args[0])
+
+
+def _sample(answer: Any, memory: LeaderMemory) -> Sample:
+    if isinstance(answer, str):
+        return Sample(time.time(), 0, problem=answer)
+    partitions = (
+        (
+            f"{name}-{partition.id}",
+            partition.leader,
+            partition.replicas,
+            partition.error.code() if partition.error else 0,
+        )
+        for name, topic in answer.topics.items()
+        for partition in topic.partitions.values()
+    )
+    return memory.sample(time.time(), partitions)
+
+
+def _isrs(topics: Mapping[str, Any]) -> Iterator[tuple[str, list[int], int]]:
+    """Partitions that have a leader: without one there is no ISR to speak of."""
+    for name, topic in topics.items():
+        for partition in topic.partitions.values():
+            if partition.leader >= 0:
+                yield f"{name}-{partition.id}", partition.replicas, len(partition.isrs)
+
+
+def _learn(admin: AdminClient, topics: Mapping[str, Any], least: dict[str, int]) -> None:
+    """Request min.insync.replicas of new topics; a topic without an answer is not judged, and requested again."""
+    new = [name for name in topics if name not in least]
+    if not new:
+        return
+    asked = admin.describe_configs(
+        [ConfigResource(ConfigResource.Type.TOPIC, name) for name in new], request_timeout=DESCRIBE_SECONDS
+    )
+    for resource, future in asked.items():
+        try:
+            least[resource.name] = int(future.result(DESCRIBE_SECONDS)[MIN_ISR].value)
+        except (KafkaException, TimeoutError, ValueError, KeyError) as error:
+            LOG.debug("min.insync.replicas of %s is not known yet: %s", resource.name, error)
+
+
+def main(directory: str) -> None:
+    """Watch the cluster of the lab in that folder until SIGTERM or SIGINT."""
+    from migrate.lab.configure import inventory_of  # noqa: PLC0415 - the judgement needs none of it
+
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    inventory = inventory_of(load_topology(Path(directory)))
+    watch(cluster_config(inventory), Path(directory) / "load", stop)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -21,7 +21,7 @@ from _pytest.mark import ParameterSet
 
 from migrate.hosts.properties import edit
 from migrate.lab.cluster import Lab
-from migrate.lab.load import load_status, stop_load
+from migrate.lab.load import acknowledged, stop_load
 from migrate.lab.load_check import check_load, complaints
 from migrate.lab.load_watch import RestartInterval
 from migrate.lab.topology import Shape
@@ -243,9 +243,9 @@ class UnderLoad:
 
     def works_on(self) -> None:
         """With the disk dead, further records are acknowledged: some seconds' worth of them."""
-        before, deadline = load_status(self.folder)["acknowledged"], time.monotonic() + 60
-        while load_status(self.folder)["acknowledged"] < before + RECORDS:
-            assert time.monotonic() < deadline, load_status(self.folder)
+        before, deadline = acknowledged(self.folder), time.monotonic() + 60
+        while acknowledged(self.folder) < before + RECORDS:
+            assert time.monotonic() < deadline, acknowledged(self.folder)
         self.mended_from = time.time()
 
     def judge(self, broker: int) -> None:

@@ -22,7 +22,7 @@ from migrate.lab.configure import (
     write_inventory,
     zookeeper_file,
 )
-from migrate.lab.load import LoadSettings
+from migrate.lab.load import client_properties
 from migrate.lab.topology import Shape, Topology, load_topology, plan_topology, save_topology
 from migrate.model.inventory import SecretFile, Store
 from migrate.playbook.load import load_inventory
@@ -125,8 +125,10 @@ def test_the_inventory_of_a_secured_lab_is_read_as_it_was_meant(topology: Topolo
 
 
 def test_the_load_is_told_where_the_truststore_is(topology: Topology) -> None:
-    """In a file that is read by another process; one written before there was any is read, too."""
-    settings = LoadSettings("b:1", client_access(topology), ("t",), 10.0)
-    assert LoadSettings.parse(settings.text()) == settings
-    old = '{"bootstrap": "b:1", "access": ["SASL_PLAINTEXT", "PLAIN", "admin", "/pw"], "topics": ["t"], "rate": 10.0}'
-    assert LoadSettings.parse(old).access.truststore is None
+    """In the file that Kafka's clients read; the authority of the lab is PEM, without a password."""
+    make_secrets(topology)
+    values = parse(client_properties(client_access(topology)).encode())
+    assert values["security.protocol"] == "SASL_SSL"
+    assert values["ssl.truststore.type"] == "PEM"
+    assert Path(values["ssl.truststore.location"]).parent == topology.folder("secrets")
+    assert 'username="admin"' in values["sasl.jaas.config"]

@@ -97,7 +97,7 @@ def test_a_folder_without_a_lab_is_told(tmp_path: Path) -> None:
     assert "lab up" in caught.value.next_step
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{", '{"format": 2}', '{"format": 1}'])
+@pytest.mark.parametrize("text", ["", "[]", "{", '{"format": 3}', '{"format": 2}'])
 def test_a_lab_file_that_is_not_ours_is_refused(tmp_path: Path, text: str) -> None:
     """It is never overwritten."""
     (tmp_path / "lab.json").write_text(text)
@@ -153,5 +153,5 @@ def test_the_lab_file_is_readable_by_a_person(tmp_path: Path) -> None:
     """Indented JSON with names."""
     save_topology(plan_topology(tmp_path))
     text = (tmp_path / "lab.json").read_text()
-    assert json.loads(text)["format"] == 1
+    assert json.loads(text)["format"] == 2
     assert "\n " in text
