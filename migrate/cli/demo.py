@@ -128,7 +128,7 @@ class Demo:
         if self._options.load and not state.get("load_judged") and not isinstance(self._load_state(), Running):
             start_load(self._folder, self._lab.inventory, LOAD_TOPICS)
             self._lines.say(
-                "load: a VerifiableProducer for each topic and a VerifiableConsumer, as processes of their own"
+                "load: two VerifiableProducers and a VerifiableConsumer, each a process"
             )
         return playbook
 
