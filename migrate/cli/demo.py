@@ -127,9 +127,7 @@ class Demo:
         playbook = load_playbook(self._lab.playbook_path)
         if self._options.load and not state.get("load_judged") and not isinstance(self._load_state(), Running):
             start_load(self._folder, self._lab.inventory, LOAD_TOPICS)
-            self._lines.say(
-                "load: two VerifiableProducers and a VerifiableConsumer, each a process"
-            )
+            self._lines.say("load: two VerifiableProducers and a VerifiableConsumer, each a process")
         return playbook
 
     def _migrate(self, sources: Sources, playbook: Playbook) -> tuple[Plan, RunFolder]:

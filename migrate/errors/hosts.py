@@ -284,12 +284,6 @@ class LabNotReady(WorldError, code="E-LAB-04"):
     hint = "read the end of its log, fix the cause, run the same command again: it resumes from there"
 
 
-class LabRuns(InputError, code="E-LAB-05"):
-    """The lab must be stopped first."""
-
-    hint = "run `kraft-migrate lab down` first"
-
-
 class SeedRefused(WorldError, code="E-LAB-06"):
     """The cluster refused a part of the seed."""
 

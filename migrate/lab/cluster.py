@@ -6,9 +6,6 @@ supervisor.
 
 from __future__ import annotations
 
-import re
-import shutil
-import tarfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -16,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final, Self
 
-from migrate.errors import LabMissing, LabRuns, PortTaken, ProcessNotStopped
+from migrate.errors import LabMissing, PortTaken, ProcessNotStopped
 from migrate.hosts.files import replace_file
 from migrate.hosts.properties import parse
 from migrate.hosts.supervisor import Supervisor, write_spec
@@ -40,8 +37,6 @@ from migrate.lab.seed_data import Seed, keep_seed, seed_of
 from migrate.lab.status import LabStatus, observe_lab
 from migrate.lab.topology import (
     DEFAULT_SHAPE,
-    LAB_FILE,
-    SEED_FILE,
     SSH,
     ZOOKEEPER,
     Shape,
@@ -50,95 +45,6 @@ from migrate.lab.topology import (
 from migrate.model.inventory import Inventory
 from migrate.model.views import Stopped
 from migrate.playbook.load import shipped
-
-FOLDER: Final = "saved"
-STAGE: Final = re.compile(r"[a-z0-9][a-z0-9-]*")
-# what a cluster is; logs, process records and the jars' list belong to the moment
-KEPT: Final = (
-    "conf",
-    "data",
-    "secrets",
-    "runs",
-    "load",
-    "inventory.yaml",
-    SEED_FILE,
-    "seeded.json",
-    "tokens.json",
-    "demo.json",
-    "playbook.yaml",
-)
-
-
-def archive_of(topology: Topology, stage: str) -> Path:
-    """DIR/saved/STAGE.tar."""
-    if not STAGE.fullmatch(stage):
-        message = f"{stage!r} is no name of a stage"
-        raise ValueError(message)
-    return topology.folder(FOLDER, f"{stage}.tar")
-
-
-def save_stage(topology: Topology, stage: str) -> Path:
-    """Write the stopped lab to DIR/saved/STAGE.tar (mode 0600: secrets are in it), replacing an older one.
-
-    Raises:
-        LabRuns: a process of the lab lives.
-    """
-    require_stopped(topology)
-    archive = archive_of(topology, stage)
-    archive.parent.mkdir(mode=0o700, exist_ok=True)
-    partial = archive.with_suffix(".partial")
-    partial.unlink(missing_ok=True)
-    partial.touch(mode=0o600)
-    with tarfile.open(partial, "w") as tar:
-        for name in (LAB_FILE, *KEPT):
-            if topology.folder(name).exists():
-                tar.add(topology.folder(name), arcname=name)
-    return partial.rename(archive)
-
-
-def restore_stage(topology: Topology, stage: str) -> None:
-    """Restore the lab from DIR/saved/STAGE.tar; its present state is lost.
-
-    Raises:
-        LabRuns: a process of the lab lives.
-        LabMissing: no such archive.
-    """
-    require_stopped(topology)
-    archive = archive_of(topology, stage)
-    fresh = topology.folder(FOLDER, f"{stage}.restoring")
-    _unpack(archive, fresh)
-    for name in KEPT:
-        _remove(topology.folder(name))
-        if (fresh / name).exists():
-            (fresh / name).rename(topology.folder(name))
-    _remove(fresh)
-
-
-def require_stopped(topology: Topology) -> None:
-    """Raise LabRuns where a process of the lab runs, or may run."""
-    supervisor = Supervisor(topology.processes)
-    alive = [name for name in supervisor.specs() if not isinstance(supervisor.state(name), Stopped)]
-    if alive:
-        raise LabRuns("the lab runs", where=topology.directory, why=", ".join(alive))
-
-
-def _unpack(archive: Path, folder: Path) -> None:
-    if not archive.is_file():
-        raise LabMissing("no lab was saved under that name", where=str(archive))
-    _remove(folder / LAB_FILE)
-    folder.mkdir(parents=True, exist_ok=True)
-    with tarfile.open(archive) as tar:
-        # since Python 3.11.4; the archive is this user's own
-        tar.extraction_filter = getattr(tarfile, "data_filter", None)
-        tar.extractall(folder)  # noqa: S202 - filtered by the line above
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
-
 
 STOP_SECONDS: Final = 60.0
 PLAYBOOK: Final = "lab-demo.yaml"
@@ -278,14 +184,6 @@ class Lab:
         """Stop ZooKeeper alone: what an operator does after the migration."""
         progress("stopping zookeeper")
         self.supervisor.stop(ZOOKEEPER, STOP_SECONDS)
-
-    def save(self, stage: str) -> Path:
-        """Keep the stopped lab as DIR/saved/STAGE.tar; LabRuns where it runs."""
-        return save_stage(self.topology, stage)
-
-    def restore(self, stage: str) -> None:
-        """Restore the stopped lab; LabRuns where it runs, LabMissing where nothing was saved."""
-        restore_stage(self.topology, stage)
 
     # -- what the files ask for ----------------------------------------------------------------------------------
     def needs_zookeeper(self) -> bool:

@@ -19,8 +19,7 @@ PROGRAMS = (  # started as processes of their own, here or on a host
     "migrate.hosts.collect_disks",
     "migrate.hosts.host_program",
     "migrate.kafka.topic_probe",
-    "migrate.lab.links",
-    "migrate.lab.load",
+    "migrate.lab.load_watch",
 )
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
