@@ -6,11 +6,8 @@ A claim is made for topics with two replicas or more; records of the others are 
 from __future__ import annotations
 
 import json
-import os
 import re
 import secrets
-import select
-import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,7 +19,7 @@ from tenacity import retry, retry_if_exception_type, stop_after_delay, wait_fixe
 
 from migrate.errors import LoadNotRead, LoadStillRuns, Retryable
 from migrate.java.find import find_java
-from migrate.java.run import child_environment, java_argv
+from migrate.java.run import run_tool
 from migrate.kafka.tls import cluster_config
 from migrate.lab import load_watch
 from migrate.lab.load import ACKED, FAILED, TOOLS, find_load, histories, load_folder, printed
@@ -33,6 +30,7 @@ from migrate.model.inventory import Inventory
 from migrate.model.views import Running, Stopped
 
 STALL_SECONDS: Final = 60.0
+READ_SECONDS: Final = 600.0
 USUAL_SECONDS: Final = 1.0  # a partition of which nothing is acknowledged for longer than this has a gap
 VALUE: Final = re.compile(r"\d{1,9}\.\d{1,18}")
 Gap = tuple[float, float, str]  # start, seconds, topic-partition
@@ -121,6 +119,7 @@ def check_load(lab_dir: Path, inventory: Inventory, restarts: Sequence[RestartIn
         LoadStillRuns: the load has to be stopped first.
         LoadHistoryBroken: a file of the load is damaged.
         LoadNotRead: a partition could not be read to its end.
+        JavaToolFailed: the consumer that reads it did not end in time.
     """
     state = find_load(lab_dir)
     if not isinstance(state, Stopped):
@@ -143,7 +142,8 @@ def read_values(lab_dir: Path, inventory: Inventory, topic: str, partitions: int
     The ends are taken first, so that the reading is finite.
 
     Raises:
-        LoadNotRead: an end is not known, nothing came for a minute, or fewer records than there are.
+        LoadNotRead: an end is not known, or fewer records came than there are.
+        JavaToolFailed: the consumer did not end in time.
     """
     consumer = Consumer(cluster_config(inventory) | {"group.id": "kraft-migrate-load-check"})
     try:
@@ -152,45 +152,22 @@ def read_values(lab_dir: Path, inventory: Inventory, topic: str, partitions: int
         consumer.close()
     if not left:
         return
-    argv = _reader(lab_dir, topic, left)
-    with subprocess.Popen(
-        argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, env=child_environment()
-    ) as child:
-        try:
-            for line in _lines(child, topic):
-                entry = json.loads(line)
-                if entry["name"] == "record_data":
-                    left -= 1
-                    yield str(entry["value"])
-        finally:
-            child.kill()
-    if left > 0:
-        raise LoadNotRead(f"{left} records were not read: the consumer ended", where=topic)
-
-
-def _lines(child: subprocess.Popen[bytes], topic: str) -> Iterator[bytes]:
-    assert child.stdout is not None
-    rest = b""
-    while select.select([child.stdout], [], [], STALL_SECONDS)[0]:
-        block = os.read(child.stdout.fileno(), 1 << 16)
-        if not block:
-            return
-        *lines, rest = (rest + block).split(b"\n")
-        yield from lines
-    raise LoadNotRead(f"nothing came for {STALL_SECONDS:g} s", where=topic)
-
-
-def _reader(lab_dir: Path, topic: str, records: int) -> tuple[str, ...]:
     topology = load_topology(lab_dir)
-    config = load_folder(lab_dir) / "client.properties"
     words = (
-        *("--bootstrap-server", topology.bootstrap, "--consumer.config", str(config), "--topic", topic),
+        *("--bootstrap-server", topology.bootstrap, "--topic", topic),
+        *("--consumer.config", str(load_folder(lab_dir) / "client.properties")),
         *("--group-id", f"kraft-migrate-load-check-{secrets.token_hex(4)}", "--verbose"),
-        *("--max-messages", str(records), "--reset-policy", "earliest"),
+        *("--max-messages", str(left), "--reset-policy", "earliest"),
     )
     classpath = topology.folder("jars.txt").read_text(encoding="utf-8").splitlines()
-    logging = f"-Dlog4j.configuration=file:{topology.folder('conf', 'tool-log4j.properties')}"
-    return java_argv(find_java(), classpath, f"{TOOLS}.VerifiableConsumer", words, ("-Xmx128m", logging))
+    done = run_tool(find_java(), classpath, f"{TOOLS}.VerifiableConsumer", words, READ_SECONDS)
+    for line in done.stdout.splitlines():
+        entry = json.loads(line) if line.startswith("{") else {}
+        if entry.get("name") == "record_data":
+            left -= 1
+            yield str(entry["value"])
+    if left > 0:
+        raise LoadNotRead(f"{left} records were not read", where=topic, why=done.stderr[-500:])
 
 
 @retry(
