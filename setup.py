@@ -33,9 +33,8 @@ LAB = [*PROBE, "asyncssh>=2.18"]  # asyncssh: the SSH server of a lab whose node
 FLEET = [
     "pandas>=2.2,<3"
 ]  # clusters that executors read: mapInArrow refuses to start without pandas, and uses none of it
-CALENDAR = ["holidays>=0.60", "icalendar>=6.1", "recurring-ical-events>=3.4"]  # deny spans of change windows
 CONNECT = [*FLEET, "pyspark[connect]>=4.0,<5"]  # comparisons on a Spark Connect server
-ALL = [*JAVA, *LAB, *CONNECT, *CALENDAR]  # what users may need
+ALL = [*JAVA, *LAB, *CONNECT]  # what users may need
 
 DOCUMENTATION = ["mkdocs>=1.6,<2", "mkdocs-material>=9.7,<10"]  # the documentation as pages
 
@@ -97,7 +96,6 @@ setup(
         "lab": LAB,
         "fleet": FLEET,
         "connect": CONNECT,
-        "calendar": CALENDAR,
         "all": ALL,
         "docs": DOCUMENTATION,
         "bench": BENCH,

@@ -21,7 +21,6 @@ EXTRAS: Final = {  # for users, each with what needs it
     "probe": "policy.probes.topic of a playbook",
     "fleet": "`fleet diff`, and `fleet assess` of bundles on Spark",
     "connect": "`diff` on a Spark Connect server",
-    "calendar": "holidays and calendar files that a change window denies",
 }
 _LINE: Final = re.compile(r'(?P<text>(?P<package>[\w.-]+)[^;]*?)\s*(;.*extra == "(?P<extra>\w+)".*)?')
 _PACKAGES: Final = {"py4j": "pyspark", "yaml": "pyyaml", "grpc": "pyspark"}

@@ -49,15 +49,7 @@ class LastBusinessDay:
     """The whole last day of each month that is Monday to Friday."""
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """What a calendar or a country's holidays list; `name` is how the playbook names it."""
-
-    name: str
-    spans: tuple[Dated, ...]
-
-
-Span = Always | Weekly | Dated | LastBusinessDay | Listed
+Span = Always | Weekly | Dated | LastBusinessDay
 Interval = tuple[float, float]  # seconds since the epoch; the end is no part of it
 
 
@@ -127,8 +119,7 @@ def ever_opens(window: Window) -> bool:
     bounds = [_dated(span, zone, shorter=True) for span in dated]
     if any(next(intervals(window, start, end), None) for start, end in bounds if end > start):
         return True
-    denied = [part for span in window.deny for part in (span.spans if isinstance(span, Listed) else (span,))]
-    last = max((_dated(span, zone, shorter=False)[1] for span in denied if isinstance(span, Dated)), default=0.0)
+    last = max((_dated(span, zone, shorter=False)[1] for span in window.deny if isinstance(span, Dated)), default=0.0)
     return next(intervals(window, last, last + HORIZON_DAYS * 86400.0), None) is not None
 
 
@@ -151,8 +142,6 @@ def spelled(span: Span) -> str:
             return "always"
         case LastBusinessDay():
             return "last-business-day-of-month"
-        case Listed():
-            return span.name
         case Dated(start=start, end=end):
             return _dates(start, end)
         case Weekly(days=days, start=start, end=end):
@@ -181,11 +170,8 @@ def _hours(minutes: int) -> str:
 def _why(window: Window, now: float) -> str:
     zone = ZoneInfo(window.timezone)
     for span in window.deny:
-        parts = span.spans if isinstance(span, Listed) else (span,)
-        held = next((part for part in parts if _holds(part, zone, now)), None)
-        if held is not None:
-            of = f" ({spelled(held)})" if held is not span else ""
-            return f"a blackout holds: {spelled(span)}{of} ({window.timezone})"
+        if _holds(span, zone, now):
+            return f"a blackout holds: {spelled(span)} ({window.timezone})"
     return f"window {window.name} is {label(window)}; now it is {local(window, now)}"
 
 
@@ -203,8 +189,6 @@ def _spans(span: Span, zone: ZoneInfo, since: float, until: float, *, shorter: b
     match span:
         case Always():
             yield float("-inf"), float("inf")
-        case Listed():
-            yield from _all(span.spans, zone, since, until, shorter=shorter)
         case Dated():
             start, end = _dated(span, zone, shorter=shorter)
             if end > start:

@@ -136,7 +136,7 @@ def roll_playbook(document: Document, parsed: RollPlaybook, inventory: Inventory
     The inventory is needed, because `add` is for every broker in it, and a protocol version for a cluster's ZooKeeper.
     """
     spec, near = parsed.spec, document.path.absolute().parent
-    refuse(document, [*faults_of(spec, near), *faults_between(spec, inventory)])
+    refuse(document, [*faults_of(spec), *faults_between(spec, inventory)])
     stage = stage_of(spec)
     found = replace(
         shared_playbook(document, parsed, (stage,)),
@@ -177,7 +177,7 @@ def shared_playbook(
         expect_cluster_id=expect.cluster_id,
         expect_brokers=tuple(NodeId(number) for number in expect.brokers) if expect.brokers else None,
         inventory=os.path.normpath(near / spec.cluster.inventory),
-        windows={name: section.window(name, near) for name, section in spec.windows.items()},
+        windows={name: section.window(name) for name, section in spec.windows.items()},
         rollback_window=spec.rollback.window or "",
         health=HealthPolicy(spec.policy.health.samples, spec.policy.health.interval),
         budget=error_budget(spec.policy.probes, near),
@@ -199,11 +199,11 @@ def _wanted(section: NewDirectories, inventory: Inventory, near: Path) -> dict[N
 
 
 # -- rules over several keys ---------------------------------------------------------------------------------------
-def faults_of(spec: RollSpec, near: Path) -> Iterator[Fault]:
+def faults_of(spec: RollSpec) -> Iterator[Fault]:
     """Of the file alone: no directory twice, ids are ids, something is asked for."""
     if isinstance(spec, DirectorySpec):
         yield from _directory_faults(spec.directories)
-    yield from closed_faults(spec, near)
+    yield from closed_faults(spec)
     yield from window_faults(spec, ("spec",), spec.window)
     yield from window_faults(spec, ("spec", "rollback"), spec.rollback.window)
 

@@ -278,7 +278,7 @@ def lint_roll_playbook(path: str | Path) -> None:
         _of_roll(document, None)
     else:
         near = document.path.absolute().parent
-        refuse(document, faults_of(parsed.spec, near))
+        refuse(document, faults_of(parsed.spec))
         if parsed.spec.notifications:
             load_notifications(near / parsed.spec.notifications)
 
@@ -304,7 +304,7 @@ def json_schema(kind: str) -> dict[str, Any]:
 
 def _playbook(document: Document, parsed: MigrationPlaybook) -> Playbook:
     spec = parsed.spec
-    refuse(document, _faults(spec, document.path.absolute().parent))
+    refuse(document, _faults(spec))
     near = document.path.absolute().parent
     stages = {section.stage: section for section in spec.stages}
     hybrid, soak, cleanup = (stages.get(stage) for stage in (Stage.HYBRID, Stage.SOAK, Stage.CLEANUP))
@@ -335,10 +335,10 @@ def _playbook(document: Document, parsed: MigrationPlaybook) -> Playbook:
     )
 
 
-def _faults(spec: Spec, near: Path) -> Iterator[Fault]:
+def _faults(spec: Spec) -> Iterator[Fault]:
     for index, (before, section) in enumerate(zip([None, *spec.stages], spec.stages, strict=False)):
         yield from _stage_faults(index, before, section)
-    yield from acting_faults(spec, near)
+    yield from acting_faults(spec)
     yield from override_faults(spec.controllers)
     yield from id_faults(BROKERS, spec.policy.directories.brokers)
     for where, ids in (
@@ -401,9 +401,9 @@ def shipped(name: str) -> Path:
     )
 
 
-def acting_faults(spec: Spec, near: Path) -> Iterator[Fault]:
+def acting_faults(spec: Spec) -> Iterator[Fault]:
     """Windows that are not there or never open."""
-    yield from closed_faults(spec, near)
+    yield from closed_faults(spec)
     for index, stage in enumerate(spec.stages):
         at: Location = ("spec", "stages", index)
         if stage.stage is Stage.COPY and stage.window:

@@ -5,14 +5,12 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Annotated, Final, Literal, Protocol
 from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, Field
 
 from migrate.model.windows import DAY_NAMES, Always, Dated, LastBusinessDay, Span, Weekly, Window, ever_opens
-from migrate.playbook.calendars import is_listed, listed
 from migrate.playbook.fields import ALWAYS_SO, Duration, Fault, Location, Section, Text
 
 DAY: Final = "(?:" + "|".join(DAY_NAMES) + ")"
@@ -82,8 +80,6 @@ def _allowed(text: str) -> str:
 
 
 def _denied(text: str) -> str:
-    if is_listed(text):
-        return text
     if isinstance(span_of(text), Always):
         raise ValueError("a window that is always denied never opens")  # noqa: TRY004 - pydantic collects ValueErrors
     return text
@@ -110,10 +106,10 @@ class WindowSection(Section):
     # a local time that does not exist or is ambiguous is read so that the window is shorter
     dst: Annotated[Literal["shortest"], ALWAYS_SO] = "shortest"
 
-    def window(self, name: str, near: Path) -> Window:
-        """The window; calendars are read from beside the playbook, and raise as `calendars.listed`."""
-        denied = (listed(text, near, self.timezone) if is_listed(text) else span_of(text) for text in self.deny)
-        return Window(name, self.timezone, tuple(map(span_of, self.allow)), tuple(denied), self.reserve)
+    def window(self, name: str) -> Window:
+        return Window(
+            name, self.timezone, tuple(map(span_of, self.allow)), tuple(map(span_of, self.deny)), self.reserve
+        )
 
 
 class Acting(Protocol):
@@ -124,17 +120,11 @@ class Acting(Protocol):
         """By name."""
 
 
-def closed_faults(spec: Acting, near: Path) -> Iterator[Fault]:
+def closed_faults(spec: Acting) -> Iterator[Fault]:
     for name, section in spec.windows.items():
-        at = ("spec", "windows", name)
-        try:
-            window = section.window(name, near)
-        except ValueError as error:
-            yield Fault((*at, "deny"), str(error), "days that are not known cannot be denied")
-            continue
-        if not ever_opens(window):
+        if not ever_opens(section.window(name)):
             yield Fault(
-                at,
+                ("spec", "windows", name),
                 f"window {name} never opens",
                 "what it denies covers all that it allows",
                 "take a blackout out, or allow more",

@@ -143,6 +143,10 @@ ACTING = (  # when a run may act
         "never opens",
     ),
     Bad("calendar files", windows("allow: [always], calendar: x.ics"), DocumentInvalid, "7:32", "unknown key"),
+    Bad(
+        "a calendar", windows("allow: [always], deny: [calendar x.ics]"), DocumentInvalid, "7:39", "a span is expected"
+    ),
+    Bad("holidays", windows("allow: [always], deny: [holidays DE]"), DocumentInvalid, "7:39", "a span is expected"),
     Bad("no such window", stages("{name: prepare, window: night}"), DocumentInvalid, "7:23", "there is no window"),
     Bad(
         "rollback's window",
