@@ -20,10 +20,10 @@ from migrate.cli.options import (
     rate_option,
     require_folder,
 )
-from migrate.cli.screen import page_width, say_lines
+from migrate.cli.screen import page_width, say, say_lines
 from migrate.errors import UsageWrong
 from migrate.model.inventory import Playbook
-from migrate.report.plan_json import plan_to_json, plan_values
+from migrate.report.plan_json import plan_values
 from migrate.report.plan_verdict import judge
 
 
@@ -34,7 +34,7 @@ from migrate.report.plan_verdict import judge
     "--to", "to", shell_complete=complete_stage, help="Plan up to this stage.  Default: the last one of the playbook."
 )
 @click.option("--inventory", "-i", type=FILE, help="Instead of the one the playbook names.")
-@click.option("--out", type=OUTPUT_FILE, help="Save the plan there, too.")
+@click.option("--out", type=OUTPUT_FILE, help="Save the plan there, too; another file is never replaced.")
 @click.option("--full", is_flag=True, help="Show every finding, directory and step; equal ones are not folded.")
 @rate_option
 @evidence_options
@@ -58,8 +58,8 @@ def plan(
     ZooKeeper nor the controllers answer; 2: changes are planned; 3: blocked by findings, or the place where the cluster
     stands in its migration is unknown.
     """
-    from migrate.cli.options import load_target, write_text
-    from migrate.cli.planning import make_plan, save_plan, target_stage
+    from migrate.cli.options import load_target
+    from migrate.cli.planning import beside, make_plan, require_no_other, save_copy, save_plan, target_stage
     from migrate.report.plan_text import plan_lines
 
     if stage is not None and to is not None:
@@ -74,13 +74,20 @@ def plan(
             next_step=f"kraft-migrate plan playbook.yaml --from-bundle {evidence.bundle}",
         )
     target = target_stage(loaded, stage or to)
+    if out is not None:
+        require_no_other(out)
     if evidence.live:
         require_folder(pathlib.Path(found.runs))
     with observing(found, loaded, evidence=evidence) as observer:
         made = make_plan(observer, loaded, target=target, only=stage is not None, created=time.time())
-    saved = str(save_plan(found, made)) if evidence.live else "PLAN (made live: this one is not saved)"
+    saved, told = "PLAN (made live: this one is not saved)", "the plan is not saved"
+    if evidence.live:
+        path = save_plan(found, made)
+        saved, told = str(path), f"the plan is saved as {path}"
+        if apart := beside(path):
+            say(apart, err=True)
     if out is not None:
-        write_text(out, plan_to_json(made))
+        save_copy(out, made, told)
     if output == "json":
         give_answer(plan_values(made))
     else:

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import pathlib
 from dataclasses import replace
+from itertools import count
+from typing import Final
 
 from migrate.checks.rollback.readiness import rollback_readiness
 from migrate.cli.assessing import PLANNED_ON, lasting_findings
-from migrate.cli.options import stage_named, write_text
-from migrate.errors import JournalDamaged, MalformedPlan, PlanIsStale, PlanUnreadable, UsageWrong
-from migrate.hosts.files import read_within
+from migrate.cli.options import stage_named
+from migrate.errors import (
+    InputError,
+    JournalDamaged,
+    MalformedPlan,
+    PlanExists,
+    PlanIsStale,
+    PlanUnreadable,
+    UsageWrong,
+)
+from migrate.hosts.files import create_file, read_within
 from migrate.model.inventory import Inventory, Playbook
 from migrate.model.outcome import Unknown
 from migrate.model.plan import Plan, PlanKind
@@ -28,6 +38,8 @@ from migrate.run import journal as journals
 from migrate.run.carry_out import folder_of, gone_back
 from migrate.run.clock import SystemClock
 from migrate.run.past_runs import ROLLBACK_NEEDS, by_journals, cleaned_by, enabled_by_runs, rollback_facts
+
+FIRST_NAME: Final = "plan.json"
 
 
 def target_stage(playbook: Playbook, name: str | None) -> Stage:
@@ -159,15 +171,64 @@ def _undone(plan: Plan, world: World) -> bool:
 def save_plan(inventory: Inventory, plan: Plan) -> pathlib.Path:
     """Write the plan (JSON), and its report (text, HTML), into the run's folder; the JSON's path.
 
+    A plan that is there is never replaced: a run, or whoever approved it, may refer to it.  The same steps with other
+    findings or figures are `plan-2.json` and so on; where only the time differs, the file that is there is the answer.
+
     Raises:
         FileNotReplaced: one cannot be written.
     """
-    folder = folder_of(inventory, plan)
-    folder.path.mkdir(parents=True, exist_ok=True, mode=0o700)
-    write_text(folder.path / "plan.html", plan_html(plan, str(folder.plan)))
-    write_text(folder.path / "plan.txt", plan_text(plan, str(folder.plan)))
-    write_text(folder.plan, plan_to_json(plan))
-    return folder.plan
+    folder = folder_of(inventory, plan).path
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    names = (FIRST_NAME if number == 1 else f"plan-{number}.json" for number in count(1))
+    path = next(folder / name for name in names if _saved_as(folder / name, plan))
+    for suffix, page in ((".html", plan_html), (".txt", plan_text)):
+        create_file(str(path.with_suffix(suffix)), page(plan, str(path)).encode())
+    return path
+
+
+def save_copy(path: pathlib.Path, plan: Plan, saved: str) -> None:
+    """Write the plan where a person asked for it; `saved` says where it is besides.
+
+    Raises:
+        PlanExists: another file is there.
+        FileNotReplaced: it cannot be written.
+    """
+    if not _saved_as(path, plan):
+        raise PlanExists("there is another file", where=str(path), why=f"it stays as it is; {saved}")
+
+
+def require_no_other(path: pathlib.Path) -> None:
+    """Return if a plan may be saved there, or one is there: whether it is another one is known when this one is made.
+
+    Raises:
+        PlanExists: what is there is no plan.
+    """
+    if path.exists():
+        try:
+            load_plan(path)
+        except InputError as error:
+            raise PlanExists(
+                "there is another file", where=str(path), why="it is no plan, and stays as it is"
+            ) from error
+
+
+def beside(path: pathlib.Path) -> str:
+    """What to say of a plan that was saved under another name than its folder's first; "" for that one."""
+    if path.name == FIRST_NAME:
+        return ""
+    return (
+        f"{path.with_name(FIRST_NAME)} stays as it is: it has the same steps, and other findings or figures than {path}"
+    )
+
+
+def _saved_as(path: pathlib.Path, plan: Plan) -> bool:
+    """Is the plan in that file now?  It is written where there is none; the time at which it was made may differ."""
+    if create_file(str(path), plan_to_json(plan).encode()):
+        return True
+    try:
+        return replace(load_plan(path), created=plan.created) == plan
+    except InputError:
+        return False
 
 
 def load_plan(path: pathlib.Path) -> Plan:

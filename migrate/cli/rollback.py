@@ -11,11 +11,11 @@ from migrate.cli.answers import give_answer
 from migrate.cli.apply import JSON_LINES, METRICS
 from migrate.cli.errors import EXIT_BLOCKED, EXIT_CHANGES, EXIT_OK
 from migrate.cli.options import FILE, OUTPUT_FILE, output_option, require_folder
-from migrate.cli.screen import page_width, say_lines
+from migrate.cli.screen import page_width, say, say_lines
 from migrate.errors import UsageWrong
 from migrate.model.inventory import Playbook
 from migrate.report.change_summary import summarize
-from migrate.report.plan_json import plan_to_json, plan_values
+from migrate.report.plan_json import plan_values
 from migrate.report.plan_verdict import may_begin
 
 
@@ -27,7 +27,7 @@ def rollback() -> None:
 @rollback.command("plan", short_help="Plan the rollback without changing anything.")
 @click.argument("playbook", type=FILE)
 @click.option("--inventory", "-i", type=FILE, help="Instead of the one the playbook names.")
-@click.option("--out", type=OUTPUT_FILE, help="Save the plan there, too.")
+@click.option("--out", type=OUTPUT_FILE, help="Save the plan there, too; another file is never replaced.")
 @click.option(
     "--copy-again", is_flag=True, help="No rollback: only leave a copy that is stuck for good, with a fresh quorum."
 )
@@ -62,14 +62,16 @@ def plan_back(
     Exit code 0: nothing to undo; 2: changes are planned; 3: differences block it, no rollback exists, or a part of it
     is not visible.
     """
-    from migrate.cli.options import load_target, observing, write_text
-    from migrate.cli.planning import make_rollback_plan, save_plan
+    from migrate.cli.options import load_target, observing
+    from migrate.cli.planning import beside, make_rollback_plan, require_no_other, save_copy, save_plan
     from migrate.report.plan_text import plan_lines
 
     if copy_again and discard_differences:
         raise UsageWrong("--copy-again gives nothing up: take one of the two options")
     found, loaded = load_target(playbook, inventory)
     assert isinstance(loaded, Playbook)
+    if out is not None:
+        require_no_other(out)
     require_folder(pathlib.Path(found.runs))
     with observing(found, loaded, spark=not (loaded.of_directories or loaded.of_protocol)) as observer:
         made = make_rollback_plan(
@@ -79,9 +81,12 @@ def plan_back(
             copy_again=copy_again,
             discard_differences=discard_differences,
         )
-    saved = str(save_plan(found, made))
+    path = save_plan(found, made)
+    if apart := beside(path):
+        say(apart, err=True)
+    saved = str(path)
     if out is not None:
-        write_text(out, plan_to_json(made))
+        save_copy(out, made, f"the plan is saved as {saved}")
     if output == "json":
         give_answer(plan_values(made))
     else:

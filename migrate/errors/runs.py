@@ -41,6 +41,12 @@ class NothingToPlan(InputError, code="E-PLAN-04", exit_code=3):
     hint = "`kraft-migrate status` names the next stage: plan that one, or `--to` a later one"
 
 
+class PlanExists(InputError, code="E-PLAN-07"):
+    """There is another file where a plan was to be saved: a plan never replaces one."""
+
+    hint = "give another name: a run, or whoever approved it, may refer to the file that is there"
+
+
 class JournalDamaged(InputError, code="E-RUN-01"):
     """A journal's line is not what was written."""
 

@@ -89,19 +89,39 @@ def replace_file(
     Raises:
         FileNotReplaced: it is a link or no regular file, or the folder, owner or disk does not allow it.
     """
+    _put(path, content, between, mode, over=True)
+
+
+def create_file(path: str, content: bytes) -> bool:
+    """Write a file that is not there yet, whole or not at all; False where something has that name, which stays.
+
+    Raises:
+        FileNotReplaced: the folder or disk does not allow it.
+    """
+    return _put(path, content, _nothing, NEW_FILE_MODE, over=False)
+
+
+def _put(path: str, content: bytes, between: Callable[[str], None], mode: int, *, over: bool) -> bool:
     where, name = os.path.split(path)
     try:
         with open_folder(where) as folder:
-            _replace_in(folder, name, content, between, mode)
+            if not over and os.path.lexists(path):
+                return False
+            _replace_in(folder, name, content, between, mode, over=over)
     except OSError as error:
+        if not over and isinstance(error, FileExistsError):
+            return False
         raise FileNotReplaced(
             f"the file was not replaced: {error.strerror or error}",
             where=path,
             why="the old content is still there, whole",
         ) from error
+    return True
 
 
-def _replace_in(folder: int, name: str, content: bytes, between: Callable[[str], None], mode: int) -> None:
+def _replace_in(
+    folder: int, name: str, content: bytes, between: Callable[[str], None], mode: int, *, over: bool
+) -> None:
     try:
         old = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
@@ -127,7 +147,11 @@ def _replace_in(folder: int, name: str, content: bytes, between: Callable[[str],
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-        os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+        if over:
+            os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+        else:  # fails where another process took the name meanwhile
+            os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+            os.unlink(temporary, dir_fd=folder)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary, dir_fd=folder)

@@ -197,6 +197,23 @@ def test_json_is_the_saved_plan_and_out_is_a_copy(plan: Plan, tmp_path: Path) ->
     assert json.loads(answer.out)["result"] == json.loads(text) == json.loads((tmp_path / "copy.json").read_text())
 
 
+def test_out_refuses_a_file_with_another_plan(plan: Plan, tmp_path: Path) -> None:
+    """It stays; the plan is saved in its folder, and the error says where.  The same plan is there already."""
+    out = tmp_path / "copy.json"
+    assert plan(whole(Stage.ASSESS), "--out", out).code == 2
+    before = out.read_bytes()
+    assert plan(whole(Stage.ASSESS), "--out", out).code == 2
+    ended = plan(whole(Stage.ASSESS), "--to", "prepare", "--out", out)
+    assert ended.code == 1
+    assert ended.err.startswith("E-PLAN-07: there is another file")
+    assert "the plan is saved as" in ended.err
+    assert out.read_bytes() == before
+    (tmp_path / "notes.txt").write_text("mine")
+    ended = plan(whole(Stage.ASSESS), "--out", tmp_path / "notes.txt")
+    assert (ended.code, "it is no plan" in ended.err) == (1, True)
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
 def test_another_inventory_may_stand_in(plan: Plan, tmp_path: Path) -> None:
     """Instead of the one that the playbook names."""
     other = tmp_path / "other.yaml"

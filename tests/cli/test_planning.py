@@ -12,8 +12,9 @@ import pytest
 from migrate import checks
 from migrate.cli.assessing import lasting_findings
 from migrate.cli.options import write_text
-from migrate.cli.planning import load_plan, make_plan, save_plan, target_stage
+from migrate.cli.planning import beside, load_plan, make_plan, save_plan, target_stage
 from migrate.errors import MalformedPlan, PlanUnreadable, UsageWrong
+from migrate.model.findings import Finding, Severity
 from migrate.model.plan import Plan
 from migrate.model.stage import MIGRATION, Stage
 from migrate.model.views import PendingWork
@@ -38,6 +39,47 @@ def test_a_saved_plan_is_read_back_as_it_was(tmp_path: Path) -> None:
     assert path == tmp_path / "runs" / plan().short / "plan.json"
     assert load_plan(path) == plan()
     assert save_plan(inventory, plan()) == path
+
+
+def test_a_saved_plan_is_never_replaced(tmp_path: Path) -> None:
+    """The same steps with another finding have a name of their own, pages too; the time alone makes no other plan."""
+    inventory = replace(worlds.inventory(), runs=str(tmp_path / "runs"))
+    first = save_plan(inventory, plan())
+    folder = first.parent
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert set(before) == {"plan.json", "plan.html", "plan.txt"}
+    assert save_plan(inventory, replace(plan(), created=9.0)) == first
+    other = replace(plan(), findings=(Finding("W-DIR-07", Severity.WARNING, "a disk", "is full"),))
+    assert other.fingerprint == plan().fingerprint
+    second = save_plan(inventory, other)
+    assert second == folder / "plan-2.json"
+    assert load_plan(second) == other
+    assert save_plan(inventory, other) == second
+    assert "is full" in (folder / "plan-2.txt").read_text()
+    assert str(second) in (folder / "plan-2.html").read_text()
+    third = replace(plan(), findings=(Finding("W-DIR-07", Severity.WARNING, "a disk", "is fuller"),))
+    assert save_plan(inventory, third) == folder / "plan-3.json"
+    assert {name: (folder / name).read_bytes() for name in before} == before
+    assert beside(first) == ""
+    assert beside(second).startswith(f"{first} stays as it is")
+
+
+def test_pages_that_a_kill_left_out_are_written_with_the_same_plan(tmp_path: Path) -> None:
+    """The plan itself claims the name, first of the three."""
+    inventory = replace(worlds.inventory(), runs=str(tmp_path / "runs"))
+    path = save_plan(inventory, plan())
+    path.with_suffix(".html").unlink()
+    assert save_plan(inventory, plan()) == path
+    assert path.with_suffix(".html").exists()
+
+
+def test_a_file_that_has_the_name_is_no_plans_to_replace(tmp_path: Path) -> None:
+    """Whatever it is: damaged, of another release, or of a person."""
+    inventory = replace(worlds.inventory(), runs=str(tmp_path / "runs"))
+    path = save_plan(inventory, plan())
+    path.write_text("{}")
+    assert save_plan(inventory, plan()).name == "plan-2.json"
+    assert path.read_text() == "{}"
 
 
 def test_plans_of_one_inventory_lie_side_by_side(tmp_path: Path) -> None:
