@@ -1,4 +1,4 @@
-"""`backup`: the ZooKeeper tree in a file: create, show, diff against the live tree, restore in part."""
+"""`backup`: the ZooKeeper tree in a file: create, and restore in part."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 import pathlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -14,25 +14,22 @@ from migrate.cli.answers import give_answer
 from migrate.cli.errors import EXIT_CHANGES, EXIT_OK
 from migrate.cli.options import FILE, cluster_options, load_target, observing, output_option, require_file
 from migrate.cli.screen import say
-from migrate.errors import BackupUnreadable, UsageWrong
+from migrate.errors import UsageWrong
 from migrate.model.secrets import Digester
 
 if TYPE_CHECKING:
     from migrate.observe.world import ClusterObserver
-    from migrate.zookeeper.backup import BackupTree, ZnodeDifference
+    from migrate.zookeeper.backup import ZnodeDifference
 
 SHOWN: Final = 200
 
 
 file_argument: Final = click.argument("file", type=FILE)
-path_option: Final = click.option(
-    "--path", "below", default="/", metavar="PATH", show_default=True, help="Only that znode and what is under it."
-)
 
 
 @click.group()
 def backup() -> None:
-    """Back up the ZooKeeper tree: create, show, diff, restore.
+    """Back up the ZooKeeper tree, and restore parts of it.
 
     Each run keeps one in its folder (backup/zookeeper.jsonl.gz) before it changes anything.
     """
@@ -78,109 +75,18 @@ def create(file: pathlib.Path, playbook: pathlib.Path | None, inventory: pathlib
     return EXIT_OK if facts["denied"] == "0" else EXIT_CHANGES
 
 
-@backup.command()
-@file_argument
-@path_option
-@output_option
-def show(file: pathlib.Path, below: str, output: str) -> int:
-    """What FILE holds: every znode with its version and ACL; with --path, its data too.  Secrets are never shown."""
-    from migrate.zookeeper.backup import inside, load_backup
-
-    tree, root, digester = load_backup(str(file)), _absolute(below), Digester()
-    paths = sorted(path for path in tree.znodes if inside(path, root))
-    if not paths:
-        raise BackupUnreadable(f"the backup has no znode {root}", where=str(file))
-    rows = [_row(tree, path, digester) for path in paths]
-    if output == "json":
-        give_answer({"connect": tree.connect, "zxid": tree.zxid(), "znodes": rows})
-        return EXIT_OK
-    say(f"{len(paths)} znodes of {tree.connect} at zxid {tree.zxid()}")
-    for row in rows:
-        said = "could not be read" if row["version"] is None else f"version {row['version']}, {row['bytes']} bytes"
-        say(f"{row['path']}  {said}{', ephemeral' if row['ephemeral'] else ''}  {row['acl']}")
-        if root != "/":
-            for line in row["data"] or ():
-                say(f"      {line}")
-    return EXIT_OK
-
-
-def _row(tree: BackupTree, path: str, digester: Digester) -> dict[str, Any]:
-    from migrate.report.backup_text import acl_text, content
-    from migrate.zookeeper.layout import Znode
-
-    znode = tree.znodes[path]
-    if not isinstance(znode, Znode):
-        nothing = dict.fromkeys(("version", "bytes", "data"))
-        return {"path": path, "ephemeral": False, "acl": "denied", **nothing}
-    return {
-        "path": path,
-        "version": znode.version,
-        "ephemeral": bool(znode.ephemeral_owner),
-        "bytes": len(znode.data or b""),
-        "acl": acl_text(tree.acls.get(path, ())),
-        "data": list(content(znode.data, digester)),
-    }
-
-
-@backup.command()
-@file_argument
-@cluster_options
-@path_option
-@click.option("--all", "everything", is_flag=True, help="Also list what is the same, and what is never put back.")
-@output_option
-def diff(
-    file: pathlib.Path,
-    playbook: pathlib.Path | None,
-    inventory: pathlib.Path | None,
-    below: str,
-    everything: bool,
-    output: str,
-) -> int:
-    """Hold FILE against the live tree: what a restore would create (+) and set (~), with its fingerprint.
-
-    Exit code 0: a restore would write nothing; 2: it would.
-    """
-    from migrate.zookeeper.backup import compare, load_backup
-
-    tree, root = load_backup(str(file)), _absolute(below)
-    with _opened(playbook, inventory) as observer:
-        found = compare(tree, observer.sources.zookeeper_client(), root)
-    if output == "json":
-        give_answer(_values(found))
-    else:
-        _say(found, everything=everything)
-        if any(entry.restorable for entry in found):
-            target = f"--inventory {inventory}" if inventory is not None else str(playbook)
-            confirm = _values(found)["fingerprint"]
-            say(f"next: kraft-migrate backup restore {file} {target} --path {root} --confirm {confirm}")
-    return EXIT_CHANGES if any(entry.restorable for entry in found) else EXIT_OK
-
-
-def _values(found: tuple[ZnodeDifference, ...]) -> dict[str, Any]:
-    from migrate.report.backup_text import values
-    from migrate.zookeeper.backup import Standing, fingerprint
-
-    digester = Digester()
-    return {
-        "fingerprint": fingerprint(found),
-        "restorable": sum(entry.restorable for entry in found),
-        "counts": {one.value: sum(entry.standing is one for entry in found) for one in Standing},
-        "znodes": [values(entry, digester) for entry in found if entry.standing.value != "same"],
-    }
-
-
-def _say(found: tuple[ZnodeDifference, ...], *, everything: bool) -> None:
+def _say(found: tuple[ZnodeDifference, ...]) -> None:
+    """What would be put back, and what differs and never is; the rest is counted."""
     from migrate.report.backup_text import difference
     from migrate.zookeeper.backup import Standing
 
     digester = Digester()
-    quiet = () if everything else (Standing.SAME, Standing.LIVE_ONLY, Standing.NEVER)
-    listed = [entry for entry in found if entry.standing not in quiet]
+    listed = [entry for entry in found if entry.standing not in (Standing.SAME, Standing.LIVE_ONLY)]
     for entry in listed[:SHOWN]:
         for line in difference(entry, digester):
             say(line)
     if len(listed) > SHOWN:
-        say(f"... and {len(listed) - SHOWN} more (--output json has them all)")
+        say(f"... and {len(listed) - SHOWN} more: name a --path below")
     counts = {one: sum(entry.standing is one for entry in found) for one in Standing}
     say(", ".join(f"{count} {one.value}" for one, count in counts.items() if count))
 
@@ -189,11 +95,13 @@ def _say(found: tuple[ZnodeDifference, ...], *, everything: bool) -> None:
 @file_argument
 @cluster_options
 @click.option("--path", "below", required=True, metavar="PATH", help="That znode and what is under it is put back.")
-@click.option("--confirm", default="", metavar="FINGERPRINT", help="Of the difference, as `backup diff` showed it.")
+@click.option("--confirm", default="", metavar="FINGERPRINT", help="Of the difference, as it was shown without it.")
 def restore(
     file: pathlib.Path, playbook: pathlib.Path | None, inventory: pathlib.Path | None, below: str, confirm: str
 ) -> int:
     """Put the znodes at and under PATH back to what FILE holds; without --confirm only the difference is shown.
+
+    It says what would be created (+) and set (~), and what is never put back, and why; secrets as digests alone.
 
     Nothing is ever deleted.  Ephemeral znodes, /controller, /controller_epoch, /migration, /brokers/ids, counters of
     ids, notifications and pending work are never put back, nor are the states of partitions that live.  Each write is
@@ -207,20 +115,20 @@ def restore(
     from migrate.run.carry_out import acting_alone
     from migrate.run.clock import SystemClock
     from migrate.run.restore_znodes import Restore, put_back, require_no_controller
-    from migrate.zookeeper.backup import compare, load_backup
+    from migrate.zookeeper.backup import compare, fingerprint, load_backup
     from migrate.zookeeper.lock import LOCK_PATH
 
     tree, root = load_backup(str(file)), _absolute(below)
     with _opened(playbook, inventory) as observer:
         sources = observer.sources
         found = compare(tree, sources.zookeeper_client(), root)
-        _say(found, everything=False)
+        _say(found)
         if not any(entry.restorable for entry in found):
             say("nothing to put back")
             return EXIT_OK
         require_no_controller(sources.inventory, sources)
         if not confirm:
-            say(f"nothing was written: give --confirm {_values(found)['fingerprint']}")
+            say(f"nothing was written: give --confirm {fingerprint(found)}")
             return EXIT_CHANGES
         lock_path = getattr(sources.playbook, "lock_path", LOCK_PATH)
         with acting_alone(sources, f"backup restore {root}") as lock:

@@ -182,8 +182,6 @@ MANUALS: Final[Mapping[str, Manual]] = {
         (("backup create tree.jsonl.gz playbook.yaml", "ZooKeeper's tree: data, versions, ACLs"),),
         (("FILE", "written with mode 0600; it holds secrets as ZooKeeper does"),),
     ),
-    "backup show": Manual((("backup show tree.jsonl.gz --path /config/topics", "a part of it"),)),
-    "backup diff": Manual((("backup diff tree.jsonl.gz playbook.yaml", "what a restore would change"),), PLAYBOOK_READ),
     "backup restore": Manual(
         (("backup restore tree.jsonl.gz playbook.yaml --path /config/topics/orders", "shown; --confirm does it"),),
         (("RUNS/restore-*/", "the journal of the restore"), ("RUNS/lock", "held while it writes")),

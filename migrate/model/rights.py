@@ -57,7 +57,7 @@ TABLE: Final[tuple[Right, ...]] = (
         "READ",
         TREE,
         "the ZooKeeper view: every znode that Kafka keeps",
-        (*LOOKS, *DISKS, "backup create", "backup diff", "backup restore", "bundle create"),
+        (*LOOKS, *DISKS, "backup create", "backup restore", "bundle create"),
     ),
     *(
         Right(
@@ -65,7 +65,7 @@ TABLE: Final[tuple[Right, ...]] = (
             "READ",
             path,
             "the ZooKeeper view",
-            (*LOOKS, "backup create", "backup diff", "backup restore", "bundle create"),
+            (*LOOKS, "backup create", "backup restore", "bundle create"),
             "with zookeeper.set.acl nobody but the brokers' identity has it",
         )
         for path in SENSITIVE

@@ -77,17 +77,3 @@ def difference(entry: ZnodeDifference, digester: Digester) -> Iterator[str]:
         yield f"      ACL {acl_text(entry.acl)}"
     elif entry.acl_differs:
         yield f"      ACL {acl_text(entry.live_acl)}, in the backup {acl_text(entry.acl)}: it is left as it is"
-
-
-def values(entry: ZnodeDifference, digester: Digester) -> dict[str, Any]:
-    """The same as plain values."""
-    return {
-        "path": entry.path,
-        "standing": entry.standing.value,
-        "why": entry.why,
-        "version": None if entry.live is None else entry.live.version,
-        "kept": None if entry.kept is None else list(content(entry.kept.data, digester)),
-        "live": None if entry.live is None else list(content(entry.live.data, digester)),
-        "acl": acl_text(entry.acl),
-        "live_acl": acl_text(entry.live_acl),
-    }

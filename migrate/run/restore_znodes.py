@@ -102,7 +102,7 @@ def put_back(
             f"the difference is another than the one that was confirmed: its fingerprint is {now}",
             where=what.below,
             why="the tree changed since it was shown, or another part of it was confirmed",
-            next_step="look at `kraft-migrate backup diff` again; nothing was written",
+            next_step="look at it again, by the same command without --confirm; nothing was written",
         )
     folder = pathlib.Path(inventory.runs) / f"restore-{now[:8]}"
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)

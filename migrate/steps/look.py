@@ -146,7 +146,8 @@ def nothing_dropped(world: World) -> Readiness:
     return Refused(
         f"{what} are not in the metadata at offset {world.copy.offset}: {why} (look at zxid {world.copy.zxid}: "
         f"{world.copy.source}). ZooKeeper cannot show it any more: the driver deletes there what the metadata lacks. "
-        "Look it up in the backup (`kraft-migrate backup show FILE`), then make it again with Kafka's own tools; or "
+        "Look it up in the backup (`kraft-migrate backup restore FILE PLAYBOOK --path ZNODE` shows it, and writes "
+        "nothing), then make it again with Kafka's own tools; or "
         "accept by name in the playbook what was deleted or changed on purpose while the last broker was restarted; or "
         "go back with `kraft-migrate rollback plan`, and put back from that backup what is missing (`backup restore`)",
         ("DIFF",),

@@ -86,7 +86,7 @@ class ArchiveZookeeper(OfRetirement):
     proof = "the archive's SHA-256 is in the journal"
 
     def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:
-        what = f"write every znode to backup/{ARCHIVE}.jsonl.gz in the run's folder (`kraft-migrate backup show FILE`)"
+        what = f"write every znode to backup/{ARCHIVE}.jsonl.gz in the run's folder (gzip of JSON lines)"
         return (Action("+", "here", what),)
 
     def own_gates(self) -> tuple[Gate, ...]:

@@ -1,4 +1,4 @@
-"""`backup`: what a file holds is shown without secrets; what would change is shown before anything changes."""
+"""`backup`: what would change is shown, without secrets, before anything changes."""
 
 from __future__ import annotations
 
@@ -50,28 +50,31 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
             found.kazoo.close()
 
 
-def test_show_lists_every_znode_and_hides_every_secret(cluster: Cluster) -> None:
-    """As text and as JSON; with a path, its data too."""
-    told = json.loads(kraft_migrate("backup", "show", cluster.file, "--output", "json").out)
-    tree = load_backup(str(cluster.file))
-    assert {row["path"] for row in told["znodes"]} == set(tree.znodes)
-    users = [row for row in told["znodes"] if row["path"].startswith("/config/users/")]
-    scram = [line for row in users for line in row["data"] if "SCRAM" in line]
+def test_a_path_that_is_not_there_and_no_backup_are_errors(cluster: Cluster, tmp_path: Path) -> None:
+    """Each names the file or the path."""
+    ended = cluster.ask("restore", "--path", "/nothing")
+    assert (ended.code, "the backup has no znode /nothing" in ended.err) == (1, True)
+    (tmp_path / "x").write_text("no backup")
+    ended = cluster.ask("restore", "--path", CONFIG, file=tmp_path / "x")
+    assert (ended.code, "E-ZK-10" in ended.err) == (1, True)
+    assert cluster.ask("restore", "--path", "config").code == 64
+
+
+def test_secrets_are_shown_as_digests_alone(cluster: Cluster) -> None:
+    """Of both sides of a difference, and of what is gone."""
+    users = [path for path in load_backup(str(cluster.file)).znodes if path.startswith("/config/users/")]
+    kept = {path: cluster.kazoo.get(path)[0] for path in users}
+    for path in users:
+        cluster.kazoo.set(path, b"{}")
+    try:
+        shown = cluster.ask("restore", "--path", "/config/users").out
+    finally:
+        for path, data in kept.items():
+            cluster.kazoo.set(path, data)
+    scram = [line for line in shown.splitlines() if "SCRAM" in line]
     assert scram
     assert all(" = hmac:" in line for line in scram)
-    text = kraft_migrate("backup", "show", cluster.file, "--path", "/config/users").out
-    assert "stored_key" not in text + json.dumps(told)
-    assert f"{len(users) + 1} znodes of " in text
-
-
-def test_show_of_a_path_that_is_not_there_and_of_no_backup_is_an_error(cluster: Cluster, tmp_path: Path) -> None:
-    """Each names the file."""
-    ended = kraft_migrate("backup", "show", cluster.file, "--path", "/nothing")
-    assert (ended.code, str(cluster.file) in ended.err) == (1, True)
-    (tmp_path / "x").write_text("no backup")
-    ended = kraft_migrate("backup", "show", tmp_path / "x")
-    assert (ended.code, "E-ZK-10" in ended.err) == (1, True)
-    assert kraft_migrate("backup", "show", cluster.file, "--path", "config").code == 64
+    assert "stored_key" not in shown
 
 
 def test_create_writes_a_file_for_its_owner_and_never_over_another(cluster: Cluster, tmp_path: Path) -> None:
@@ -82,41 +85,38 @@ def test_create_writes_a_file_for_its_owner_and_never_over_another(cluster: Clus
     assert json.loads(ended.out)["znodes"] == str(len(load_backup(str(tmp_path / "new.gz")).znodes))
     assert cluster.ask("create", file=tmp_path / "new.gz").code == 64
     assert cluster.ask("create", file=tmp_path / "no" / "new.gz").code == 64
-    assert cluster.ask("diff", file=tmp_path / "new.gz").code == 0
+    assert cluster.ask("restore", "--path", "/", file=tmp_path / "new.gz").code == 0
 
 
-def test_diff_then_restore_with_its_fingerprint(cluster: Cluster) -> None:
-    """The whole way of an operator: shown, refused without confirmation, put back, shown again."""
-    assert cluster.ask("diff").code == 0
+def test_shown_then_put_back_with_its_fingerprint(cluster: Cluster) -> None:
+    """The whole way of an operator: shown, refused with another confirmation, put back, shown again."""
+    assert cluster.ask("restore", "--path", "/").code == 0
     cluster.kazoo.set(CONFIG, b'{"version":1,"config":{"cleanup.policy":"delete"}}')
-    shown = cluster.ask("diff", "--path", CONFIG)
-    assert shown.code == 2
+    shown = cluster.ask("restore", "--path", CONFIG)
+    assert (shown.code, "nothing was written" in shown.out) == (2, True)
     assert f"~     {CONFIG} version 1" in shown.out
     assert "- config.cleanup.policy = delete" in shown.out
     assert "+ config.cleanup.policy = compact" in shown.out
-    command = shown.out.splitlines()[-1].removeprefix("next: kraft-migrate ").split()
-    unconfirmed = kraft_migrate(*command[:-2])
-    assert (unconfirmed.code, "nothing was written" in unconfirmed.out) == (2, True)
     assert cluster.kazoo.get(CONFIG)[1].version == 1
-    wrong = kraft_migrate(*command[:-1], "0" * 64)
+    wrong = cluster.ask("restore", "--path", CONFIG, "--confirm", "0" * 64)
     assert (wrong.code, "E-PLAN-02" in wrong.err) == (6, True)
-    done = kraft_migrate(*command)
+    confirm = ("--path", CONFIG, "--confirm", shown.out.split()[-1])
+    done = cluster.ask("restore", *confirm)
     assert (done.code, "1 znodes were put back" in done.out) == (0, True), done.err
     assert json.loads(cluster.kazoo.get(CONFIG)[0])["config"]["cleanup.policy"] == "compact"
-    assert cluster.ask("diff", "--path", CONFIG).code == 0
-    again = kraft_migrate(*command)
+    assert cluster.ask("restore", "--path", CONFIG).code == 0
+    again = cluster.ask("restore", *confirm)
     assert (again.code, "nothing to put back" in again.out) == (0, True)
     assert cluster.kazoo.exists("/kraft-migrate/lock") is None
 
 
 def test_what_is_never_put_back_is_told_with_its_reason(cluster: Cluster) -> None:
-    """Only with --all, and never written: a restore has nothing to do."""
+    """And never written: a restore has nothing to do."""
     before, _ = cluster.kazoo.get("/controller_epoch")
     cluster.kazoo.set("/controller_epoch", b"99")
     try:
-        told = cluster.ask("diff", "--all", "--path", "/controller_epoch")
+        told = cluster.ask("restore", "--path", "/controller_epoch")
         assert (told.code, "never /controller_epoch" in told.out, "forward only" in told.out) == (0, True, True)
-        assert cluster.ask("restore", "--path", "/controller_epoch").code == 0
         assert cluster.kazoo.get("/controller_epoch")[0] == b"99"
     finally:
         cluster.kazoo.set("/controller_epoch", before)
@@ -128,11 +128,11 @@ def test_while_a_controller_may_run_nothing_is_put_back(cluster: Cluster) -> Non
     rendered = inventory_with_a_rendered_controller(cluster)
     try:
         ended = kraft_migrate("backup", "restore", cluster.file, "--inventory", rendered, "--path", CONFIG)
-        assert (ended.code, "E-ZK-11" in ended.err) == (3, True)
+        assert (ended.code, "E-ZK-11" in ended.err, f"~     {CONFIG}" in ended.out) == (3, True, True)
         assert cluster.kazoo.get(CONFIG)[0] == b"{}"
     finally:
-        found = json.loads(cluster.ask("diff", "--path", CONFIG, "--output", "json").out)["fingerprint"]
-        assert cluster.ask("restore", "--path", CONFIG, "--confirm", found).code == 0
+        shown = cluster.ask("restore", "--path", CONFIG).out
+        assert cluster.ask("restore", "--path", CONFIG, "--confirm", shown.split()[-1]).code == 0
 
 
 def inventory_with_a_rendered_controller(cluster: Cluster) -> Path:

@@ -237,7 +237,7 @@ def test_what_persons_wrote_stays_text(ran: Path, tmp_path: Path) -> None:
         words = ("--mode", "zookeeper", "--cluster-id", "REh233dFSJKhrlnVHSnalQ", "--node-id", "1")
         harmless(kind, "directories", "inspect", tmp_path / "d0", tmp_path / "d1", *words)
         (tmp_path / "backup.gz").write_bytes(gzip.compress(f"{HOSTILE}\n".encode()))
-        harmless(kind, "backup", "show", tmp_path / "backup.gz")
+        harmless(kind, "backup", "restore", tmp_path / "backup.gz", "--path", "/")
         (tmp_path / "p.yaml").write_bytes(f"apiVersion: '{HOSTILE}'\nkind: \"{HOSTILE}\"\n".encode())
         harmless(kind, "playbook", "lint", tmp_path / "p.yaml")
         harmless(kind, "explain", HOSTILE)

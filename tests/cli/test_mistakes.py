@@ -45,7 +45,7 @@ INIT = "kraft-migrate inventory init --zookeeper"
         (("fleet", "assess", "nope.yaml"), 1, ["No such file or directory", "where nope.yaml"]),
         (("bundle", "show", "nope.tgz"), 1, ["No such file or directory", "where nope.tgz"]),
         (("assess", "--from-bundle", "nope.tgz"), 1, ["No such file or directory", "where nope.tgz"]),
-        (("backup", "show", "nope.gz"), 1, ["No such file or directory", "where nope.gz"]),
+        (("backup", "restore", "nope.gz", "--path", "/"), 1, ["No such file or directory", "where nope.gz"]),
         (("report", "write", "/nope"), 64, ["/nope"]),
         (("control", "pause", PLAYBOOK), 64, ["there is no plan.json in it"]),
         (("diff",), 64, ["neither a playbook nor an inventory was given", "--inventory FILE"]),

@@ -20,7 +20,7 @@ def test_every_command_that_touches_a_cluster_is_in_the_table() -> None:
     """The others read files of ours alone, or make a lab, or ask for rights themselves."""
     named = {name for row in TABLE for name in row.commands}
     ours = ("lab ", "playbook ", "report ", "control ", "manual ", "explain", "help", "doctor")
-    local = {"backup show", "bundle show", "directories collector", "inventory init"}
+    local = {"bundle show", "directories collector", "inventory init"}
     assert {name for name in COMMANDS if not name.startswith(ours)} - named == local & COMMANDS
 
 

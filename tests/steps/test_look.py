@@ -203,7 +203,7 @@ def test_what_the_copy_dropped_is_refused_by_name_with_what_to_do(step: Step) ->
     found = step.verify(replace(world, copy=replace(worlds.COPY_HELD, lost=(LOST,))))
     assert isinstance(found, Refused)
     assert "acl Topic|LITERAL|a|User:b|*|READ|ALLOW (present)" in found.reason
-    assert "backup show" in found.reason
+    assert "backup restore FILE PLAYBOOK --path ZNODE` shows it" in found.reason
     assert "rollback plan" in found.reason
     short = replace(worlds.COPY_HELD, driver={**worlds.COPY_RECORDS, "CONFIG_RECORD": 2})
     found = step.verify(replace(world, copy=short))
