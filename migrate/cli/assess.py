@@ -17,6 +17,7 @@ from migrate.cli.options import (
     load_target,
     output_option,
     paced,
+    write_text,
 )
 from migrate.cli.screen import page_width, say, say_lines
 from migrate.errors import UsageWrong
@@ -32,7 +33,6 @@ from migrate.errors import UsageWrong
     help="Also say what an upgrade to that release of Kafka meets here, after the migration.",
 )
 @click.option("--html", metavar="FILE", type=OUTPUT_FILE, help="Write one HTML file too.")
-@click.option("--markdown", metavar="FILE", type=OUTPUT_FILE, help="Write Markdown too.")
 @output_option
 def assess(
     playbook: pathlib.Path | None,
@@ -41,7 +41,6 @@ def assess(
     evidence: Evidence,
     target: str | None,
     html: pathlib.Path | None,
-    markdown: pathlib.Path | None,
     output: str,
 ) -> int:
     """Read-only findings, with causes and fixes.
@@ -49,8 +48,8 @@ def assess(
     Exit code 0: READY or READY WITH WARNINGS, every check that can block was made; 1: INCOMPLETE, no blocker was found
     and such a check could not be made (always so with --zookeeper alone); 3: BLOCKED, a blocker was found.
     """
-    from migrate.cli.assessing import Subject, assessment, judged, nothing_but, write_reports
-    from migrate.report.assessment import assessment_json, assessment_lines
+    from migrate.cli.assessing import Subject, assessment, judged, nothing_but
+    from migrate.report.assessment import assessment_html, assessment_json, assessment_lines
 
     alone = _alone(zookeeper, evidence, named=playbook is not None or inventory is not None)
     if alone is not None:
@@ -59,7 +58,8 @@ def assess(
         subject = Subject(*load_target(playbook, inventory, evidence), evidence, next_release=target)
     looked = judged(subject)
     found = assessment(looked)
-    write_reports(found, html, markdown)
+    if html is not None:
+        write_text(html, assessment_html(found))
     if output == "json":
         asked = {"operations": looked.pace.operations, "most_a_second": looked.pace.rate}
         give_answer(assessment_json(found, zookeeper_reads=asked))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pathlib
 from dataclasses import dataclass
 from typing import Final
 
 from migrate import checks
 from migrate.checks.next_release import NEXT_RELEASE
-from migrate.cli.options import Evidence, observing, write_text
+from migrate.cli.options import Evidence, observing
 from migrate.errors import NotVisible
 from migrate.model.findings import Finding
 from migrate.model.inventory import Access, Inventory, Playbook
@@ -17,7 +16,7 @@ from migrate.model.ports import Clock, Observer
 from migrate.model.stage import Stage
 from migrate.model.views import PartlyRead
 from migrate.model.world import Need, World
-from migrate.report.assessment import Assessment, assessment_html, assessment_markdown, cluster_facts
+from migrate.report.assessment import Assessment, cluster_facts
 from migrate.report.directories import directory_rows
 from migrate.report.wording import moment
 from migrate.run.clock import SystemClock
@@ -124,10 +123,3 @@ def assessment(judged: Judged) -> Assessment:
     name, alone = world.inventory.name, not world.inventory.nodes
     facts = cluster_facts(world, judged.looked)
     return Assessment(name, judged.findings, checks.asked(world), directory_rows(world), alone, facts)
-
-
-def write_reports(found: Assessment, html: pathlib.Path | None, markdown: pathlib.Path | None) -> None:
-    """The assessment as files, of mode 0600; FileNotReplaced where one cannot be written."""
-    for path, render in ((html, assessment_html), (markdown, assessment_markdown)):
-        if path is not None:
-            write_text(path, render(found))

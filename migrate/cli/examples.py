@@ -67,7 +67,7 @@ MANUALS: Final[Mapping[str, Manual]] = {
             ("assess --from-bundle cluster.tar.gz", "far from the cluster, from what was kept of it"),
             ("assess playbook.yaml --target 4.3", "what a later upgrade to Kafka 4.3 meets here, too"),
         ),
-        (("--html, --markdown FILE", "written; nothing else is"), *PLAYBOOK_READ),
+        (("--html FILE", "written; nothing else is"), *PLAYBOOK_READ),
     ),
     "plan": Manual(
         (
@@ -188,7 +188,7 @@ MANUALS: Final[Mapping[str, Manual]] = {
     ),
     "report write": Manual(
         (("report write runs/1a2b3c4d", "that run's report again, from its journal"),),
-        (("RUN/report.html, .md, .json", "written"),),
+        (("RUN/report.html, report.json", "written"),),
     ),
     "report changes": Manual(
         (("report changes runs/1a2b3c4d --out changes", "what templates of Ansible or Puppet must have now"),),

@@ -58,7 +58,7 @@ def report() -> None:
 @RUN
 @output_option
 def write(folder: pathlib.Path, output: str) -> int:
-    """Write report.html, report.md and report.json of the run in that folder."""
+    """Write report.html and report.json of the run in that folder."""
     from migrate.cli.planning import load_plan
     from migrate.run.carry_out import RunFolder
 
@@ -192,14 +192,14 @@ def _judged_before(folder: RunFolder) -> Judged:
 
 
 def write_reports(plan: Plan, folder: RunFolder, judged: Judged | None = None) -> tuple[pathlib.Path, ...]:
-    """Write report.html, report.md and report.json into the run's folder; their paths, HTML first.
+    """Write report.html and report.json into the run's folder; their paths, HTML first.
 
     What was judged is kept there too, for every later report of this run.
 
     Raises:
         FileNotReplaced: one cannot be written.
     """
-    from migrate.report.run_pages import run_html, run_markdown
+    from migrate.report.run_pages import run_html
 
     if judged is not None:
         write_text(folder.path / JUDGED, json.dumps(asdict(judged)))
@@ -207,7 +207,6 @@ def write_reports(plan: Plan, folder: RunFolder, judged: Judged | None = None) -
     written = []
     for name, text in (
         ("report.html", run_html(report)),
-        ("report.md", run_markdown(report)),
         ("report.json", run_json(report)),
     ):
         path = folder.path / name

@@ -11,10 +11,10 @@ from migrate.model.findings import Finding, Share, Word, share
 from migrate.model.outcome import Unknown
 from migrate.model.views import PartlyRead
 from migrate.model.world import World
-from migrate.report.directories import HEAD, DirectoryRow, cells, disks_and_replicas, legend, told_columns
+from migrate.report.directories import DirectoryRow, disks_and_replicas, legend, told_columns
 from migrate.report.findings_text import finding_lines, findings_body, rows
 from migrate.report.lines import WIDTH, Line, Page, Tone
-from migrate.report.markup import code, render, table, words
+from migrate.report.markup import render
 from migrate.report.plan_verdict import PlanVerdict, areas, counts, verdict
 
 SCHEMA: Final = "kraft-migrate/findings/v2"
@@ -155,28 +155,3 @@ def assessment_html(found: Assessment) -> str:
         picture=disks_and_replicas(found.directories),
         legend=legend(found.directories),
     )
-
-
-def assessment_markdown(found: Assessment) -> str:
-    """The same in Markdown."""
-    lines = [
-        f"# {words(str(found.verdict))}",
-        "",
-        f"Cluster {code(found.cluster)}. {words(str(found.checks))}.",
-        f"{counts(found.findings)}. Nothing was changed.",
-        "",
-        words(facts_line(found.facts)),
-        "",
-        f"Next: {words(found.next_step)}",
-        "",
-    ]
-    for row in rows(found.findings):
-        lines += [f"## {words(row['code'])} {words(row['about'])}", "", words(row["message"]), ""]
-        for name in ("each", "evidence", "fix", "blocks"):
-            if row[name]:
-                lines.append(f"- **{name}:** {words(row[name])}")
-        lines.append("")
-    if found.directories:
-        lines += ["## Log directories", ""]
-        lines += [*table(HEAD, ([code(cell) for cell in cells(row)] for row in found.directories)), ""]
-    return "\n".join(lines)

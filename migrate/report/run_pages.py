@@ -1,4 +1,4 @@
-"""The report of a run as one HTML file and as Markdown: the same tables, with pictures beside them in HTML."""
+"""The report of a run as one HTML file: tables, with pictures beside them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from migrate.model.history import LoadSummary
 from migrate.report import run_figures
 from migrate.report.directories import css_class
 from migrate.report.equal_changes import changed_lines
-from migrate.report.markup import block, code, render, table, words
+from migrate.report.markup import render
 from migrate.report.run_figures import BrokerPanels
 from migrate.report.run_values import (
     NO_LOAD,
@@ -26,7 +26,7 @@ from migrate.report.run_values import (
     figures,
     restart_words,
 )
-from migrate.report.wording import clock, duration, moment, plural
+from migrate.report.wording import clock, duration, moment
 
 OPEN_DIRECTORIES: Final = 6  # panels beyond these are folded
 CLASSES: Final = (
@@ -51,11 +51,10 @@ WORDS_OF_LOAD: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Toned:
-    """A cell with the class that colours it; in Markdown it is strong, or plain."""
+    """A cell with the class that colours it."""
 
     text: str
     tone: str
-    strong: bool = False
 
 
 Cell = str | Toned
@@ -73,22 +72,6 @@ class Table:
         """Each title without its mark, and its class."""
         kinds = {">": "num", "`": "code", "|": "keep"}
         return [(title.strip("`>|"), kinds.get(title[-1:], "")) for title in self.titles]
-
-    def markdown(self) -> list[str]:
-        """The same."""
-        kinds = [kind for _, kind in self.columns]
-        rows = [
-            [
-                _marked(cell) if isinstance(cell, Toned) else code(cell) if kind == "code" else words(cell)
-                for cell, kind in zip(row, kinds, strict=True)
-            ]
-            for row in self.rows
-        ]
-        return table([f"{words(title)}>" if kind == "num" else words(title) for title, kind in self.columns], rows)
-
-
-def _marked(cell: Toned) -> str:
-    return f"**{words(cell.text)}**" if cell.strong else words(cell.text)
 
 
 Made = Mapping[str, tuple[tuple[str, ...], Iterator[tuple[Cell, ...]]]]  # titles and rows, by the table's name
@@ -113,7 +96,7 @@ def _of_claims(report: RunReport) -> Made:
         "claims": (
             ("Claim", "Answer|", "Evidence"),
             (
-                (claim.text, Toned(claim.holds.words, HOLDS_CLASS.get(claim.holds, "soft"), True), claim.evidence)
+                (claim.text, Toned(claim.holds.words, HOLDS_CLASS.get(claim.holds, "soft")), claim.evidence)
                 for claim in report.claims
             ),
         ),
@@ -328,85 +311,3 @@ def run_html(report: RunReport) -> str:
 def _load_facts(report: RunReport) -> dict[str, str]:
     load = report.load
     return {} if load is None else {name: f"{getattr(load, key):,}" for key, name in WORDS_OF_LOAD.items()}
-
-
-def run_markdown(report: RunReport) -> str:
-    """The whole text, ending with a newline."""
-    return "\n".join(_markdown(report, tables(report))) + "\n"
-
-
-def _section(title: str, *found: Table, empty: str = "") -> Iterator[str]:
-    """A heading and the tables that have rows; `empty` where none has."""
-    yield from ("", f"## {title}")
-    filled = [one for one in found if one.rows]
-    for one in filled:
-        yield from ("", *one.markdown())
-    if empty and not filled:
-        yield from ("", empty)
-
-
-def _markdown(report: RunReport, named: dict[str, Table]) -> Iterator[str]:
-    yield from (f"# {words(report.title)}", "", f"**{report.verdict}** {words(report.verdict.sentence)}", "")
-    yield from (f"- {name}: {code(value) if name in CODES else words(value)}" for name, value in facts(report).items())
-    yield from _section("In five numbers", named["figures"])
-    yield from _section("Claims", named["claims"])
-    yield from _section("Timeline", named["stages"], named["restarts"], named["waits"], empty="No stage has begun.")
-    yield from _section("The ledger filling up", named["ledgers"], empty="The journal holds no ledger.")
-    yield from ("", *(f"- {words(tip)}" for _, tip in run_figures.gates(report)))
-    places = tuple(
-        (group.broker, panel.path or "no directory with an id", panel.words)
-        for group in run_figures.brokers(report)
-        for panel in group.panels
-    )
-    if places:
-        yield from ("", *Table(("Broker", "Directory`", "Now"), places).markdown())
-    yield from _diff(report, named)
-    yield from _section("The load")
-    yield ""
-    yield from (f"- {name}: {number}" for name, number in _load_facts(report).items())
-    if report.load is None:
-        yield f"{NO_LOAD.capitalize()}."
-    for name in ("gaps", "leaderless", "short"):
-        if named[name].rows:
-            yield from ("", *named[name].markdown())
-    yield from _changes(report)
-    if report.left:
-        yield from ("", "## Left on the hosts", "", *(f"- {words(entry)}" for entry in report.left))
-    yield from ("", "## What could not be checked", "")
-    yield from [f"- {words(entry)}" for entry in report.blind_spots] or ["Nothing is known to have been left out."]
-    if report.afterwards is not None:
-        yield from ("", "## What comes next", "", words(report.afterwards.line))
-    yield from _section("Steps", named["steps"])
-    yield from ("", "## Journal and versions", "", words(report.journal), "")
-    yield from (f"- {words(name)}: {words(value)}" for name, value in (*report.versions.items(), *report.notes))
-
-
-def _diff(report: RunReport, named: dict[str, Table]) -> Iterator[str]:
-    yield from ("", "## ZooKeeper compared with KRaft", "")
-    if not report.diffs:
-        yield "The journal holds no comparison."
-        return
-    last = report.diffs[-1]
-    where = f"at offset {last.offset:,} ({moment(last.time)}), ZooKeeper {plural(last.lag, 'record')} behind"
-    yield f"**{plural(last.unexcused, 'difference')}** neither expected nor accepted, {where}."
-    for name in ("matrix", "samples", "rules"):
-        if named[name].rows:
-            yield from ("", *named[name].markdown())
-
-
-def _changes(report: RunReport) -> Iterator[str]:
-    yield from ("", "## What was changed", "")
-    if not report.hosts:
-        yield "Nothing was changed."
-    for one in changed_files(report):
-        yield f"{code(one.file.path)} of {words(one.node)} at {clock(one.file.time)} by {code(one.file.step)}"
-        yield from ("", *block(one.file.lines, "diff"), "")
-        for node, file, lines in one.others:
-            but = f", but for {', '.join(map(code, lines))}" if lines else ""
-            yield f"- the same: {code(file.path)} of {words(node)} at {clock(file.time)} by {code(file.step)}{but}"
-        if one.others:
-            yield ""
-    for host in report.hosts:
-        yield from (f"### {words(report.name(host.node))}", "")
-        if host.effects:
-            yield from (*effects(host.effects).markdown(), "")

@@ -23,14 +23,14 @@ from migrate.model.inventory import Playbook
 from migrate.model.plan import Plan
 from migrate.model.stage import Stage
 from migrate.plan.build import build
-from migrate.report.run_pages import run_html, run_markdown
+from migrate.report.run_pages import run_html
 from migrate.report.run_report import build as report_of
 from migrate.report.run_values import RunReport, run_json
 from tests.bench.scale import Measured, big_cluster
 from tests.run.test_engine import PLANNED_ON, run
 from tests.testing import simulated, worlds
 
-FORMS: Final[dict[str, Callable[[RunReport], str]]] = {"html": run_html, "json": run_json, "md": run_markdown}
+FORMS: Final[dict[str, Callable[[RunReport], str]]] = {"html": run_html, "json": run_json}
 
 
 def big_run(brokers: int, partitions: int, folder: Path) -> tuple[Plan, tuple[Event, ...]]:

@@ -118,19 +118,19 @@ def kept(folder: Path, world: World) -> Path:
 
 
 def test_a_cluster_of_which_nothing_can_be_seen_is_not_ready(tmp_path: Path) -> None:
-    """In words, JSON, HTML and Markdown; the share of checks stands beside the verdict."""
-    html, markdown = tmp_path / "a.html", tmp_path / "a.md"
+    """In words, JSON and HTML; the share of checks stands beside the verdict."""
+    html = tmp_path / "a.html"
     bundle = kept(tmp_path, World(inventory=whole(Stage.ASSESS).inventory))
-    words = ("assess", "--from-bundle", bundle, "--html", html, "--markdown", markdown)
+    words = ("assess", "--from-bundle", bundle, "--html", html)
     answer, as_json = kraft_migrate(*words), kraft_migrate(*words, "--output", "json")
     assert (answer.code, as_json.code) == (1, 1)
     found = json.loads(as_json.out)
     assert found["verdict"] == "INCOMPLETE"
     assert found["checks"]["made"] < 0.1 * found["checks"]["asked"]
     assert len(found["checks"]["not_made"]) == found["checks"]["asked"] - found["checks"]["made"]
-    for text in (answer.out, html.read_text(), markdown.read_text()):
+    for text in (answer.out, html.read_text()):
         assert "READY" not in text
-        assert f"{found['checks']['made']} of {found['checks']['asked']} checks made" in text.replace("\\", "")
+        assert f"{found['checks']['made']} of {found['checks']['asked']} checks made" in text
 
 
 @pytest.mark.parametrize("part", ["zookeeper", "disks", "live", "configs"])
@@ -188,14 +188,13 @@ def test_what_is_no_connect_string_is_told_at_once(text: str) -> None:
 
 
 def test_reports_put_the_verdict_first_and_show_every_directory(assess: Assess, tmp_path: Path) -> None:
-    """HTML and Markdown, beside the answer; of mode 0600."""
-    path, html, markdown = inventory_in(tmp_path), tmp_path / "a.html", tmp_path / "a.md"
-    answer = assess(no_topic_id(whole(Stage.ASSESS)), "--inventory", path, "--html", html, "--markdown", markdown)
+    """HTML, beside the answer; of mode 0600."""
+    path, html = inventory_in(tmp_path), tmp_path / "a.html"
+    answer = assess(no_topic_id(whole(Stage.ASSESS)), "--inventory", path, "--html", html)
     assert answer.code == 3
-    assert markdown.read_text().startswith("# BLOCKED (1 in the way)\n")
-    for text in (html.read_text(), markdown.read_text()):
-        assert text.index("BLOCKED (1 in the way)") < text.index("B-ZKN-03") < text.index("/data/b2/d2")
-        assert " checks made" in text
+    text = html.read_text()
+    assert text.index("BLOCKED (1 in the way)") < text.index("B-ZKN-03") < text.index("/data/b2/d2")
+    assert " checks made" in text
     assert html.stat().st_mode & 0o777 == 0o600
     nowhere = assess(whole(Stage.ASSESS), "--inventory", path, "--html", tmp_path / "no" / "a.html")
     assert (nowhere.code, nowhere.err.split(":")[0]) == (64, "E-USAGE")

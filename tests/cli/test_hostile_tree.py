@@ -90,13 +90,13 @@ def harmless(ended: Ended, *files: Path) -> None:
 @pytest.mark.parametrize("output", ["text", "json"])
 def test_an_assessment_of_it_shows_everything_spelled_out(server: ZookeeperServer, tmp_path: Path, output: str) -> None:
     """Findings in every form, at full verbosity."""
-    html, markdown = tmp_path / "a.html", tmp_path / "a.md"
+    html = tmp_path / "a.html"
     asked = ("assess", "--zookeeper", f"{server.address}/bad", "--output", output)
-    ended = kraft_migrate("-v", *asked, "--html", html, "--markdown", markdown)
+    ended = kraft_migrate("-v", *asked, "--html", html)
     assert ended.code == 3, ended.err
-    harmless(ended, html, markdown)
+    harmless(ended, html)
     assert FORGED in ended.out, "it is told, not dropped"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.html", "a.md"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.html"]
 
 
 @pytest.mark.zookeeper

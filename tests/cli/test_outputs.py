@@ -17,7 +17,7 @@ from tests.cli.test_main import ALL
 from tests.testing.full_disk import fill, small_disk
 from tests.testing.no_room import no_room
 
-WRITES = {"out", "html", "markdown", "parquet", "folder", "metrics"}
+WRITES = {"out", "html", "parquet", "folder", "metrics"}
 
 
 def options(words: tuple[str, ...]) -> list[click.Parameter]:
@@ -54,7 +54,6 @@ def commands(folder: Path) -> list[tuple[object, ...]]:
         ("rollback", "plan", playbook, "--out"),
         ("apply", plan, "--metrics"),
         ("assess", "--inventory", inventory, "--html"),
-        ("assess", "--inventory", inventory, "--markdown"),
         ("directories", "show", "--inventory", inventory, "--html"),
         ("diff", "--inventory", inventory, "--parquet"),
         ("metadata", "export", folder / "bare", "--to"),

@@ -188,7 +188,7 @@ def nothing_told(place: Place, ended: Ended) -> None:
 
 COMMANDS = (
     ("assess", "playbook.yaml"),
-    ("assess", "--inventory", "inventory.yaml", "--output", "json", "--html", "a.html", "--markdown", "a.md"),
+    ("assess", "--inventory", "inventory.yaml", "--output", "json", "--html", "a.html"),
     ("plan", "playbook.yaml"),
     ("plan", "playbook.yaml", "--output", "json"),
     ("status", "playbook.yaml"),
@@ -211,7 +211,7 @@ COMMANDS = (
 @pytest.mark.slow
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 def test_no_command_tells_a_secret_whatever_fails(place: Place, words: tuple[str, ...]) -> None:
-    """With tracebacks, in text, JSON, HTML, Markdown, bundles and backups."""
+    """With tracebacks, in text, JSON, HTML, bundles and backups."""
     ended = place.run(*words)
     assert ended.code != 64, ended.err
     nothing_told(place, ended)

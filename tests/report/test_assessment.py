@@ -18,7 +18,6 @@ from migrate.report.assessment import (
     assessment_html,
     assessment_json,
     assessment_lines,
-    assessment_markdown,
     cluster_facts,
 )
 from migrate.report.directories import directory_rows
@@ -72,7 +71,6 @@ def test_an_incomplete_assessment_says_how_to_complete_it(alone: bool) -> None:
     for text in (
         lines.text(assessment_lines(told)),
         json.dumps(assessment_json(told)),
-        assessment_markdown(told),
         page,
     ):
         assert "INCOMPLETE" in text
@@ -97,10 +95,6 @@ def test_the_pages_are_whole_and_nothing_in_them_is_markup_of_the_clusters() -> 
     assert "BLOCKED (1 in the way)" in page.words
     assert "/data/b2/d2" in page.words
     assert "Log directories of every broker" in assessment_html(told), "the picture stands in it"
-    text = assessment_markdown(told)
-    assert text.startswith("# BLOCKED (1 in the way)")
-    assert "<b>" not in text.replace("\\<b\\>", "")
-    assert "| `2` | `/data/b2/d2` |" in text
     empty = pages.read(assessment_html(Assessment("c", (), (), ())))
     assert empty.faults == []
     assert "No findings." in empty.words
@@ -112,7 +106,6 @@ def test_cluster_time_version_verdict_and_next_step_stand_at_the_top() -> None:
     told = Assessment("payments", (BLOCKER, WARNING), ASKED, (), facts=facts)
     for text in (
         pages.read(assessment_html(told)).words,
-        assessment_markdown(told),
         lines.text(assessment_lines(told)),
     ):
         top = text[: text.index("B-ZKN-03")]

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from migrate.report.markup import block, code, prose, table, words
+from migrate.report.markup import prose, table, words
 
 
 @pytest.mark.parametrize(
@@ -26,30 +22,6 @@ from migrate.report.markup import block, code, prose, table, words
 def test_words_stay_words(text: str, safe: str) -> None:
     """Every character with a meaning is escaped; addresses are no links."""
     assert words(text) == safe
-
-
-@given(st.text(alphabet="`a| \n", max_size=20))
-def test_a_code_span_cannot_be_ended_by_its_text(text: str) -> None:
-    """The fence is longer than any run of backticks inside."""
-    span = code(text)
-    if not span:
-        return
-    fence = re.match("`+", span.replace(" ", "", 1) if span.startswith("` ") else span)
-    assert fence
-    inside = span[len(fence[0]) : -len(fence[0])]
-    assert fence[0] not in re.findall("`+", inside)
-    assert "\n" not in span
-    assert not re.search(r"(?<!\\)\|", span)
-
-
-@given(st.lists(st.text(alphabet="`+-a\n", max_size=12), max_size=4))
-def test_a_block_ends_where_we_end_it(lines: list[str]) -> None:
-    """No line of a diff closes the fence."""
-    first, *inside, last = block(lines, "diff")
-
-    assert first == last + "diff"
-    assert len(inside) == len(lines)
-    assert not any(line.strip().startswith(last) for line in inside)
 
 
 def test_tables_set_numbers_to_the_right() -> None:

@@ -18,10 +18,10 @@ from migrate.report.rehearsal import (
     markdown,
     values,
 )
-from migrate.report.run_pages import run_markdown
+from migrate.report.run_pages import run_html
 from migrate.report.run_report import build
 from migrate.report.run_values import Claim, Extra, Holds
-from tests.report import story
+from tests.report import pages, story
 
 LOAD = LoadSummary(
     sent=1000,
@@ -105,7 +105,7 @@ def test_the_load_beside_a_rollback_is_judged_in_its_report() -> None:
     assert [one[0] for one in beside.leaderless] == [101.0, 110.0, 99.0]
     assert (beside.acknowledged, beside.missing) == (990, 0)
     report = build(story.plan(), story.journal(), beside, Extra(True, blind_spots=(COUNTED_WHOLE,)))
-    text = run_markdown(report)
+    text = pages.read(run_html(report)).words
     assert "990 acknowledged, 990 read, 0 missing" in text
     assert "This report judges no load" not in text
     assert "its records were counted once, at the end of the whole rehearsal" in text

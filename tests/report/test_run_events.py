@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from migrate.model.history import Event
 from migrate.report.run_events import Story, node_order, stage_spans, tell
-from migrate.report.run_pages import run_html, run_markdown
+from migrate.report.run_pages import run_html
 from migrate.report.run_report import build
 from migrate.report.run_values import StepRecord
 from tests.report import pages, story
@@ -28,11 +28,10 @@ def _tell(*events: tuple[str, Mapping[str, object]]) -> Story:
 @given(st.integers(0, len(JOURNAL)))
 @settings(max_examples=40)
 def test_a_journal_cut_anywhere_has_a_whole_report(length: int) -> None:
-    """Killed at any instant, `report` answers: in HTML and in Markdown, never with an error."""
+    """Killed at any instant, `report` answers: never with an error."""
     report = build(story.plan(), JOURNAL[:length])
 
     assert pages.read(run_html(report)).faults == []
-    assert run_markdown(report).startswith("# Migration of payments-eu1")
     assert sum(step.passed for step in report.steps) == sum(event.name == "conclude" for event in JOURNAL[:length])
 
 
@@ -51,7 +50,6 @@ def test_an_event_without_data_breaks_nothing(name: str) -> None:
     report = build(story.plan(), [Event(0, story.START, name, {})])
 
     assert pages.read(run_html(report)).faults == []
-    assert run_markdown(report)
 
 
 def test_a_start_without_a_stop_is_a_first_start() -> None:

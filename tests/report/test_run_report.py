@@ -13,7 +13,7 @@ from migrate.model.history import Event
 from migrate.model.plan import Direction
 from migrate.model.stage import MIGRATION, Stage
 from migrate.report.plan_verdict import blind_spots
-from migrate.report.run_pages import facts, run_html, run_markdown
+from migrate.report.run_pages import facts, run_html
 from migrate.report.run_report import build
 from migrate.report.run_values import SCHEMA, Claim, Extra, Holds, RunReport, RunWord, figures, run_json
 from tests.report import story
@@ -222,9 +222,7 @@ def test_two_stops_in_two_sessions_are_no_downtime_from_the_first_to_the_last() 
     assert again.observed
     assert again.down is not None
     assert again.down < 4
-    row, *_ = [line for line in run_markdown(report).splitlines() if "| broker 2 | kraft-mode" in line]
-    assert row.count("not observed") == 3
-    assert "not observed" in run_html(report)
+    assert run_html(report).count("not observed") >= 3
     said = [entry for entry in json.loads(run_json(report))["restarts"] if entry["node"] == "2"]
     assert [(entry["observed"], entry["down"] is None) for entry in said] == [
         (True, False),
@@ -420,7 +418,7 @@ def test_a_report_that_judges_no_load_does_not_say_that_none_ran() -> None:
     """`report write` judges none, and one may have run beside the run."""
     report = _rollback(STOPPED, PROVEN)
     assert _claim(report, "Clients lost nothing").evidence == "this report judges no load"
-    assert "ran beside" not in run_markdown(report)
+    assert "ran beside" not in run_html(report)
 
 
 def test_a_rollback_without_its_proof_is_not_proven() -> None:
@@ -438,8 +436,7 @@ def test_what_is_left_on_the_hosts_has_a_section_of_its_own_and_is_no_evidence()
 
     assert report.left == (left,)
     assert all(left not in claim.evidence for claim in report.claims)
-    for page in (run_html(report), run_markdown(report)):
-        assert "Left on the hosts" in page
+    assert "Left on the hosts" in run_html(report)
     assert "Left on the hosts" not in run_html(_whole())
 
 
@@ -449,7 +446,6 @@ def test_an_accepted_replica_stands_in_the_report_with_its_day() -> None:
     found = Finding("W-HLT-05", Severity.WARNING, "partition orders-3", message, "slow disk")
     plan = dataclasses.replace(story.plan(), findings=(*story.plan().findings, found))
     report = build(plan, story.journal(), story.load(), story.extra())
-    for page in (run_html(report), run_markdown(report)):
-        assert "accepted by CHG1 until 2027-01-01" in page
-        assert "partition orders-3" in page
-    assert "W-HLT-05" not in run_markdown(_whole())
+    assert "accepted by CHG1 until 2027-01-01" in run_html(report)
+    assert "partition orders-3" in run_html(report)
+    assert "W-HLT-05" not in run_html(_whole())
