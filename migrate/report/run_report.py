@@ -300,5 +300,6 @@ def _journal_line(story: Story, events: Sequence[Event], extra: Extra) -> str:
 def _roles(story: Story, extra: Extra) -> dict[str, str]:
     brokers = {cell.broker for ledger in story.ledgers for cell in ledger.cells}
     nodes = {entry.node for entry in story.restarts} | set(story.effects) | set(story.files) | brokers
-    guessed = {node: "broker" if node in brokers else "controller" for node in nodes if node.isdecimal() and brokers}
+    named = sorted(filter(str.isdecimal, nodes), key=int) if brokers else []
+    guessed = {node: "broker" if node in brokers else "controller" for node in named}
     return {**guessed, **extra.roles}
