@@ -1,7 +1,6 @@
 """What the commands that look say of kept worlds, byte for byte, as text and as JSON.  UPDATE_GOLDEN=1 writes anew.
 
-Fixed, for no other answer depends on it: the clock, the random keys of digests, the release's number.  Of
-JSON the envelope's time is taken out.  The text is that of a terminal of 80 columns without colour.
+Of JSON the envelope's time is taken out.  The text is that of a terminal of 80 columns without colour.
 """
 
 from __future__ import annotations
@@ -9,7 +8,6 @@ from __future__ import annotations
 import io
 import json
 import re
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,17 +19,16 @@ import migrate.observe.bundle
 import migrate.observe.bundled
 import migrate.plan.build
 import migrate.report.assessment  # noqa: F401 - before the fixture bends what they import
-from migrate.model.secrets import Digester
 from migrate.model.world import World
 from migrate.observe.bundle import write_bundle
 from tests.cli.commands import PLAYBOOK, STAGES, run_main
+from tests.golden.fixed import NOW, fix
 from tests.golden.kept_worlds import BUNDLED, WITH_PLANS_AS_JSON, WORLDS
 from tests.testing.golden import same_as_kept
 from tests.testing.kept import sources_of
 
 HERE = Path(__file__).parent
 FOLDER = HERE / "commands"
-NOW = 1_760_000_000.0  # 2025-10-09 08:53:20 UTC
 COMMANDS = {
     "assess": ("assess",),
     "plan": ("plan",),
@@ -66,13 +63,8 @@ def say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Say:
     monkeypatch.setattr("migrate.cli.status.AGAIN_SECONDS", 0.0)
     monkeypatch.setattr("migrate.observe.analysis.AGAIN", 0.0)
     monkeypatch.setattr("migrate.observe.analysis.LAG_SECONDS", 0.0)
-    monkeypatch.setattr("time.time", lambda: NOW)
     monkeypatch.setattr(Path, "absolute", lambda path: path)  # paths stay relative to the folder
-    monkeypatch.setattr("migrate.model.secrets._OF_THIS_PROCESS", Digester(b"k" * 32))
-    monkeypatch.setattr("secrets.token_bytes", lambda count: b"k" * (count or 32))
-    for name, module in list(sys.modules.items()):
-        if name.partition(".")[0] == "migrate" and hasattr(module, "__version__"):
-            monkeypatch.setattr(module, "__version__", "0.0.0")
+    fix(monkeypatch)
     count = 0
 
     def run(world: World, *words: str, bundled: bool = False) -> tuple[int, str, str]:
