@@ -291,7 +291,7 @@ def _key_row(row: KeyRow) -> str:
 
 RIGHTS_INTRO: Final = (
     "The minimal permissions for each command. `doctor --rights --inventory FILE` compares the permissions of the",
-    "inventory's identities with this table and reports missing and excessive ones. It changes nothing.",
+    "inventory's identities with this table and reports what is missing. It changes nothing.",
 )
 ZOOKEEPER_RIGHTS: Final = (
     "With `zookeeper.set.acl=true` every znode belongs to the brokers' identity. Others can read all but three",
@@ -308,8 +308,7 @@ ZOOKEEPER_RIGHTS: Final = (
 )
 KAFKA_RIGHTS: Final = (
     "ApiVersions, DescribeCluster on brokers and Metadata without topics need no permission. The tool never reads or",
-    "writes records, except its own on the topic of the playbook's probe: READ and WRITE on other topics are",
-    "excessive, and so is everything else that is not in this table.",
+    "writes records, except its own on the topic of the playbook's probe: grant nothing that is not in this table.",
     "Before the copy a controller has no ACLs yet and authorizes super users only: from the stage `controllers` until",
     "`copy` the tool's principal must be among the controllers' `super.users`. After that ZooKeeper's ACLs apply",
     "there, too. A missing permission is E-KAFKA-05, which names the request and the permission.",
@@ -317,13 +316,11 @@ KAFKA_RIGHTS: Final = (
 HOST_RIGHTS: Final = (
     "sudo allows the login account one program on each host, which has a fixed list of verbs and a configuration",
     "that root wrote: [executors](executors.md). `doctor --host-setup HOST --inventory FILE` prints the script that",
-    "installs it, `doctor --hosts` verifies it. `doctor --hosts` also asks sudo for commands that no run uses (any",
-    "shell, unit or file) and reports those that it allows as excessive. The executors `manual` and `supervisor`",
-    "need no permission.",
+    "installs it, `doctor --hosts` verifies it. The executors `manual` and `supervisor` need no permission.",
     "",
-    "Before the first effect `apply` and `rollback apply` ask each host program whether it allows every command of",
-    "every stage, of migration and rollback. If one is refused, the run ends with E-HOST-27, which names all of them,",
-    "and nothing was changed.",
+    "Before the first effect `apply` and `rollback apply` ask each host program for its release and configuration. A",
+    "program of this release with this inventory's nodes takes every command of every stage, of migration and",
+    "rollback. Where one is not, the run ends with E-HOST-27, which names all of them, and nothing was changed.",
     "",
     "A rollback checks again before its first controller stops (`hybrid/stop-controllers`): the commands on hosts,",
     "the changes in ZooKeeper, and each controller's metadata log, which is read in the same way as later, when no",

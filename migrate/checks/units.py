@@ -254,7 +254,7 @@ def unseen_supervisors(seen: Inventory, world: World) -> Result:
     "or a unit is not there.",
     "`kraft-migrate doctor --hosts --inventory FILE` asks every host, `--host-setup HOST` prints the script that "
     "installs the host program on one; then plan again.",
-    "migrate.hosts.host_needs: every command that a run gives to the host program",
+    "migrate.hosts.about: each host's program says its release, its configuration and what it refuses",
 ).sees(host_rights, when=ALWAYS)
 def refused_commands(seen: dict[NodeId, HostRights], world: World) -> Result:
     for node, rights in seen.items():

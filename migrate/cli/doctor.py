@@ -42,7 +42,6 @@ class Health(StrEnum):
     LATER = "later"  # not there yet, and comes by itself when it is needed
     OPTIONAL = "optional"  # not installed, and needed for what its line names alone
     MISSING = "missing"
-    TOO_MUCH = "too much"  # a right that no command needs
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +57,12 @@ class Item:
 @click.command()
 @kafka_home_option
 @click.option("--inventory", "-i", type=FILE, help="An inventory to check as well.")
-@click.option("--hosts", is_flag=True, help="Ask the hosts of --inventory whether they take every command of a run.")
+@click.option("--hosts", is_flag=True, help="Ask the hosts of --inventory whether a run can work on them.")
 @click.option(
     "--host-setup", metavar="HOST", help="Print the script that root runs on that host of --inventory, and end."
 )
 @click.option("--undo", is_flag=True, help="With --host-setup: print the script that takes it away again.")
-@click.option("--rights", is_flag=True, help="What the identities of --inventory may do: missing, and too much.")
+@click.option("--rights", is_flag=True, help="Which rights the identities of --inventory lack.")
 @rate_option
 @click.option("--dir", "directory", type=FILE, default=DEFAULT_DIRECTORY, hidden=True)
 @output_option
@@ -146,44 +145,33 @@ def _print_host_setup(path: pathlib.Path | None, host: str, *, undo: bool) -> in
 
 
 def _host_items(path: pathlib.Path | None) -> Iterator[Item]:
-    """One item per node where all is allowed, one per reason where it is not; nothing is changed."""
-    from migrate.hosts import host_needs
+    """One item per node where nothing is missing, one per reason where something is; nothing is changed."""
+    from migrate.hosts.about import rights_of
     from migrate.hosts.executors import executor_of
 
     inventory = _target(path)
     with closing(executor_of(inventory)) as executor:
-        found = host_needs.examine(inventory, executor.runners)
-        excess = list(host_needs.find_excess_sudo(inventory, executor.runners))
-    unfit = unfit_nodes(inventory) if found else {}
+        rights = rights_of(inventory, executor.runners)
+    unfit = unfit_nodes(inventory) if rights else {}
     for node in inventory.nodes:
-        name, tried = f"node {int(node.id)}", [one for one in found if one.need.node == node.id]
-        bad = [(refused.what, refused.advice) for refused in host_needs.folded(tried)]
+        name, found = f"node {int(node.id)}", rights.get(node.id)
+        if found is None:  # a lab's own processes, and hosts that people work
+            yield Item(name, Health.GOOD, f"{node.host}: a run runs no command there")
+            continue
+        bad = [(found.reason, "")] if isinstance(found, Unknown) else [(one.what, one.advice) for one in found.refused]
         bad = bad or unfit.get(int(node.id), [])  # a host whose program does not answer says no more
         if not bad:
-            yield Item(name, Health.GOOD, f"{node.host}: {_allowed(len(tried))}")
+            yield Item(name, Health.GOOD, f"{node.host}: its host program takes every command of a run")
         for what, to_do in bad:
             yield Item(name, Health.MISSING, f"{node.host}: {what}", to_do)
-    for number, told in excess:
-        advice = "`doctor --host-setup HOST` prints the one line that is needed"
-        yield Item(f"node {int(number)}", Health.TOO_MUCH, told, advice)
-
-
-def _allowed(count: int) -> str:
-    """A lab's own processes, and hosts that people work, take no command of ours."""
-    return f"{count} commands are allowed" if count else "a run runs no command there"
 
 
 def _right_items(path: pathlib.Path | None) -> Iterator[Item]:
-    """ZooKeeper's and Kafka's answers; what is too much is told, and makes nothing fail."""
+    """ZooKeeper's and Kafka's answers."""
     from migrate.cli.doctor_rights import Stand, rights_of
     from migrate.zookeeper.lock import LOCK_PATH
 
-    healths = {
-        Stand.GOOD: Health.GOOD,
-        Stand.LATER: Health.LATER,
-        Stand.TOO_MUCH: Health.TOO_MUCH,
-        Stand.MISSING: Health.MISSING,
-    }
+    healths = {Stand.GOOD: Health.GOOD, Stand.LATER: Health.LATER, Stand.MISSING: Health.MISSING}
     for said in rights_of(_target(path), LOCK_PATH):
         yield Item(said.name, healths[said.stand], said.found, said.to_do)
 

@@ -1,4 +1,4 @@
-"""`doctor --rights`: what the inventory's identities may do, against what the commands need: missing, and too much."""
+"""`doctor --rights`: what the inventory's identities may do, against what the commands need."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Final
 
 from migrate.errors import MigrateError, NodeUnreachable
 from migrate.kafka.connection import Connection
-from migrate.kafka.live import cluster_rights, controller_rights, topic_rights
+from migrate.kafka.live import cluster_rights, controller_rights, count_topics
 from migrate.model import rights
 from migrate.model.inventory import Access, BrokerNode, ControllerNode, Inventory, ZookeeperLogin
-from migrate.model.rights import CLUSTER, TOPICS, Side
+from migrate.model.rights import CLUSTER, Side
 from migrate.zookeeper import rights as of_zookeeper
 from migrate.zookeeper.client import ZookeeperClient, access_of, connect
 from migrate.zookeeper.layout import TOPICS as TOPIC_ZNODES
@@ -28,7 +28,6 @@ class Stand(Enum):
 
     GOOD = auto()
     LATER = auto()  # needed for some commands alone, or not to be seen yet
-    TOO_MUCH = auto()
     MISSING = auto()
 
 
@@ -134,53 +133,34 @@ def _zookeeper(client: ZookeeperClient, login: ZookeeperLogin, lock_path: str) -
             )
     if by_certificate:
         yield Said(name, Stand.LATER, "the name of a certificate's identity does not show what it may write")
-    elif found.beyond:
-        yield _beyond(name, found)
     elif not lacks:
-        yield Said(name, Stand.GOOD, f"{found.identity} has what is needed, and no more")
-
-
-def _beyond(name: str, found: of_zookeeper.ZookeeperRights) -> Said:
-    told = "; ".join(f"{bits} on {path}" for path, bits in list(found.beyond.items())[:NAMED])
-    if found.everybody:
-        advice = "zookeeper.set.acl=true on the brokers and zookeeper-security-migration.sh close the tree"
-        return Said(name, Stand.TOO_MUCH, f"everybody may change Kafka's znodes: {told}", advice)
-    advice = "only a rollback, and a lock inside the chroot, need the brokers' identity"
-    return Said(name, Stand.TOO_MUCH, f"{found.identity} may change Kafka's znodes: {told}", advice)
+        yield Said(name, Stand.GOOD, f"{found.identity} has what is needed")
 
 
 # -- Kafka ---------------------------------------------------------------------------------------------------------
 def _broker(name: str, access: Access, address: str, there_are: int | None) -> Iterator[Said]:
     with Connection(address, access) as connection:
-        have, topics = cluster_rights(connection), topic_rights(connection)
+        have, topics = cluster_rights(connection), count_topics(connection)
     who = _who(access)
     yield from _judged(name, f"{who} on Cluster", have, Side.BROKERS, CLUSTER)
-    beyond = rights.too_much(topics.allowed, TOPICS)
-    if not topics.described:
+    if not topics:
         yield Said(name, Stand.MISSING, f"{who} may describe no topic", f"grant DESCRIBE on Topic:*: {PAGE}")
-    elif there_are is not None and topics.described < there_are:
-        told = f"{who} may describe {topics.described} of {there_are} topics"
-        yield Said(name, Stand.MISSING, told, f"grant DESCRIBE on Topic:*: {PAGE}")
-    if beyond:
-        told = ", ".join(f"{operation} on {topics.allowed[operation]}" for operation in beyond)
-        advice = "no command needs these, but for READ and WRITE on the topic of a playbook's probe"
-        yield Said(name, Stand.TOO_MUCH, f"{who} on {topics.described} topics: {told}", advice)
-    elif there_are is not None and 0 < topics.described >= there_are:
-        yield Said(name, Stand.GOOD, f"{who} may describe {topics.described} topics, which are all, and no more")
-    elif there_are is None and topics.described:
-        told = f"{who} may describe {topics.described} topics; whether that is all of them is not known"
+    elif there_are is None:
+        told = f"{who} may describe {topics} topics; whether that is all of them is not known"
         yield Said(name, Stand.LATER, told, "a run compares them with the metadata, and waits where some are left out")
+    elif topics < there_are:
+        told = f"{who} may describe {topics} of {there_are} topics"
+        yield Said(name, Stand.MISSING, told, f"grant DESCRIBE on Topic:*: {PAGE}")
+    else:
+        yield Said(name, Stand.GOOD, f"{who} may describe {topics} topics, which are all")
 
 
 def _judged(name: str, who: str, have: frozenset[str], side: Side, resource: str) -> Iterator[Said]:
     lacks = sorted(rights.needed_to_look(side, resource) - have)
-    beyond = rights.too_much(have, resource)
     if lacks:
         yield Said(name, Stand.MISSING, f"{who}: lacks {', '.join(lacks)}", f"grant it: {PAGE}")
-    if beyond:
-        yield Said(name, Stand.TOO_MUCH, f"{who}: {', '.join(beyond)}", "no command needs these: a super user has all")
-    if not lacks and not beyond:
-        yield Said(name, Stand.GOOD, f"{who}: {', '.join(sorted(have))}, and no more")
+    else:
+        yield Said(name, Stand.GOOD, f"{who}: {', '.join(sorted(have))}")
 
 
 def _controller(name: str, access: Access, address: str) -> Iterator[Said]:
@@ -200,5 +180,5 @@ def _controller(name: str, access: Access, address: str) -> Iterator[Said]:
         name,
         Stand.LATER,
         told,
-        "a controller reports excessive permissions only to who may ALTER; brokers reported them",
+        "only `directories rescue` and a playbook's `restore_preferred_leaders` need it",
     )

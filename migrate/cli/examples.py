@@ -212,7 +212,7 @@ MANUALS: Final[Mapping[str, Manual]] = {
     "doctor": Manual(
         (
             ("doctor", "Java, Kafka's jars, memory, disk"),
-            ("doctor --inventory inventory.yaml --hosts", "does each host take every command of a run?"),
+            ("doctor --inventory inventory.yaml --hosts", "can a run work on each host?"),
             ("doctor --inventory inventory.yaml --rights", "what our identities lack, and what they may beyond need"),
             ("doctor --inventory inventory.yaml --host-setup kafka-1 > setup.sh", "the script that root runs there"),
         ),

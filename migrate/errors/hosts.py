@@ -110,7 +110,7 @@ class SshMissing(WorldError, code="E-HOST-25"):
 class HostCommandRefused(WorldError, code="E-HOST-26"):
     """A command on a host failed."""
 
-    hint = "`kraft-migrate doctor --hosts` tries every command that is needed"
+    hint = "`kraft-migrate doctor --hosts` says what a host lacks"
 
 
 class HostRightMissing(WorldError, code="E-HOST-27"):

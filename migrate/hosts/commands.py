@@ -104,8 +104,7 @@ class HostAccess:
         return (*(("sudo", "-n", "--") if self.sudo else ()), self.program, *command)
 
 
-ABOUT: Final = ("about",)  # its release and its configuration
-ALLOWED: Final = ("allowed",)  # which of the commands on stdin it would refuse, and why; nothing is done
+ABOUT: Final = ("about",)  # its release, its configuration, and which nodes' own commands it refuses
 LOOKS: Final = ("looks",)  # verbs that change nothing, asked one after another on its stdin
 CLOCK: Final = ("clock",)  # seconds since 1970 with nine digits behind the point, and seconds since the boot
 PULLED_IN_AT_BOOT: Final = ("boot-units",)  # the units that default.target pulls in, one a line, targets followed

@@ -32,7 +32,7 @@ import stat
 import subprocess
 import sys
 import time
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 CONFIGURATION = "/etc/kraft-migrate/host.json"
 INSTALLED = "/etc/kraft-migrate/host.json"  # what the line above says in the released text
@@ -1287,16 +1287,27 @@ def java_of(user: User) -> str:
 
 # -- the verbs --------------------------------------------------------------------------------------------------------
 def about(host: Host) -> int:
-    """`about`: which release is installed, and for what."""
+    """`about`: which release is installed, for what, and which nodes' own commands it refuses."""
     here = os.path.abspath(__file__)
     texts = {"host": released(own_text(here)), COLLECTOR: own_text(split(here)[0] + "/" + COLLECTOR)}
     sums = {name: hashlib.sha256(text).hexdigest() for name, text in texts.items()}
     answer = {
         "format": 2, "programs": sums, "account": host.account, "nodes": host.given["nodes"],
         "links": host.given.get("links", {}), "zookeeper": host.zookeeper, "python": sys.version.split()[0],
-        "uid": os.geteuid(),
+        "uid": os.geteuid(), "refuses": dict(refusals(host)),
     }  # fmt: skip
     return say(as_json(answer).encode() + b"\n")
+
+
+def refusals(host: Host) -> Iterator[Tuple[str, str]]:
+    """(node, why): programs that another than root may change, or a user that would be root."""
+    for node in host.nodes:
+        for verb in ("service-start", "service-stop", "service-status") if node.service else ():
+            try:
+                service_act(host, verb, node, ())
+            except RefusedError as error:
+                yield str(node.id), error.where + ": " + error.text
+                break
 
 
 def links(host: Host) -> int:
@@ -1330,19 +1341,6 @@ def lists_in(text: bytes, verb: str) -> List[List[str]]:
         return [[word.encode("utf-16", "surrogatepass").decode("utf-16") for word in words] for words in given]
     except (ValueError, TypeError, AttributeError) as error:
         raise RefusedError(NOT_UNDERSTOOD, verb, "stdin is no JSON list of word lists: %s" % error) from error
-
-
-def allowed(host: Host) -> int:
-    """`allowed`: of each list of words on stdin why it would be refused, "" where it would not be."""
-    lists = lists_in(sys.stdin.buffer.read(LIMIT), "allowed")
-    answers = []
-    for words in lists:
-        try:
-            act_of(host, words)
-            answers.append("")
-        except RefusedError as error:
-            answers.append(error.where + ": " + error.text)
-    return say(as_json(answers).encode() + b"\n")
 
 
 def looks() -> int:
@@ -1477,7 +1475,7 @@ def may_make(node: Node, path: str) -> str:
 
 
 COUNTS = {  # of each verb, how many words it takes; None: a node, and one or more
-    "about": 0, "allowed": 0, "looks": 0, "links": 0, "clock": 0, "boot-units": 0, "sockets": 1, "facts": 1,
+    "about": 0, "looks": 0, "links": 0, "clock": 0, "boot-units": 0, "sockets": 1, "facts": 1,
     "archive": 1, "target": 1,
     "unit-show": 1, "unit-start": 1, "unit-stop": 1, "unit-is-enabled": 1, "unit-enable": 1, "unit-disable": 1,
     "unit-mask": 1,
@@ -1516,7 +1514,7 @@ def act_of(host: Host, words: Sequence[str]) -> Act:
             raise RefusedError(NOT_UNDERSTOOD, verb, "a word with a zero byte, or too long")
     if not given:
         return {
-            "about": lambda: about(host), "allowed": lambda: allowed(host), "looks": looks, "clock": clock,
+            "about": lambda: about(host), "looks": looks, "clock": clock,
             "links": lambda: links(host), "boot-units": lambda: pass_on(host, *LISTING),
         }[verb]  # fmt: skip
     if verb == "sockets":

@@ -250,14 +250,6 @@ LET_IN: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class TopicRights:
-    """Of all topics: how many the principal may describe, and operation -> how many topics it is allowed on."""
-
-    described: int
-    allowed: dict[str, int]
-
-
-@dataclass(frozen=True, slots=True)
 class ControllerRights:
     """DESCRIBE by DescribeQuorum, CLUSTER_ACTION by Fetch (`reads`).
 
@@ -277,18 +269,10 @@ def cluster_rights(connection: Connection) -> frozenset[str]:
     return operations(found["clusterAuthorizedOperations"]) or frozenset()
 
 
-def topic_rights(connection: Connection) -> TopicRights:
-    """What a broker allows on the topics that may be described; it leaves the others out."""
-    asked = {"topics": None, "allowAutoTopicCreation": False, "includeTopicAuthorizedOperations": True}
-    allowed: dict[str, int] = {}
-    count = 0
-    for topic in connection.call(METADATA, asked)["topics"]:
-        if topic["errorCode"] == Code.TOPIC_AUTHORIZATION_FAILED:
-            continue
-        count += 1
-        for name in operations(topic["topicAuthorizedOperations"]) or ():
-            allowed[name] = allowed.get(name, 0) + 1
-    return TopicRights(count, allowed)
+def count_topics(connection: Connection) -> int:
+    """How many topics the principal may describe; a broker leaves the others out."""
+    topics = connection.call(METADATA, {"topics": None, "allowAutoTopicCreation": False})["topics"]
+    return sum(topic["errorCode"] != Code.TOPIC_AUTHORIZATION_FAILED for topic in topics)
 
 
 def controller_rights(connection: Connection) -> ControllerRights:

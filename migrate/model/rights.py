@@ -1,4 +1,4 @@
-"""Which rights each command needs, and not one more: the one table; and what a run may do on a host, as asked there.
+"""Which rights each command needs: the one table; and what a run may do on a host, as asked there.
 
 `doctor --rights` holds an identity against it, errors name rights by it, and docs/rights.md is made of it.
 Source: the authorizer's calls of `KafkaApis` and `ControllerApis`; ZooKeeper's `PrepRequestProcessor`.
@@ -6,7 +6,7 @@ Source: the authorizer's calls of `KafkaApis` and `ControllerApis`; ZooKeeper's 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -196,7 +196,6 @@ OPERATIONS: Final = {  # AclOperation.code
     11: "ALTER_CONFIGS",
     12: "IDEMPOTENT_WRITE",
 }
-IMPLIED: Final = {"READ": "DESCRIBE", "WRITE": "DESCRIBE", "DELETE": "DESCRIBE", "ALTER": "DESCRIBE"}
 NOT_TOLD: Final = -2147483648  # the principal has no DESCRIBE: Kafka tells no operations
 
 
@@ -207,49 +206,31 @@ def operations(bits: int) -> frozenset[str] | None:
     return frozenset(name for code, name in OPERATIONS.items() if bits >> code & 1)
 
 
-def needed(side: Side, resource: str) -> frozenset[str]:
-    return frozenset(row.operation for row in TABLE if row.side is side and row.resource == resource)
-
-
 def needed_to_look(side: Side, resource: str) -> frozenset[str]:
-    """Those of them without which no command can look; the others are for what some playbooks and rescues ask."""
+    """Those without which no command can look; the others are for what some playbooks and rescues ask."""
     rows = [row for row in TABLE if row.side is side and row.resource == resource]
     return frozenset(row.operation for row in rows if LOOKS[0] in row.commands)
 
 
-def too_much(have: Iterable[str], resource: str) -> tuple[str, ...]:
-    """Of Kafka's operations that an identity has, those that no command needs; what a needed one implies is not told.
-
-    An ACL is the cluster's: what controllers ask for is granted at the brokers, too.
-    """
-    wanted = needed(Side.BROKERS, resource) | needed(Side.CONTROLLERS, resource)
-    implied = {IMPLIED[name] for name in wanted if name in IMPLIED}
-    return tuple(sorted(set(have) - wanted - implied))
-
-
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """One reason, for any number of commands: what is wrong, and what to do."""
+    """One reason why a host would refuse a run's commands, and what to do about it."""
 
     what: str
     advice: str
-    denied: bool = False  # by the host program or sudo: installed otherwise, no run could go to its end
 
 
 @dataclass(frozen=True, slots=True)
 class HostRights:
-    """Of one node: `tried` commands on `host`; nothing is refused where all of them are allowed."""
+    """Of one node, by its host's program: nothing is refused where it takes every command of a run."""
 
     host: str
-    tried: int
     refused: tuple[Refused, ...] = ()
 
 
 def denied(rights: Mapping[NodeId, HostRights | Unknown]) -> Iterator[tuple[str, str]]:
-    """(what, advice) of every command that the host program or sudo refuses, by node; no answer is no refusal."""
+    """(what, advice) of all that hosts refuse, by node; no answer is no refusal."""
     for node, found in sorted(rights.items()):
-        if isinstance(found, Unknown):
-            continue
-        for entry in found.refused:
-            if entry.denied:
+        if isinstance(found, HostRights):
+            for entry in found.refused:
                 yield f"node {int(node)} on {found.host}: {entry.what}", entry.advice

@@ -47,7 +47,7 @@ class Need(StrEnum):
     NEW_DIRECTORIES = "new-directories"  # those that a DirectoryPlaybook names, before and after they are log.dirs
     LAUNCHES = "launches"  # command lines and environments of running nodes
     PORTS = "ports"  # what listens on the controllers' hosts
-    HOST_RIGHTS = "host-rights"  # every command that a run needs on the nodes' hosts, tried without changing anything
+    HOST_RIGHTS = "host-rights"  # what each host's program says that it refuses
     LEFTOVERS = "leftovers"  # copies and what was set aside, on the nodes' hosts
     UNITS = "units"  # how long systemd lets each node's unit stop, and whether it starts at boot
     REHEARSAL = "rehearsal"  # what a rollback does while no controller leads, tried while one does; nothing is changed

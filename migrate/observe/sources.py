@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, ClassVar, Final, TypeVar
 
 from migrate.errors import MetadataAwaited, MigrateError, ZookeeperDenied
 from migrate.hosts import disks
+from migrate.hosts.about import rights_of
 from migrate.hosts.collected import Collected
 from migrate.hosts.disks import CollectorDisks, not_storing
 from migrate.hosts.executors import HOSTS_AT_ONCE, executor_of
-from migrate.hosts.host_needs import rights_of
 from migrate.hosts.launches import launches, listening
 from migrate.hosts.leftovers import kept_files, leftovers
 from migrate.hosts.own_commands import HostServices, own_unit_of

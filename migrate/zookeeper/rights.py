@@ -24,8 +24,6 @@ from migrate.zookeeper.layout import Absent
 
 READ, WRITE, CREATE, DELETE, ADMIN = 1, 2, 4, 8, 16
 NAMES: Final = {READ: "READ", WRITE: "WRITE", CREATE: "CREATE", DELETE: "DELETE", ADMIN: "ADMIN"}
-OF_KAFKA: Final = (layout.TOPICS, layout.CONFIG, layout.TOPIC_CONFIGS, layout.BROKER_IDS, *SENSITIVE)
-CHANGES: Final = WRITE | CREATE | DELETE | ADMIN
 NEVER: Final = 2**31 - 1  # a version that no znode has: a change under it is refused, whoever asks
 Acls = Sequence[tuple[int, str, str]]
 
@@ -45,24 +43,17 @@ class Lack:
 
 @dataclass(frozen=True, slots=True)
 class ZookeeperRights:
-    """What this identity lacks, and what it may do beyond need: path -> operations; `everybody` may do them, too."""
+    """What this identity lacks."""
 
     identity: str
     lacks: tuple[Lack, ...]
-    beyond: dict[str, str]
-    everybody: bool
 
 
 def find_rights(client: ZookeeperClient, username: str, lock_path: str) -> ZookeeperRights:
     """Compare this identity with the table; `username` is its SASL name, "" for none.  A certificate's is unknown."""
     mine = frozenset({("world", "anyone")} | ({("sasl", username)} if username else set()))
-    lacks = [*_unread(client), *_unwritten(client, mine, lock_path)]
-    acls = _acls(client, OF_KAFKA)
-    found = {path: _bits(acl or (), mine) for path, acl in acls.items()}
-    open_to_all = {path: _bits(acl or (), {("world", "anyone")}) for path, acl in acls.items()}
-    beyond = {path: _told(bits & CHANGES) for path, bits in found.items() if bits & CHANGES}
-    everybody = bool(beyond) and all(open_to_all[path] & CHANGES for path in beyond)
-    return ZookeeperRights(f"sasl:{username}" if username else "nobody", tuple(lacks), beyond, everybody)
+    lacks = (*_unread(client), *_unwritten(client, mine, lock_path))
+    return ZookeeperRights(f"sasl:{username}" if username else "nobody", lacks)
 
 
 def _unread(client: ZookeeperClient) -> Iterator[Lack]:

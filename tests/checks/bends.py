@@ -114,8 +114,8 @@ def refused_on_host(node: int, *reasons: str) -> Bend:
     """The nodes' hosts are reached over SSH; there all is allowed but, on one, commands of a run."""
 
     def bend(world: World) -> World:
-        nodes = {entry.id: HostRights(entry.host, 40) for entry in world.inventory.nodes}
-        refused = tuple(Refused(reason, "install the host program", "the host program" in reason) for reason in reasons)
+        nodes = {entry.id: HostRights(entry.host) for entry in world.inventory.nodes}
+        refused = tuple(Refused(reason, "install the host program") for reason in reasons)
         nodes[NodeId(node)] = replace(nodes[NodeId(node)], refused=refused)
         return replace(world, inventory=replace(world.inventory, executor="ssh"), host_rights=nodes)
 

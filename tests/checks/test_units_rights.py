@@ -56,7 +56,7 @@ def test_what_was_not_tried_is_a_blind_spot(executor: str) -> None:
     asked = replace(world(), inventory=replace(world().inventory, executor=executor))
     (spot,) = found(asked)
     assert (spot.severity, spot.about) == (Severity.BLIND_SPOT, "the rights on the nodes' hosts")
-    rights = {node.id: HostRights(node.host, 40) for node in asked.inventory.nodes}
+    rights = {node.id: HostRights(node.host) for node in asked.inventory.nodes}
     silent = replace(asked, host_rights={**rights, NodeId(2): Unknown("E-HOST-21 no route")})
     (spot,) = found(silent)
     assert (spot.severity, spot.about, spot.evidence) == (

@@ -12,13 +12,10 @@ import pytest
 
 from migrate import checks
 from migrate.cli.assessing import PLANNED_ON
-from migrate.hosts.host_needs import HostNeed, Tried, folded
 from migrate.hosts.supervisor import ProcessSpec, write_spec
 from migrate.model.findings import Finding, Severity
-from migrate.model.ids import NodeId
 from migrate.model.launch import OF_UNITS
 from migrate.model.outcome import Unknown
-from migrate.model.rights import Refused
 from migrate.model.stage import Stage
 from migrate.model.world import Need
 from migrate.observe.sources import Sources
@@ -32,25 +29,6 @@ from tests.testing.ssh_server import SshServer, ssh_server
 
 needs_ssh = pytest.mark.skipif(shutil.which("ssh") is None, reason="no OpenSSH client on this machine")
 HOST = "kafka-1"
-
-
-def need(verb: str) -> HostNeed:
-    """A command for node 1."""
-    return HostNeed(NodeId(1), HOST, (verb,))
-
-
-def test_one_reason_is_told_once_with_how_many_commands_it_holds_up() -> None:
-    """A configuration of another unit refuses several commands with one word."""
-    tried = [Tried(need(f"unit-{n}"), "it is no unit of this host", "install it", denied=True) for n in range(9)]
-    assert folded([*tried, Tried(need("clock"))]) == [
-        Refused("unit-0 (and 8 more commands): it is no unit of this host", "install it", denied=True)
-    ]
-
-
-def test_a_host_that_does_not_answer_is_told_by_its_error() -> None:
-    """No command is blamed for it."""
-    (found,) = folded([Tried(need("about"), "E-HOST-22 kafka-1: no connection", "explain E-HOST-22")])
-    assert found == Refused("E-HOST-22 kafka-1: no connection", "explain E-HOST-22")
 
 
 @pytest.fixture

@@ -22,9 +22,9 @@ from migrate.hosts import (
     supervisor,
     systemd,
 )
+from migrate.hosts.about import _answer
 from migrate.hosts.collected import read_all
 from migrate.hosts.disks import CollectorDisks
-from migrate.hosts.host_needs import _answer
 from migrate.hosts.manual.reports import read_answer
 from migrate.hosts.properties import log_dirs, metadata_log_dir
 from migrate.hosts.remote_files import RemoteMetadata
@@ -131,7 +131,7 @@ def read_facts(_: Path, path: Path) -> None:
     known = worlds.inventory()
     for node in (known.brokers[0], known.controllers[0]):
         access_of(runner.run(commands.facts(node.id)), node)
-    _answer(runner, ("host", "about"))
+    _answer(runner)
 
 
 class Healthy(CollectorDisks):

@@ -23,6 +23,7 @@ from migrate.hosts.leftovers import ASIDE_SUFFIX, BACKUP_SUFFIX
 from migrate.hosts.remote_files import LOCK_SUFFIX
 from migrate.hosts.runner import Completed
 from tests.testing.host_installation import PYTHON, Installation, broker, controller, install
+from tests.testing.run_commands import refusals
 
 KAFKA = 65534
 OTHER = 65533
@@ -519,8 +520,8 @@ def test_an_installation_that_others_can_change_is_not_run(field: Field, what: s
     assert (done.code, done.output) == (host_program.NOT_SOUND, b"")
 
 
-def test_allowed_answers_as_the_call_itself_would(field: Field) -> None:
-    """Nothing is done for it."""
+def test_what_is_refused_is_decided_before_anything_is_done(field: Field) -> None:
+    """A verb is no right to any unit or file."""
     asked = [
         ["unit-stop", "kafka.service"],
         ["unit-stop", "sshd.service"],
@@ -529,7 +530,7 @@ def test_allowed_answers_as_the_call_itself_would(field: Field) -> None:
         ["nothing"],
         [],
     ]
-    answers = json.loads(field.installed.must("allowed", stdin=json.dumps(asked).encode()))
+    answers = refusals(field.installed.program, asked)
     assert [bool(answer) for answer in answers] == [False, True, False, True, True, True]
     assert field.installed.given == []
 

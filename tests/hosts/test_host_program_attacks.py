@@ -20,6 +20,7 @@ from migrate.hosts.runner import Completed
 from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode, ControllerNode
 from tests.hosts.test_host_setup import inventory
+from tests.testing.run_commands import refusals
 from tests.testing.sudo_room import KAFKA, Room, missing, room
 
 pytestmark = pytest.mark.skipif(missing() != "", reason=missing() or "-")
@@ -90,6 +91,11 @@ def call(real: Room, words: Sequence[str], stdin: bytes = b"") -> Completed:
     done = real.run(("sudo", "-n", "--", host_setup.PROGRAM, *words), stdin=stdin)
     assert SECRET not in done.output.decode(errors="replace") + done.errors
     return done
+
+
+def refused(real: Room, lists: Sequence[Sequence[str]]) -> list[str]:
+    """Why the installed program refuses each of these, "" where it does not; nothing is done."""
+    return refusals(host_setup.PROGRAM, lists, lambda words, given: real.run_as(0, words, given).output)
 
 
 # -- sudo -----------------------------------------------------------------------------------------------------------
@@ -196,8 +202,7 @@ def test_what_changes_files_takes_no_path_but_the_nodes_own(fields: Room, verb: 
     lists += [[verb, odd, CONFIG, *more] for odd in ("01", "-1", "1 ", "1\n", "", "1;id", "\u0661")]
     if verb == "rename":
         lists += [["rename", "1", CONFIG, path] for path in PATHS] + [["rename", "1", "/etc/canary", BACKUP]]
-    told = call(fields, ["allowed"], json.dumps(lists).encode())
-    answers = json.loads(told.output)
+    answers = refused(fields, lists)
     assert all(answers), [words for words, why in zip(lists, answers, strict=True) if not why]
     for words in (*lists[:3], lists[-1]):
         assert call(fields, words, b"x").code in (host_program.NOT_CONFIGURED, host_program.NOT_UNDERSTOOD)
@@ -232,14 +237,14 @@ def test_no_other_unit_is_touched(fields: Room) -> None:
     lists = [[verb, unit] for verb in verbs for unit in odd]
     lists += [["unit-log", unit, "10"] for unit in odd] + [["process", unit, "1"] for unit in odd]
     lists += [["unit-log", "kafka.service", "10 -u sshd.service"], ["unit-log", "kafka.service", "-10"]]
-    assert all(json.loads(call(fields, ["allowed"], json.dumps(lists).encode()).output))
+    assert all(refused(fields, lists))
     for words in (["unit-stop", "sshd.service"], ["unit-stop", "--now"], ["process", "kafka.service", "1"]):
         assert call(fields, words).code == host_program.NOT_CONFIGURED
 
 
 @pytest.mark.slow
-def test_allowed_is_what_is_run(fields: Room) -> None:
-    """A command is refused by `allowed` exactly where the program itself refuses it."""
+def test_what_is_refused_is_decided_before_anything_is_done(fields: Room) -> None:
+    """A command is refused by its words, or carried out: no verb finds out half-way that it may not."""
     lists = [
         ["status", "1", CONFIG], ["read", "1", CONFIG], ["write", "1", CONFIG, SHA], ["write", "1", CONFIG, "x"],
         ["write", "1", CONFIG], ["write", "1", "/etc/canary", SHA], ["keep", "1", CONFIG, BACKUP, SHA],
@@ -252,10 +257,10 @@ def test_allowed_is_what_is_run(fields: Room) -> None:
         ["clock", "x"],
         ["sockets", "tcp"], ["sockets", "udp"], ["facts", "1"], ["facts", "7"], ["archive", "3000"], ["archive", "1"],
         ["format", "3000", "A" * 22, "3.9"], ["format", "3000", "A" * 21, "3.9"], ["collect", "1", OWNED],
-        ["collect", "1", "owned"], ["collect", "1"], ["places", "1", OWNED], ["about"], ["shell"], ["about", "--help"],
+        ["collect", "1", "owned"], ["collect", "1"], ["places", "1", OWNED], ["about"], ["shell"],
+        ["about", "--help"], ["allowed"],
     ]  # fmt: skip
-    told = json.loads(call(fields, ["allowed"], json.dumps(lists).encode()).output)
-    for words, why in zip(lists, told, strict=True):
+    for words, why in zip(lists, refused(fields, lists), strict=True):
         code = call(fields, words, b"x").code
         assert (code in (host_program.NOT_CONFIGURED, host_program.NOT_UNDERSTOOD)) == bool(why), (words, why, code)
 

@@ -15,18 +15,20 @@ import pytest
 
 from migrate.errors import ConfigUnreadable
 from migrate.hosts import leftovers
+from migrate.hosts.about import rights_of
 from migrate.hosts.commands import HostAccess
-from migrate.hosts.host_needs import examine
 from migrate.hosts.leftovers import ASIDE_SUFFIX, BACKUP_SUFFIX
 from migrate.hosts.properties import read_config
 from migrate.hosts.remote_files import RemoteFiles
 from migrate.hosts.runner import LocalRunner, ProgramHolder
 from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode
+from migrate.model.rights import HostRights
 from migrate.model.views import ConfigFile, KeptFiles
 from tests.hosts.test_host_program import KAFKA, needs_root, owner
 from tests.testing.host_installation import Installation, broker, controller, install
 from tests.testing.host_program import installed
+from tests.testing.run_commands import commands_of, refusals
 from tests.testing.worlds import inventory
 
 pytestmark = needs_root
@@ -235,9 +237,10 @@ def test_every_command_of_a_run_is_allowed(field: Linked) -> None:
     _, holder, node, access = remote(field)
     options = {"kafka_home": "/opt/kafka", "host_program": access.program}
     wanted = replace(inventory(), executor="ssh", executor_options=options, brokers=(node,), controllers=())
-    tried = examine(wanted, {node.id: holder})
-    assert [entry.problem for entry in tried if entry.problem] == []
-    assert any(str(field.real) in word for entry in tried for word in entry.need.command)
+    assert rights_of(wanted, {node.id: holder}) == {node.id: HostRights(node.host)}
+    asked = sorted(commands_of(wanted, node, (), str(field.real)))
+    assert any(str(field.real) in word for words in asked for word in words)
+    assert not any(refusals(access.program, asked))
 
 
 def test_a_run_says_why_it_does_not_read_a_link(field: Linked) -> None:

@@ -90,7 +90,6 @@ def test_one_that_became_another_user_leaves_root_to_the_next(field: Field, look
         ("format", "3000", "x" * 22, "3.9"),
         ("archive", "3000"),
         ("about",),
-        ("allowed",),
         ("looks",),
         ("nothing",),
         (),

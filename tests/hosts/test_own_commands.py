@@ -20,8 +20,8 @@ import pytest
 
 from migrate.errors import HostCommandRefused, HostCommandUnknown, ProcessNotStarted, ProcessNotStopped, UnitNotUsable
 from migrate.hosts import own_commands
+from migrate.hosts.about import rights_of
 from migrate.hosts.collect_disks import processes_of
-from migrate.hosts.host_needs import examine
 from migrate.hosts.launches import decode_command_line
 from migrate.hosts.own_commands import HostServices, own_unit_of
 from migrate.lab.topology import free_ports
@@ -29,6 +29,7 @@ from migrate.model.inventory import BrokerNode, OwnCommands
 from migrate.model.launch import STOP_SECONDS, Unit, unfit
 from migrate.model.outcome import Unknown
 from migrate.model.ports import LOG_LINES
+from migrate.model.rights import HostRights
 from migrate.model.views import Running, ServiceState, Stopped
 from tests.testing.estates import (
     AS_USER,
@@ -362,8 +363,9 @@ def test_only_programs_of_roots_and_nodes_of_the_configuration_are_given(place: 
 
         def refusals(commands: OwnCommands) -> list[str]:
             services, node = place.services(commands), place.node(commands)
-            tried = examine(inventory_of(place.folder, node), {NODE: services.runner(NODE)})
-            return [entry.problem for entry in tried if entry.problem]
+            (rights,) = rights_of(inventory_of(place.folder, node), {NODE: services.runner(NODE)}).values()
+            assert isinstance(rights, HostRights)
+            return [entry.what for entry in rights.refused]
 
         assert refusals(own) == []
         Path(own.stop[0]).chmod(0o777)
@@ -374,8 +376,9 @@ def test_only_programs_of_roots_and_nodes_of_the_configuration_are_given(place: 
         Path(own.stop[0]).chmod(0o755)
         assert "cannot be used: No such file" in refusals(replace(own, start=("/no/such/program",)))[0]
         other = place.services(replace(own, user="nobody", stop=(own.stop[0], "another word")))
-        (program,) = (examine(inventory_of(place.folder, place.node(own)), {NODE: other.runner(NODE)}),)
-        assert "of another inventory" in program[0].problem
+        (rights,) = rights_of(inventory_of(place.folder, place.node(own)), {NODE: other.runner(NODE)}).values()
+        assert isinstance(rights, HostRights)
+        assert "of another inventory" in rights.refused[0].what
         with pytest.raises(HostCommandRefused, match="it is no unit"):
             place.services(own).at_boot(NODE, wanted=True)
 

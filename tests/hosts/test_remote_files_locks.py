@@ -22,7 +22,7 @@ from migrate.hosts.remote_files import LOCK_SUFFIX, HostLock, is_held, owner_of
 from migrate.hosts.runner import Holder, LocalRunner, ProgramHolder
 from migrate.model.ids import NodeId
 from migrate.run.locks import HOST_SUFFIX, HostLocks, LockFile, of_brokers
-from tests.hosts.test_host_needs import on_hosts
+from tests.hosts.test_about import on_hosts
 from tests.testing import worlds
 from tests.testing.host_program import broker, here, installed
 from tests.testing.ssh_server import SshServer, ssh_server

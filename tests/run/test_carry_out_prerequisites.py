@@ -16,15 +16,15 @@ from tests.testing.simulated_back import two_way
 SET_UP = "doctor --host-setup prints it"
 
 
-def refused(what: str, *, denied: bool = True) -> HostRights:
+def refused(what: str) -> HostRights:
     """A host that refuses one thing."""
-    return HostRights("kafka-1", 40, (Refused(what, SET_UP, denied),))
+    return HostRights("kafka-1", (Refused(what, SET_UP),))
 
 
 def test_every_refusal_of_every_host_is_named_at_once() -> None:
     """One look at the hosts fixes them all."""
     plan = plan_for(two_way())
-    rights = {NodeId(1): refused("unit-stop: no"), NodeId(0): refused("read: no"), NodeId(2): HostRights("kafka-2", 40)}
+    rights = {NodeId(1): refused("unit-stop: no"), NodeId(0): refused("read: no"), NodeId(2): HostRights("kafka-2")}
     with pytest.raises(HostRightMissing) as caught:
         require_host_rights(plan, rights)
     assert caught.value.what.startswith("node 0 on kafka-1: read: no; node 1 on kafka-1: unit-stop: no")
@@ -32,10 +32,10 @@ def test_every_refusal_of_every_host_is_named_at_once() -> None:
     assert "nothing was done" in caught.value.why
 
 
-def test_what_is_no_right_is_each_steps_own_to_see() -> None:
-    """A unit that is not there yet, a host that does not answer."""
+def test_a_host_that_does_not_answer_is_each_steps_own_to_see() -> None:
+    """It is no refusal."""
     plan = plan_for(two_way())
-    require_host_rights(plan, {NodeId(1): refused("unit-show: no", denied=False), NodeId(2): Unknown("no connection")})
+    require_host_rights(plan, {NodeId(1): HostRights("kafka-1"), NodeId(2): Unknown("no connection")})
     require_host_rights(plan, {})
 
 

@@ -410,7 +410,7 @@ class SimulatedCluster:
             )
             for node in world.inventory.nodes
         }
-        rights = {node.id: HostRights(node.host, 40) for node in world.inventory.nodes}
+        rights = {node.id: HostRights(node.host) for node in world.inventory.nodes}
         return replace(world, inventory=replace(world.inventory, executor="ssh"), units=units, host_rights=rights)
 
     def _metadata_logs(self) -> MetadataLogs | Unknown:

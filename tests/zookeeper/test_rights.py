@@ -109,10 +109,9 @@ def _grant(client: ZookeeperClient, without: tuple[str, str] | None = None) -> N
 
 
 def test_the_tables_rights_are_enough_for_all_that_is_done(tool: ZookeeperClient, owner: ZookeeperClient) -> None:
-    """The whole view, the lock and back, a rollback's writes; and doctor finds nothing missing, nothing beyond."""
+    """The whole view, the lock and back, a rollback's writes; and doctor finds nothing missing."""
     found = find_rights(tool, "tool", LOCK_PATH)
     assert found.lacks == ()
-    assert found.beyond == {}
     assert read_view(tool, Digester()).blind_spots == ()
     lock = acquire(tool, "me", "plan")
     writer = ZookeeperWriter(tool, lock.fence)
@@ -309,18 +308,13 @@ def test_in_an_open_tree_everybody_may_lock(server: ZookeeperServer, tmp_path: P
         acquire(nobody, "me", "plan").release()
 
 
-def test_what_is_too_much_is_told_by_path_and_operation(owner: ZookeeperClient, tool: ZookeeperClient) -> None:
-    """The brokers' identity may change everything; one right more than needed is one line more."""
-    as_brokers = find_rights(owner, "kafka", LOCK_PATH)
-    assert as_brokers.lacks == ()
-    assert as_brokers.beyond["/config/users"] == "WRITE, CREATE, DELETE, ADMIN"
-    assert not as_brokers.everybody
-    owner.kazoo.set_acls("/config/topics", _granted("READ", "WRITE"))
-    assert find_rights(tool, "tool", LOCK_PATH).beyond == {"/config/topics": "WRITE"}
+def test_the_brokers_identity_lacks_nothing(owner: ZookeeperClient) -> None:
+    """It owns the tree."""
+    assert find_rights(owner, "kafka", LOCK_PATH).lacks == ()
 
 
-def test_a_tree_that_everybody_may_change_is_said_to_be_one(server: ZookeeperServer, owner: ZookeeperClient) -> None:
-    """Not our rights are too many then: the cluster's ZooKeeper is open."""
+def test_in_an_open_tree_nobody_lacks_anything(server: ZookeeperServer, owner: ZookeeperClient) -> None:
+    """Without a login, too."""
     del owner
     with server.client() as client:
         client.kazoo.create("/open", b"")
@@ -328,6 +322,5 @@ def test_a_tree_that_everybody_may_change_is_said_to_be_one(server: ZookeeperSer
         for path in ("/config/topics", "/brokers/topics", "/controller_epoch"):
             client.kazoo.create(path, b"1", makepath=True)
         found = find_rights(client, "", LOCK_PATH)
-    assert found.everybody
     assert found.identity == "nobody"
     assert found.lacks == ()
