@@ -15,7 +15,6 @@ from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory
 from migrate.model.launch import ACCESS, FAULT, RELOAD, STOP_ADVICE, STOP_SECONDS, TOO_SOON, Unit, unfit
 from migrate.model.outcome import Unknown
-from migrate.model.own_commands import to_confirm
 from migrate.model.rights import HostRights
 from migrate.model.stage import Stage
 from migrate.model.views import ConfigFile
@@ -89,8 +88,7 @@ def unit_is_loaded(seen: Units, world: World) -> Result:
     "The unit is not there or masked, starts with another file than the inventory names, refuses to be stopped by "
     "hand, has KillMode=none, KillSignal=SIGKILL, RemainAfterExit=yes or Type=oneshot, SendSIGKILL=no with a short "
     "TimeoutStopSec, ExecStart=su or runuser, or ExecStop=kafka-server-stop.sh beside other nodes of its host. Or the "
-    "node has commands of its own (`service`): its stop command kills or ends other nodes, its process is in a "
-    "container that sees other folders than the host, or a process above it takes TERM in its place.",
+    "node has commands of its own (`service`), and its stop command is that script.",
     "On each host named, change what the finding says (`systemctl edit UNIT`), then `systemctl daemon-reload`.",
     "systemd.unit(5), systemd.service(5), systemd.kill(5); KIP-979 for kafka-server-stop.sh --node-id",
 ).sees(units, blocks_from=Stage.PREPARE, when=ALWAYS, proof=True)
@@ -225,6 +223,13 @@ def held_management(seen: Inventory, world: World) -> Result:
         yield Hit("the nodes' hosts", f"no comment in a file that was read names a tool; ask who manages {hosts}")
 
 
+TO_CONFIRM: Final = (
+    f"what stops the process sends TERM to Kafka itself and waits {STOP_SECONDS:.0f} s before killing; the process "
+    "outlives the login session (KillUserProcesses=no) and has its limits (nofile); whether it is started again after "
+    "it ended, and at boot"
+)
+
+
 @check(
     "W-OPS-16",
     "nodes are no systemd units: what their supervisor does is not seen",
@@ -241,7 +246,7 @@ def unseen_supervisors(seen: Inventory, world: World) -> Result:
     for node in seen.nodes:
         if own := node.service:
             said = f"by the inventory a stop may take {own.timeout:.0f} s before it is killed"
-            fix = f"on {node.host}, confirm: {to_confirm(own)}"
+            fix = f"on {node.host}, confirm: {TO_CONFIRM}"
             yield Hit(f"node {int(node.id)} on {node.host}", f"{shlex.join(own.stop)}: {said}", fix=fix)
 
 

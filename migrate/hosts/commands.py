@@ -152,17 +152,12 @@ unit_mask: Final = _of_unit("unit-mask")  # of a server of ZooKeeper alone
 service_look: Final = _of_node("service-look")  # processes that are the node, or may be, as /proc shows them; JSON
 service_start: Final = _of_node("service-start")  # the operator's own command, from the host's configuration
 service_stop: Final = _of_node("service-stop")
-service_status: Final = _of_node("service-status")
+service_status: Final = _of_node("service-status")  # whose exit code says whether the node runs
 
 
 def service_process(node: NodeId, pid: int) -> Words:
     """The command line of a node's process, its words ended by zero bytes."""
     return ("service-process", _id(node), str(int(pid)))
-
-
-def service_sees(node: NodeId, pid: int, paths: Sequence[str]) -> Words:
-    """Which of these paths its process does not see as its host does."""
-    return ("service-sees", _id(node), str(int(pid)), *map(path, paths))
 
 
 def write(node: NodeId, file: str, content: bytes) -> Words:

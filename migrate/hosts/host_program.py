@@ -402,9 +402,9 @@ def service_of(given: Dict[str, Any]) -> Service:
     commands = {}
     for name in ("start", "stop", "status"):
         words = [str(word) for word in given[name]]
-        if not words and name != "status":
+        if not words:
             raise ValueError("no command for " + name)
-        commands[name] = [absolute(words[0]), *words[1:]] if words else []
+        commands[name] = [absolute(words[0]), *words[1:]]
     home = str(given["java_home"])
     return Service(str(given["user"]), absolute(home) if home else "", int(given["timeout"]), commands)
 
@@ -924,17 +924,10 @@ def sockets(table: str) -> int:
 
 
 # -- services: what is seen in /proc, and the commands of the configuration -----------------------------------------
-def same_file(path: str, process: str, spelled: str, is_apart: bool) -> bool:
-    """Is it one file, here and as a process sees it?
-
-    In a container no link is followed: the kernel would look for an absolute target here.
-    """
+def same_file(path: str, seen: str) -> bool:
+    """Is it one file, here and as a process sees it?"""
     try:
-        here = os.stat(raw(path))
-        if not is_apart:
-            there = os.stat(raw(spelled if spelled.startswith("/") else process + "/cwd/" + spelled))
-        else:
-            there = stat_inside(process, spelled)
+        here, there = os.stat(raw(path)), os.stat(raw(seen))
     except PermissionError:
         raise
     except OSError:
@@ -942,23 +935,8 @@ def same_file(path: str, process: str, spelled: str, is_apart: bool) -> bool:
     return (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino)
 
 
-def stat_inside(process: str, path: str) -> os.stat_result:
-    """What is at that path from the root of a process, without links and steps back; OSError where there is one."""
-    if ".." in path.split("/"):
-        raise told(errno.ELOOP, path)
-    place = os.open(process + ("/root" if path.startswith("/") else "/cwd"), os.O_PATH | os.O_CLOEXEC)
-    try:
-        for name in [part for part in path.split("/") if part]:
-            inner = os.open(raw(name), os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=place)
-            os.close(place)
-            place = inner
-        return os.fstat(place)
-    finally:
-        os.close(place)
-
-
 def apart(process: str) -> bool:
-    """Has it mounts or a root of its own, as in a container?  OSError where that cannot be seen."""
+    """Has it mounts or a root of its own?  OSError where that cannot be seen."""
     mounts = os.readlink(process + "/ns/mnt") != os.readlink("/proc/self/ns/mnt")
     return mounts or os.readlink(process + "/root") != "/"
 
@@ -968,7 +946,7 @@ def plain(path: str) -> str:
 
 
 def waits_for_java(words: Sequence[str]) -> bool:
-    """Do the words before the class belong to what runs Java, as `runuser`, a container's init and `podman run` do?"""
+    """Do the words before the class belong to what runs Java, as those of `runuser` and `sudo` do?"""
     names_there = [word.rpartition("/")[2] for word in words]
     return "java" in names_there[1:] and names_there[0] != "java"
 
@@ -976,8 +954,8 @@ def waits_for_java(words: Sequence[str]) -> bool:
 def what_it_is(node: Node, uid: int, process: str) -> Optional[Dict[str, Any]]:
     """What a process is to a node; None: nothing.
 
-    `kafka` runs a class of Kafka's with the node's file.  `doubt` names the file and is no Kafka (yet), or has another
-    file at the same path, or cannot be seen well enough: while there is one, nobody knows whether the node runs.
+    `kafka` runs a class of Kafka's with the node's file.  `apart` does so with mounts of its own, `doubt` names
+    the file and is no Kafka (yet): while only such are there, nobody knows whether the node runs.
     """
     with open(process + "/cmdline", "rb") as file:
         words = [text_of(word) for word in file.read(LIMIT).split(b"\0")]
@@ -993,17 +971,14 @@ def what_it_is(node: Node, uid: int, process: str) -> Optional[Dict[str, Any]]:
         spelled = config if config.startswith("/") else os.readlink(process + "/cwd") + "/" + config
         try:
             is_apart = apart(process)
-            same = same_file(node.config, process, config, is_apart)
+            same = same_file(node.config, process + ("/root/" if config.startswith("/") else "/cwd/") + config)
         except PermissionError:
             is_apart, same = True, False
         if not same and plain(spelled) != node.config:
             return None
         kind, why = "kafka", ""
-        if is_apart and not same:
-            kind, why = (
-                "doubt",
-                "it has mounts of its own, and another file at this path: which node it is, is not known",
-            )
+        if is_apart:
+            kind, why = "apart", "it has mounts or a root of its own: what it sees at the node's paths is not known"
     with open(process + "/stat", "rb") as file:
         ticks = int(file.read().rpartition(b")")[2].split()[19])
     return {"pid": int(process.rpartition("/")[2]), "ticks": ticks, "uid": owner, "kind": kind, "why": why}
@@ -1051,55 +1026,8 @@ def service_process(node: Node, service: Service, pid: str) -> int:
         return say(file.read(LIMIT))
 
 
-def deaf_above(process: str) -> List[str]:
-    """Which processes above this one take a TERM in its place, and have it killed.
-
-    The kernel gives the first process of a container no signal that it does not catch; another one ends by it, and the
-    first behind it, which ends them all.  `su` and `runuser` send KILL two seconds after they were told to end.
-    """
-    deaf, inside, values = [], True, values_of(process)
-    while inside and values["PPid"] != "0":
-        numbers, parent = values["NSpid"].split(), values["PPid"]
-        inside = len(numbers) > 1 and numbers[-1] != "1"
-        values = values_of("/proc/" + parent)
-        hears = (int(values["SigCgt"], 16) | int(values["SigBlk"], 16)) >> (signal.SIGTERM - 1) & 1
-        if values["Name"] in ("su", "runuser") or (inside and not hears):
-            deaf.append("process %s (%s)" % (parent, values["Name"]))
-    return deaf
-
-
-def values_of(process: str) -> Dict[str, str]:
-    """What the kernel says of a process's state, by name."""
-    with open(process + "/status", encoding="utf-8", errors="replace") as file:
-        return {name: value.strip() for name, _, value in (line.partition(":") for line in file)}
-
-
-def service_sees(node: Node, service: Service, pid: str, paths: Sequence[str]) -> int:
-    """`service-sees`: has the process mounts of its own, and which paths are not for it what they are here?
-
-    And who above it takes a TERM in its place?
-    Of its environment the names are told, and no value: images make a node's file of them.
-    """
-    process = the_process(node, service, pid)
-    is_apart = apart(process)
-    mounted = False
-    if is_apart:
-        with open(process + "/mountinfo", "rb") as file:
-            mounted = raw(node.config) in [line.split()[4] for line in file.read().splitlines()]
-    other = [path for path in (node.config, *paths) if is_apart and not same_file(path, process, path, is_apart)]
-    with open(process + "/environ", "rb") as file:
-        names_there = [text_of(entry.partition(b"=")[0]) for entry in file.read(LIMIT).split(b"\0") if entry]
-    answer = {
-        "apart": is_apart, "file_is_mounted": mounted, "other": other, "variables": names_there,
-        "deaf": deaf_above(process),
-    }  # fmt: skip
-    return say(as_json(answer).encode())
-
-
 def pinned(command: Sequence[str]) -> List[str]:
     """A command whose program nobody but root can change."""
-    if not command:
-        raise refused("the command", "the inventory gives none for this")
     folder, name = split(command[0])
     try:
         file = open_file(open_folder(folder, ours=True), name, command[0], strict=False)
@@ -1481,12 +1409,12 @@ COUNTS = {  # of each verb, how many words it takes; None: a node, and one or mo
     "unit-mask": 1,
     "unit-log": 2, "process": 2, "status": 2, "read": 2, "names": 2, "lock": 2, "try-lock": 2, "make-directory": 2,
     "remove": 2, "write": 3, "rename": 3, "format": None, "collect": None, "places": None, "service-look": 1,
-    "service-start": 1, "service-stop": 1, "service-status": 1, "service-process": 2, "service-sees": None,
+    "service-start": 1, "service-stop": 1, "service-status": 1, "service-process": 2,
     "keep": None,
 }  # type: Dict[str, Optional[int]]  # fmt: skip
 LOOKS = (  # what changes nothing; `about` tells of files, and this process may be older than they are
     "clock", "boot-units", "sockets", "facts", "unit-show", "unit-is-enabled", "unit-log", "process", "status", "read",
-    "target", "names", "try-lock", "collect", "places", "service-look", "service-process", "service-sees",
+    "target", "names", "try-lock", "collect", "places", "service-look", "service-process",
 )  # fmt: skip
 UNIT_COMMANDS = {
     "unit-show": ("show", "--no-pager", "-p", UNIT_PROPERTIES),
@@ -1543,12 +1471,9 @@ def service_act(host: Host, verb: str, node: Node, given: Sequence[str]) -> Act:
         raise refused(node.supervised_name, "it is a unit, and has no commands of its own")
     if verb == "service-look":
         return lambda: service_look(node, service)
-    if verb in ("service-process", "service-sees"):
+    if verb == "service-process":
         pid = only(NUMBER, given[0], "process")
-        if verb == "service-process":
-            return lambda: service_process(node, service, pid)
-        paths = [absolute(word) for word in given[1:]]
-        return lambda: service_sees(node, service, pid, paths)
+        return lambda: service_process(node, service, pid)
     name = verb.partition("-")[2]
     command = pinned(service.commands[name])
     seconds = {"start": START_SECONDS, "stop": service.timeout, "status": STATUS_SECONDS}[name]

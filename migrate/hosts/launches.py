@@ -18,7 +18,6 @@ from migrate.errors import MigrateError
 from migrate.hosts import commands
 from migrate.hosts.executors import HOSTS_AT_ONCE, Executor
 from migrate.hosts.files import read_no_follow
-from migrate.hosts.own_commands import HostServices
 from migrate.hosts.properties import is_secret
 from migrate.hosts.runner import Runner, run_all
 from migrate.hosts.sockets import TABLES, parse_listening
@@ -96,11 +95,7 @@ def _overrides(words: list[str]) -> dict[str, str]:
 
 def find_generating(raw: bytes) -> tuple[str, ...]:
     """Names in /proc/PID/environ that container images turn into configuration; no value is kept."""
-    return generating(entry.partition(b"=")[0].decode(errors="replace") for entry in raw.split(b"\0"))
-
-
-def generating(names: Iterable[str]) -> tuple[str, ...]:
-    """Those of the names that make configuration."""
+    names = (entry.partition(b"=")[0].decode(errors="replace") for entry in raw.split(b"\0"))
     return tuple(sorted({name for name in names if GENERATING.fullmatch(name) and name not in SHELL_OWN}))
 
 
@@ -134,9 +129,7 @@ def _launch(executor: Executor, node: NodeId, state: ServiceState) -> Launch | U
             unit = decode_unit(shown) if shown else None
         else:
             raw, unit = read_no_follow(f"/proc/{int(state.pid)}/cmdline"), None
-        there = services.variables(node, state.pid) if isinstance(services, HostServices) else None
         environment = FAR if node in executor.runners else _environment(state.pid)
-        environment = environment if there is None else generating(there)
         return replace(decode_command_line(raw), environment=environment, unit=unit)
     except MigrateError as error:
         return Unknown(f"{error.id} {error}")

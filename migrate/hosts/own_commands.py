@@ -1,14 +1,15 @@
-"""Nodes that are no units of systemd: the operator's commands start and stop them, and /proc shows what came of it.
+"""Nodes that are no units of systemd: the operator's commands start and stop them and say whether they run.
 
-supervisord, runit, Docker, scripts: what such a command answers is shown to people and decides nothing.  A node runs
-where one process of its user runs Kafka's class with the node's file; it is stopped where there is none, nothing else
-names the file, and nobody listens on its port.  A stop holds only if it lasts: whoever supervises a process starts it
-again at once if the command told the process, and not the supervisor.
+A command is words, with an exit code and a time; what it prints is for people.  /proc must agree with what `status`
+says: a node runs where one process of its user runs Kafka's class with the node's file; it is stopped where there is
+none, nothing else names the file, and nobody listens on its port.  A stop holds only if it lasts: whoever supervises a
+process starts it again at once if the command told the process, and not the supervisor.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -23,23 +24,22 @@ from migrate.errors import (
 from migrate.hosts import commands
 from migrate.hosts.commands import Words
 from migrate.hosts.host_program import START_SECONDS, STATUS_SECONDS
-from migrate.hosts.properties import all_directories, read_config
 from migrate.hosts.runner import Completed, unseen
 from migrate.hosts.sockets import TABLES, parse_listening
-from migrate.hosts.systemd import Node, Service, SystemdServices, UnitState, access_of
+from migrate.hosts.systemd import Node, Service, SystemdServices, UnitState, access_of, ends_neighbours
 from migrate.model import strict_json
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory, OwnCommands
 from migrate.model.launch import OWN_STOP_ADVICE, Unit
 from migrate.model.outcome import Unknown
-from migrate.model.own_commands import find_command_faults
-from migrate.model.views import NoFile, Running, ServiceState, Stopped
+from migrate.model.views import Running, ServiceState, Stopped
 
 SLACK: Final = 15.0  # seconds more than the host program waits for a command
 SETTLED: Final = 3.0  # seconds that a stopped node stays away: supervisors start again within one or two
 SEEN_WITHIN: Final = 10.0  # seconds from the end of a start command to a process
 POLL_SECONDS: Final = 0.5
 AT_BOOT: Final = Unknown("it is no unit of systemd: whether its supervisor starts it at boot is not seen")
+RUNS, DOES_NOT_RUN = 0, 3  # exit codes of a status command, as the Linux Standard Base has them; others say neither
 LOOK: Final = {
     "boot": str,
     "hertz": int,
@@ -47,7 +47,6 @@ LOOK: Final = {
     "processes": [{"pid": int, "ticks": int, "uid": int, "kind": str, "why": str}],
 }
 GIVEN: Final = {"code": int, "said": str}
-SEES: Final = {"apart": bool, "file_is_mounted": bool, "other": [str], "variables": [str], "deaf": [str]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,15 +74,25 @@ class HostServices(SystemdServices):
 
     # -- looking -----------------------------------------------------------------------------------------------------
     def state(self, node: NodeId) -> ServiceState:
-        """Does a process of the node's user run Kafka with the node's file?"""
+        """Does a process of the node's user run Kafka with the node's file, and does the status command agree?"""
         service = self._services[node]
         if not isinstance(service, Commanded):
             return super().state(node)
         try:
-            told = self._told(service, commands.service_look(node), LOOK)
-            return self._running_of(service, told) or self._gone(service)
+            found = self._running_of(service, self._told(service, commands.service_look(node), LOOK))
+            if isinstance(found, Unknown):
+                return found
+            status = self._told(service, commands.service_status(node), GIVEN, STATUS_SECONDS + SLACK)
         except (HostCommandUnknown, HostCommandRefused) as error:
             return unseen(error)
+        if found is not None and status["code"] == RUNS:
+            return found
+        if found is None and status["code"] == DOES_NOT_RUN:
+            return self._gone(service)
+        there = "a process runs" if found is not None else "no process runs"
+        said = f"the status command {_ended(status, STATUS_SECONDS)}"
+        codes = f"{RUNS} says that it runs, {DOES_NOT_RUN} that it does not"
+        return Unknown(f"{service.where}: {there} Kafka with {service.config}, and {said} ({codes})")
 
     def _running_of(self, service: Commanded, told: Any) -> ServiceState | None:
         """The process, None where there is none; Unknown where it is not the one process that it must be."""
@@ -91,9 +100,11 @@ class HostServices(SystemdServices):
         host, pids = service.runner.host, ", ".join(str(one["pid"]) for one in found)
         if len(found) > 1:
             return Unknown(f"{service.where}: several processes run Kafka with {service.config}: {pids}")
+        strange = {"apart"} if found else {"apart", "doubt"}  # beside Kafka what waits for it is none
+        if doubts := [f"process {one['pid']}: {one['why']}" for one in told["processes"] if one["kind"] in strange]:
+            return Unknown(f"{service.where}: {'; '.join(doubts)}")
         if not found:
-            doubts = [f"process {one['pid']}: {one['why']}" for one in told["processes"]]
-            return Unknown(f"{service.where}: {'; '.join(doubts)}") if doubts else None
+            return None
         (one,) = found
         if one["uid"] != told["uid"]:
             said = f"process {pids} on {host} runs Kafka with {service.config} as the user with uid {one['uid']}"
@@ -155,35 +166,11 @@ class HostServices(SystemdServices):
         service = self._services[node]
         if not isinstance(service, Commanded):
             return super().last_words(node, lines)
-        if not service.own.status:
-            return [f"{service.where} is no unit: its log is where whoever starts it writes it"]
         try:
             told = self._told(service, commands.service_status(node), GIVEN, STATUS_SECONDS + SLACK)
         except HostCommandRefused as error:
             return [str(error)]
         return str(told["said"]).splitlines()[-lines:]
-
-    def variables(self, node: NodeId, pid: int) -> tuple[str, ...] | None:
-        """The names in the environment of the node's process; None where it is a unit, which is not asked for them."""
-        service = self._services[node]
-        if not isinstance(service, Commanded):
-            return None
-        return tuple(self._told(service, commands.service_sees(node, pid, (service.config,)), SEES)["variables"])
-
-    def sees(self, node: NodeId) -> tuple[str, ...]:
-        """What the process sees otherwise than its host, and who keeps a TERM from it; () where there is nothing.
-
-        Raises MigrateError and OSError: that is not known.
-        """
-        service, state = self._services[node], self.state(node)
-        if not isinstance(service, Commanded) or isinstance(state, Stopped):
-            return ()
-        if isinstance(state, Unknown):
-            raise HostCommandUnknown(state.reason, where=service.where)
-        file = read_config(service.files, node, service.config)
-        paths = () if isinstance(file, NoFile) else all_directories(file.values)
-        told = self._told(service, commands.service_sees(node, state.pid, paths), SEES)
-        return tuple(find_strange(told, service.config))
 
     # -- acting ------------------------------------------------------------------------------------------------------
     def start(self, node: NodeId) -> None:
@@ -211,7 +198,8 @@ class HostServices(SystemdServices):
             if self._clock.monotonic() > until:
                 if told["code"] is None:
                     raise _not_ended("start", START_SECONDS, told, service.where)
-                what = f"no process with {service.config} came of the start command, which {_ended(told)}"
+                ended = _ended(told, START_SECONDS)
+                what = f"no process with {service.config} came of the start command, which {ended}"
                 raise ProcessNotStarted(what, where=service.where)
             self._clock.sleep(POLL_SECONDS)
 
@@ -256,7 +244,7 @@ class HostServices(SystemdServices):
                     f"it was stopped, and whoever supervises it started it again (pid {state.pid})",
                     where=service.where,
                     why="the stop command ended the process and did not tell its supervisor",
-                    next_step="give the supervisor's own stop in the inventory, such as `sv stop NAME`",
+                    next_step="give a stop command in the inventory that tells the supervisor, too",
                 )
             gone_since = (gone_since or now) if isinstance(state, Stopped) else None
             if gone_since is not None and now - gone_since >= SETTLED:
@@ -264,7 +252,8 @@ class HostServices(SystemdServices):
             if gone_since is None and now > until:
                 left = f"pid {state.pid} lives" if isinstance(state, Running) else getattr(state, "reason", "")
                 raise ProcessNotStopped(
-                    f"it is not stopped ({left}); the stop command {_ended(told)}", where=service.where
+                    f"it is not stopped ({left}); the stop command {_ended(told, service.own.timeout)}",
+                    where=service.where,
                 )
             self._clock.sleep(POLL_SECONDS)
 
@@ -280,35 +269,19 @@ def _same(state: Running, before: ServiceState) -> bool:
     return isinstance(before, Running) and state.pid == before.pid and abs(state.started_at - before.started_at) < 1
 
 
-def _ended(told: Any) -> str:
-    said = " ".join(told["said"].split())[-500:]
-    return f"ended with {told['code']} and said: {said or 'nothing'}"
+def _ended(told: Any, seconds: float) -> str:
+    said = " ".join(told["said"].split())[-500:] or "nothing"
+    if told["code"] is None:
+        return f"has not ended after {seconds:.0f} s, and so far it said: {said}"
+    return f"ended with {told['code']} and said: {said}"
 
 
 def _not_ended(verb: str, seconds: float, told: Any, where: str) -> HostCommandUnknown:
-    said = " ".join(told["said"].split())[-500:]
     return HostCommandUnknown(
-        f"the {verb} command has not ended after {seconds:.0f} s and was left as it is; so far it said: "
-        f"{said or 'nothing'}",
+        f"the {verb} command {_ended(told, seconds)}; it was left as it is",
         where=where,
         next_step="look at the command and at the node on its host; then the same command again, which looks first",
     )
-
-
-def find_strange(told: Any, config: str) -> Iterator[str]:
-    """What of an answer of `service-sees` keeps a run from working the node (pure)."""
-    if told["file_is_mounted"]:
-        yield (
-            f"{config} is mounted into its container as a file: a file that is written anew is not seen there. Mount "
-            "its folder, at the same path"
-        )
-    for path in told["other"]:
-        yield f"its container sees another place at {path} than this host does. Mount it there, at the same path"
-    for name in told["deaf"]:
-        yield (
-            f"{name} is above Kafka and takes TERM in its place: Kafka is killed before it has ended its shutdown. "
-            "Start Kafka by `exec`, or by setpriv where another user starts it"
-        )
 
 
 def own_unit_of(services: HostServices, inventory: Inventory, node: Node, own: OwnCommands) -> Unit | Unknown:
@@ -316,12 +289,13 @@ def own_unit_of(services: HostServices, inventory: Inventory, node: Node, own: O
     try:
         runner = services.runner(node.id)
         neighbours = [int(other.id) for other in inventory.nodes if other.host == node.host and other.id != node.id]
-        access, strange = access_of(runner.run(commands.facts(node.id)), node), services.sees(node.id)
+        access = access_of(runner.run(commands.facts(node.id)), node)
     except MigrateError as error:
         return Unknown(f"{error.id} {error}")
     except OSError as error:
         return Unknown(f"{node.supervised_name} on {node.host}: {error}")
-    faults = (*find_command_faults(own, neighbours), *strange)
+    fault = ends_neighbours(shlex.join(own.stop), neighbours)
+    faults = (f"its stop command is {fault}",) if fault else ()
     return Unit(
         node.host, node.supervised_name, own.timeout, "", AT_BOOT,
         faults=faults, user=own.user, access=access, is_own=True,

@@ -392,11 +392,16 @@ def find_faults(properties: Mapping[str, str], config: str, neighbours: Sequence
     files = [found for found in FILE.findall(words) if "log4j" not in os.path.basename(found)]  # noqa: PTH119
     if files and os.path.normpath(config) not in map(os.path.normpath, files):
         yield f"its ExecStart names {', '.join(dict.fromkeys(files))}, the inventory says {config}"
-    # Kafka's stop script signals every Kafka process of the host, unless it is given an option of KIP-979
     for words in ARGV.findall(properties.get("ExecStop", "")):
-        if "kafka-server-stop" in words and "--node-id" not in words and "--process-role" not in words and neighbours:
-            others = ", ".join(map(str, neighbours))
-            yield f"its ExecStop is kafka-server-stop.sh, which ends node {others} of this host, too"
+        if fault := ends_neighbours(words, neighbours):
+            yield f"its ExecStop is {fault}"
+
+
+def ends_neighbours(words: str, neighbours: Sequence[int]) -> str:
+    """Kafka's stop script signals every Kafka process of the host, unless it is given an option of KIP-979 (pure)."""
+    if "kafka-server-stop" not in words or "--node-id" in words or "--process-role" in words or not neighbours:
+        return ""
+    return f"kafka-server-stop.sh, which ends node {', '.join(map(str, neighbours))} of this host, too"
 
 
 def _gives_up(limit: str) -> bool:

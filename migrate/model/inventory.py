@@ -127,15 +127,16 @@ class AddedProperties:
 class OwnCommands:
     """A node that is no unit of systemd: whose process it is, and the operator's commands, run by root on its host.
 
-    What the commands answer is shown and never believed.  `timeout` is what the operator says of whoever runs the
-    process: so many seconds after a stop it is killed, or the stop command gives up.
+    The exit code of `status` says whether the node runs: 0 that it does, 3 that it does not, others neither; the host's
+    processes must agree.  `timeout` is how many seconds a stop may take: later the process is killed, or the stop
+    command gives up.
     """
 
     user: str
     start: tuple[str, ...]
     stop: tuple[str, ...]
+    status: tuple[str, ...]
     timeout: float
-    status: tuple[str, ...] = ()
     java_home: str = ""  # for kafka-storage.sh; "": java is on the PATH
 
     def typed(self, verb: str) -> str:

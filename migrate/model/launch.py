@@ -109,8 +109,8 @@ STOP_ADVICE: Final = (
 
 
 OWN_STOP_ADVICE: Final = (
-    f"let whoever supervises the process wait {STOP_SECONDS:.0f} s or more for its end (supervisord: stopwaitsecs; "
-    "Docker: -t of the stop command), and say so as `timeout` of its `service` in the inventory"
+    f"let whoever supervises the process wait {STOP_SECONDS:.0f} s or more for its end, and say so as `timeout` of its "
+    "`service` in the inventory"
 )
 
 

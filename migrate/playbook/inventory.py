@@ -100,7 +100,7 @@ class ServiceSection(Section):
     user: UserName
     start: Command
     stop: Command
-    status: Command | None = None
+    status: Command
     timeout: Annotated[Duration, Field(ge=1, le=86400)]
     java_home: FilePath | None = None
 
@@ -354,13 +354,14 @@ def _service_faults(
         yield Fault(at, f"commands for executor {kind}", "the host program gives them: kinds local and ssh have one")
     if node.unit is not None:
         yield Fault(at, f"node {node.id} has a unit and commands", "one of them starts and stops it", "take one out")
-    paths = {name: command[0] for name in ("start", "stop", "status") if (command := getattr(service, name))}
+    given = {name: getattr(service, name) for name in ("start", "stop", "status")}
+    paths = {name: command[0] for name, command in given.items()}
     paths |= {"java_home": service.java_home} if service.java_home else {}
     for name, path in paths.items():
         if not path.startswith("/") or os.path.normpath(path) != path:
             why = "it is a path on that node's host, and the same program each time"
             yield Fault((*at, name), f"{path} is no absolute path in its shortest form", why)
-    for name, command in (("start", service.start), ("stop", service.stop), ("status", service.status or ["/"])):
+    for name, command in given.items():
         program = os.path.basename(command[0])  # noqa: PTH119 - a path of another host
         if program == "systemctl":
             yield Fault((*at, name), "systemctl is not given as a command", "it works units", "write `unit:` instead")
@@ -376,8 +377,8 @@ def _commands(section: ServiceSection | None) -> OwnCommands | None:
         section.user,
         tuple(section.start),
         tuple(section.stop),
+        tuple(section.status),
         section.timeout,
-        tuple(section.status or ()),
         section.java_home or "",
     )
 

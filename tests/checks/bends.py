@@ -163,7 +163,7 @@ def by_ssh(world: World) -> World:
 
 def commanded(world: World) -> World:
     """The first broker has commands in place of a unit."""
-    own = OwnCommands("kafka", ("/usr/bin/sv", "start", "kafka"), ("/usr/bin/sv", "stop", "kafka"), STOP_SECONDS)
+    own = OwnCommands("kafka", ("/opt/ops/start",), ("/opt/ops/stop",), ("/opt/ops/status",), STOP_SECONDS)
     first, *others = world.inventory.brokers
     inventory = replace(world.inventory, executor="ssh", brokers=(replace(first, service=own), *others))
     return replace(world, inventory=inventory)

@@ -1,11 +1,9 @@
-"""Nodes under supervisord, runit, Podman and scripts, all real: what /proc shows counts, not what a command answers."""
+"""Nodes under scripts: what the status command answers and what /proc shows must agree."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-import re
-import shlex
 import shutil
 import signal
 import socket
@@ -25,6 +23,7 @@ from migrate.hosts.collect_disks import processes_of
 from migrate.hosts.launches import decode_command_line
 from migrate.hosts.own_commands import HostServices, own_unit_of
 from migrate.lab.topology import free_ports
+from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode, OwnCommands
 from migrate.model.launch import STOP_SECONDS, Unit, unfit
 from migrate.model.outcome import Unknown
@@ -36,8 +35,8 @@ from tests.testing.estates import (
     ESTATES,
     NODE,
     inventory_of,
+    loop,
     needs,
-    podman,
     script,
     scripts,
     services_of,
@@ -81,6 +80,10 @@ class Place:
     def services(self, own: OwnCommands) -> HostServices:
         """Through the real host program."""
         return services_of(self.folder, self.node(own))
+
+    def says(self, own: OwnCommands, code: int) -> OwnCommands:
+        """The same node under a status command that always ends so."""
+        return replace(own, status=(script(self.folder / f"says-{code}.sh", f"#!/bin/sh\nexit {code}\n"),))
 
     @contextmanager
     def process(self, *argv: str) -> Iterator[subprocess.Popen[bytes]]:
@@ -157,15 +160,12 @@ def test_a_node_is_started_seen_and_stopped(place: Place, estate: OwnCommands, m
     assert running(services).pid != first.pid
     assert running(services).config_sha256 == hashlib.sha256(place.config.read_bytes()).hexdigest()
     services.stop(NODE, 30)
-    if estate.status:
-        assert services.last_words(NODE, 5)
+    assert services.last_words(NODE, 5) == ["down"]
 
 
-@pytest.mark.parametrize("name", ["supervisord", "runit", "podman"])
-def test_a_supervisor_that_starts_a_killed_node_again_is_stopped_by_its_own_stop_alone(place: Place, name: str) -> None:
+def test_a_supervisor_that_starts_a_killed_node_again_is_stopped_by_its_own_stop_alone(place: Place) -> None:
     """A command that ends the process and does not tell its supervisor is found out: the node is back at once."""
-    make: Estate = ESTATES[name]
-    with make(place.folder, place.command) as own:
+    with loop(place.folder, place.command) as own:
         services = place.services(own)
         services.start(NODE)
         first = running(services)
@@ -185,7 +185,7 @@ def test_a_supervisor_that_starts_a_killed_node_again_is_stopped_by_its_own_stop
 
 
 def test_what_commands_answer_is_not_believed(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Success that starts or stops nothing is a failure; failure that did it is none."""
+    """Success of a start or stop that did nothing is a failure; failure that did it is none."""
     monkeypatch.setattr(own_commands, "SEEN_WITHIN", 1.0)
     with scripts(place.folder, place.command) as own:
         with pytest.raises(ProcessNotStarted, match=r"ended with 0 and said: nothing"):
@@ -227,7 +227,8 @@ def test_a_stop_command_without_an_end_is_unknown_and_left_alone(place: Place) -
 def test_a_foreground_start_becomes_the_node_and_is_not_killed(place: Place) -> None:
     """The command has no end: the process that it became is seen."""
     with scripts(place.folder, place.command) as own:
-        becomes = script(place.folder / "becomes.sh", f"#!/bin/sh\nexec {' '.join((*AS_USER, *place.command))}\n")
+        words = " ".join((*AS_USER, *place.command))
+        becomes = script(place.folder / "becomes.sh", f"#!/bin/sh\necho $$ >{place.folder}/kafka.pid\nexec {words}\n")
         services = place.services(replace(own, start=(becomes,)))
         (program,) = place.folder.glob("program-*/host")
         text = program.read_text()
@@ -239,8 +240,8 @@ def test_a_foreground_start_becomes_the_node_and_is_not_killed(place: Place) -> 
 
 def test_what_may_be_the_node_is_unknown(place: Place) -> None:
     """Two of them, another user's, what names the file and is no Kafka yet, and a port that somebody has."""
-    with scripts(place.folder, place.command) as own:
-        services = place.services(own)
+    with scripts(place.folder, place.command) as made:
+        services, stopped = place.services(place.says(made, 0)), place.services(place.says(made, 3))
         with place.process():
             running(services)
             with place.process():
@@ -255,11 +256,11 @@ def test_what_may_be_the_node_is_unknown(place: Place) -> None:
             with pytest.raises(ProcessNotStopped, match="was not given"):
                 services.stop(NODE, 1)
         with socket.create_server(("127.0.0.1", place.port)):
-            assert f"port {place.port} is listened on" in reason(services.state(NODE))
+            assert f"port {place.port} is listened on" in reason(stopped.state(NODE))
         other = place.folder / "etc/another.properties"
         other.write_text("broker.id=8\n")
         with place.process(*AS_USER, *place.command[:-1], str(other)):
-            assert isinstance(services.state(NODE), Stopped)
+            assert isinstance(stopped.state(NODE), Stopped)
 
 
 def test_what_waits_for_kafka_is_no_second_kafka(place: Place) -> None:
@@ -270,26 +271,16 @@ def test_what_waits_for_kafka_is_no_second_kafka(place: Place) -> None:
     java.symlink_to(PYTHON)
     command = (str(java), *place.command[1:])
     with scripts(place.folder, place.command) as own:
-        services = place.services(own)
+        services = place.services(place.says(own, 0))
         with place.process("sh", "-c", "sleep 60; :", *command):
             assert "may be starting it" in reason(services.state(NODE))
         with place.process("runuser", "-u", "nobody", "--", *command) as waits:
             wait_for("it to be seen", lambda: isinstance(services.state(NODE), Running))
             pid, found = running(services).pid, processes_of(str(place.config))  # the collector's
-            kills = services.sees(NODE)  # it sends KILL two seconds behind a TERM
             os.kill(pid, signal.SIGTERM)
             assert waits.wait(30) == 0
             assert pid != waits.pid
-            assert f"process {waits.pid} (runuser) is above Kafka and takes TERM in its place" in " ".join(kills)
             assert [process["pid"] for process in found or ()] == [pid]
-    needs("catatonit")
-    with podman(place.folder, command, words=("--init",)) as own:
-        services = place.services(own)
-        services.start(NODE)
-        wait_for("it to be seen", lambda: isinstance(services.state(NODE), Running))
-        assert services.sees(NODE) == ()
-        services.stop(NODE, 30)
-        assert isinstance(services.state(NODE), Stopped)
 
 
 def contained(place: Place, mounts: str) -> tuple[str, ...]:
@@ -297,64 +288,79 @@ def contained(place: Place, mounts: str) -> tuple[str, ...]:
     return ("unshare", "-m", "sh", "-c", f"{mounts}; exec {' '.join((*AS_USER, *place.command))}")
 
 
-def test_a_process_in_a_container_is_the_node_where_it_sees_the_same_places(place: Place) -> None:
-    """The same path with another file in it is not known to be; a file or a disk that is not the host's is a fault."""
+def test_a_process_with_mounts_of_its_own_is_not_known_to_be_the_node(place: Place) -> None:
+    """What it sees at the node's paths may be anything: whatever the file, no command is given."""
     needs("unshare")
-    (place.folder / "elsewhere").mkdir()
-    shutil.copy(place.config, place.folder / "elsewhere")
-    etc, elsewhere, data = place.config.parent, place.folder / "elsewhere", place.folder / "data"
-    with scripts(place.folder, place.command) as own:
-        services, inventory = place.services(own), inventory_of(place.folder, place.node(own))
-
-        def faults() -> str:
-            wait_for("it to be seen", lambda: isinstance(services.state(NODE), Running))
-            unit = own_unit_of(services, inventory, place.node(own), own)
-            assert isinstance(unit, Unit), unit
-            return " ".join(what for code, what, _ in unfit(unit) if code == "B-OPS-09")
-
-        with place.process(*contained(place, f"export KAFKA_CFG_LOG_DIRS=x; mount --bind {etc} {etc}")):
-            assert faults() == ""
-            assert "KAFKA_CFG_LOG_DIRS" in (services.variables(NODE, running(services).pid) or ())
-        with place.process(*contained(place, f"mount --bind {place.config} {place.config}")):
-            assert "is mounted into its container as a file" in faults()
-        with place.process(*contained(place, f"mount --bind {elsewhere} {data}")):
-            assert f"sees another place at {data}" in faults()
-        with place.process(*contained(place, f"mount --bind {elsewhere} {etc}")):
-            wait_for("it to be doubted", lambda: isinstance(services.state(NODE), Unknown))
-            assert "mounts of its own, and another file" in reason(services.state(NODE))
-        (place.folder / "copy").mkdir()  # a link within a container would lead to the host's own file, seen from here
-        os.link(place.config, place.folder / "copy/server.properties")
-        link = f"mount -t tmpfs none {etc}; ln -s {place.folder}/copy/server.properties {place.config}"
-        with place.process(*contained(place, f"{link}; mount --bind {elsewhere} {place.folder}/copy")):
-            wait_for("it to be doubted", lambda: isinstance(services.state(NODE), Unknown))
-            assert "mounts of its own, and another file" in reason(services.state(NODE))
-
-
-def test_a_container_of_podman_is_the_node_where_it_sees_the_same_places(place: Place) -> None:
-    """A file that is mounted alone is named; replaced, it is another one, and no stop command is given.
-
-    So is a shell as the first process: TERM ends there, and Kafka is killed once the time of `podman stop` is over.
-    """
-    elsewhere, etc, data = place.folder / "elsewhere", place.config.parent, place.folder / "data"
+    elsewhere, etc = place.folder / "elsewhere", place.config.parent
     elsewhere.mkdir()
-    shell = ("/bin/sh", "-c", f"{shlex.join(place.command)}; :")  # as an image whose script does not end with `exec`
-    with podman(place.folder, shell, {etc: elsewhere, place.config: place.config, data: elsewhere}) as own:
+    shutil.copy(place.config, elsewhere)
+    with scripts(place.folder, place.command) as made:
+        own = place.says(made, 0)
         services = place.services(own)
-        services.start(NODE)
-        assert Path(f"/proc/{running(services).pid}/ns/pid").readlink() != Path("/proc/self/ns/pid").readlink()
-        unit = own_unit_of(services, inventory_of(place.folder, place.node(own)), place.node(own), own)
-        assert isinstance(unit, Unit), unit
-        faults = [what for code, what, _ in unfit(unit) if code == "B-OPS-09"]
-        assert len(faults) == 3
-        assert "is mounted into its container as a file" in faults[0]
-        assert f"sees another place at {data}" in faults[1]
-        assert re.search(r"process \d+ \((ba|da)?sh\) is above Kafka and takes TERM in its place", faults[2])
-        anew = etc / "anew"
-        anew.write_text("broker.id=7\n# changed\n")
-        anew.rename(place.config)
-        assert "mounts of its own, and another file" in reason(services.state(NODE))
+        for mounts in (f"mount --bind {etc} {etc}", f"mount --bind {elsewhere} {etc}"):
+            with place.process(*contained(place, mounts)):
+                wait_for(
+                    "it to be doubted",
+                    lambda: "mounts or a root of its own" in getattr(services.state(NODE), "reason", ""),
+                )
+                with pytest.raises(ProcessNotStopped, match="was not given"):
+                    services.stop(NODE, 1)
+                with pytest.raises(ProcessNotStarted, match="was not started"):
+                    services.start(NODE)
+
+
+@pytest.mark.parametrize("code", [1, 3, 255])
+def test_a_process_that_the_status_command_does_not_confirm_is_unknown(place: Place, code: int) -> None:
+    """3 says that it does not run, others say neither."""
+    with scripts(place.folder, place.command) as own, place.process():
+        services = place.services(place.says(own, code))
+        assert f"a process runs Kafka with {place.config}" in reason(services.state(NODE))
+        assert f"the status command ended with {code}" in reason(services.state(NODE))
         with pytest.raises(ProcessNotStopped, match="was not given"):
-            services.stop(NODE, 30)
+            services.stop(NODE, 1)
+
+
+@pytest.mark.parametrize("code", [0, 1, 4])
+def test_a_node_that_the_status_command_does_not_call_stopped_is_unknown(place: Place, code: int) -> None:
+    """Its process may be where /proc does not show it."""
+    with scripts(place.folder, place.command) as own:
+        services = place.services(place.says(own, code))
+        assert f"no process runs Kafka with {place.config}" in reason(services.state(NODE))
+        with pytest.raises(ProcessNotStarted, match="was not started"):
+            services.start(NODE)
+        with pytest.raises(ProcessNotStopped, match="was not given"):
+            services.stop(NODE, 1)
+
+
+def test_a_status_command_without_an_end_is_unknown(place: Place) -> None:
+    """Its time is over, and nobody knows."""
+    with scripts(place.folder, place.command) as own:
+        services = place.services(replace(own, status=(script(place.folder / "hangs.sh", "#!/bin/sh\nsleep 3\n"),)))
+        (program,) = place.folder.glob("program-*/host")
+        text = program.read_text()
+        assert "START_SECONDS, STATUS_SECONDS = 60, 20" in text
+        program.write_text(
+            text.replace("START_SECONDS, STATUS_SECONDS = 60, 20", "START_SECONDS, STATUS_SECONDS = 60, 1")
+        )
+        assert "the status command has not ended" in reason(services.state(NODE))
+
+
+def test_kafkas_stop_script_beside_another_node_is_a_fault(place: Place) -> None:
+    """It ends every Kafka of the host; an option limits it."""
+    with scripts(place.folder, place.command) as made:
+        for words, faults in (((), 1), (("--node-id=7",), 0)):
+            stop = (script(place.folder / "kafka-server-stop.sh", "#!/bin/sh\n"), *words)
+            node = place.node(replace(made, stop=stop))
+            beside = replace(node, id=NodeId(8), config=f"{place.folder}/etc/another.properties")
+            inventory = inventory_of(place.folder, node)
+            for others, found in (((), 0), ((beside,), faults)):
+                both = replace(inventory, brokers=(node, *others))
+                assert node.service is not None
+                unit = own_unit_of(place.services(node.service), both, node, node.service)
+                assert isinstance(unit, Unit), unit
+                said = [what for code, what, _ in unfit(unit) if code == "B-OPS-09"]
+                assert len(said) == found
+                assert all("ends node 8 of this host, too" in what for what in said)
 
 
 def test_only_programs_of_roots_and_nodes_of_the_configuration_are_given(place: Place) -> None:

@@ -37,6 +37,7 @@ def with_commands(more: str = "", kind: str = SSH, **words: str) -> str:
         "user": "kafka",
         "start": "[/usr/bin/sv, start, kafka]",
         "stop": "[/usr/bin/sv, -w, '330', stop, kafka]",
+        "status": "[/opt/ops/status, kafka]",
         "timeout": "330s",
     }
     service = ", ".join(f"{name}: {value}" for name, value in (own | words).items())

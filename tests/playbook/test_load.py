@@ -231,11 +231,11 @@ def test_a_dumped_inventory_reads_back_equal(tmp_path: Path, rack: str, user: st
 
 def test_a_node_may_have_commands_in_place_of_a_unit(tmp_path: Path) -> None:
     """Words as they are written; written back as they were."""
-    text = with_commands(status="[/usr/bin/sv, status, kafka]", java_home="/opt/java")
+    text = with_commands(java_home="/opt/java")
     found = load_inventory(write(tmp_path, text, "inventory.yaml"))
     sv = "/usr/bin/sv"
     start, stop = (sv, "start", "kafka"), (sv, "-w", "330", "stop", "kafka")
-    own = OwnCommands("kafka", start, stop, 330.0, (sv, "status", "kafka"), "/opt/java")
+    own = OwnCommands("kafka", start, stop, ("/opt/ops/status", "kafka"), 330.0, "/opt/java")
     first, *others = found.nodes
     assert (first.service, first.unit, first.supervised_name) == (own, "", "broker 0")
     assert {(node.service, node.unit) for node in others} == {(None, "kafka.service")}

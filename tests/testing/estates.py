@@ -1,4 +1,4 @@
-"""Processes under real supervisord, runit and Podman, and an operator's scripts, with the commands that work them."""
+"""Processes under an operator's scripts, one of which starts a process again, with the commands that work them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ import shlex
 import shutil
 import subprocess
 import sys
-import tarfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -29,32 +28,30 @@ from tests.testing.host_installation import PYTHON
 USER = "nobody"
 AS_USER = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
 NODE = NodeId(7)
-SUPERVISORD = """[supervisord]
-logfile={folder}/supervisord.log
-pidfile={folder}/supervisord.pid
-[unix_http_server]
-file={folder}/supervisor.sock
-[rpcinterface:supervisor]
-supervisor.rpcinterface_factory = supervisor.rpcinterface:make_main_rpcinterface
-[supervisorctl]
-serverurl=unix://{folder}/supervisor.sock
-[program:kafka]
-command={command}
-user=nobody
-autostart=false
-autorestart=true
-stopwaitsecs=330
-redirect_stderr=true
-stdout_logfile={folder}/kafka.log
-"""
-RUN = """#!/bin/sh
-exec >>{folder}/kafka.log 2>&1 chpst -u nobody:nogroup {command}
-"""
 START = """#!/bin/sh
 setsid {user} {command} >>{folder}/kafka.log 2>&1 </dev/null &
 echo $! >{folder}/kafka.pid
 """
 STOP = """#!/bin/sh
+kill "$(cat {folder}/kafka.pid)"
+"""
+STATUS = """#!/bin/sh
+kill -0 "$(cat {folder}/kafka.pid)" 2>/dev/null && echo up && exit 0
+echo down; exit 3
+"""
+LOOP = """#!/bin/sh
+while [ -e {folder}/wanted ]; do
+    {user} {command} >>{folder}/kafka.log 2>&1 </dev/null &
+    echo $! >{folder}/kafka.pid
+    wait
+done
+"""
+START_LOOP = """#!/bin/sh
+touch {folder}/wanted
+setsid {folder}/loop.sh >/dev/null 2>&1 </dev/null &
+"""
+STOP_LOOP = """#!/bin/sh
+rm -f {folder}/wanted
 kill "$(cat {folder}/kafka.pid)"
 """
 
@@ -90,113 +87,42 @@ def needs(*programs: str) -> None:
     """Skip where one is not installed."""
     for name in programs:
         if shutil.which(name) is None:
-            pytest.skip(f"no {name} on this machine (tests/bed/install)")
+            pytest.skip(f"no {name} on this machine")
 
 
-@contextmanager
-def supervisord(folder: Path, command: Sequence[str]) -> Iterator[OwnCommands]:
-    """One that starts the process again however it ends."""
-    needs("supervisord", "supervisorctl")
-    config = folder / "supervisord.conf"
-    config.write_text(SUPERVISORD.format(folder=folder, command=shlex.join(command).replace("%", "%%")))
-    with subprocess.Popen(["supervisord", "-n", "-c", str(config)], stdout=subprocess.DEVNULL) as daemon:
-        try:
-            wait_for("supervisord", (folder / "supervisor.sock").exists)
-            ctl = ("/usr/bin/supervisorctl", "-c", str(config))
-            yield OwnCommands(
-                USER, (*ctl, "start", "kafka"), (*ctl, "stop", "kafka"), 330, (*ctl, "status", "kafka")
-            )  # fmt: skip
-        finally:
-            daemon.terminate()
+def _made(folder: Path, command: Sequence[str], start: str, stop: str) -> OwnCommands:
+    words = {"folder": folder, "command": shlex.join(command), "user": shlex.join(AS_USER)}
+    texts = {"start.sh": start, "stop.sh": stop, "status.sh": STATUS, "loop.sh": LOOP}
+    made = {name: (script(folder / name, text.format(**words)),) for name, text in texts.items()}
+    return OwnCommands(USER, made["start.sh"], made["stop.sh"], made["status.sh"], 330)
 
 
-@contextmanager
-def runit(folder: Path, command: Sequence[str]) -> Iterator[OwnCommands]:
-    """The same: runsv starts it again however it ends."""
-    needs("runsvdir", "sv", "chpst")
-    service = folder / "sv/kafka"
-    service.mkdir(parents=True)
-    (service / "down").touch()
-    script(service / "run", RUN.format(folder=folder, command=shlex.join(command)))
-    with subprocess.Popen(["runsvdir", str(service.parent)]) as daemon:
-        try:
-            wait_for("runsv", (service / "supervise/ok").exists)
-            sv = ("/usr/bin/sv",)
-            yield OwnCommands(
-                USER, (*sv, "start", str(service)), (*sv, "-w", "30", "stop", str(service)), 330,
-                (*sv, "status", str(service)),
-            )  # fmt: skip
-        finally:
-            daemon.terminate()
-            daemon.wait()  # it would start runsv again, and sv wait for its end in vain
-            subprocess.run(["sv", "-w", "30", "exit", str(service)], check=False, stdout=subprocess.DEVNULL)
-
-
-def podman_of(folder: Path) -> tuple[str, ...]:
-    """Podman with everything of its own in a folder of the test; runc also runs where the cgroups are of both kinds."""
-    own = {"--root": "root", "--runroot": "run", "--tmpdir": "tmp", "--network-config-dir": "networks"}
-    places = [word for option, name in own.items() for word in (option, f"{folder}/podman/{name}")]
-    return ("/usr/bin/podman", *places, "--cgroup-manager=cgroupfs", "--events-backend=file", "--runtime=runc")
-
-
-@contextmanager
-def podman(
-    folder: Path, command: Sequence[str], mounts: Mapping[Path, Path] | None = None, words: Sequence[str] = ()
-) -> Iterator[OwnCommands]:
-    """A container of a small image, with what is in the folder at the same paths; conmon starts it again.
-
-    `mounts` are others, by their paths in the container; `words` are further ones of `podman create`.
-    """
-    needs("podman", "runc")
-    there = podman_of(folder)
-    machine = (Path("/usr"), Path("/etc"), Path(command[0]).resolve().parents[1])  # with Java, where that is in neither
-    volumes = {path: path for path in (*machine, *sorted(folder.iterdir()))} | dict(mounts or {})
-    (folder / "podman").mkdir()
-    image = folder / "podman/image.tar"
-    with tarfile.open(image, "w") as tar:  # its programs and libraries are this machine's
-        for name in ("bin", "lib", "lib64"):
-            link = tarfile.TarInfo(name)
-            link.type, link.linkname = tarfile.SYMTYPE, f"usr/{name}"
-            tar.addfile(link)
-    limits = ("--ulimit=nofile=10000:10000", "--ulimit=nproc=4096:4096")  # Podman's are more than any root may give
-    common = (
-        "--network=host", "--user=65534:65534", *limits,
-        *(f"--volume={source}:{path}{':ro' if path in machine else ''}" for path, source in volumes.items()),
-    )  # fmt: skip
-    create = ("create", "--name=kafka", "--restart=always", f"--log-opt=path={folder}/kafka.log", *common, *words)
-    try:
-        for step in (("import", "--quiet", str(image), "kafka"), ("run", "--rm", *common, "kafka", "/bin/true")):
-            done = subprocess.run((*there, *step), check=False, capture_output=True, text=True)
-            if done.returncode:
-                pytest.skip(f"no container runs on this machine: {done.stderr[-300:]}")
-        subprocess.run((*there, *create, "kafka", *command), check=True, capture_output=True)
-        yield OwnCommands(
-            USER, (*there, "start", "kafka"), (*there, "stop", "--time", "330", "kafka"), 330,
-            (*there, "logs", "--tail", "2000", "kafka"),
-        )  # fmt: skip
-    finally:
-        subprocess.run((*there, "rm", "--force", "--time=1", "kafka"), check=False, capture_output=True)
+def _ended(folder: Path) -> None:
+    if (folder / "kafka.pid").exists():
+        subprocess.run(["sh", str(folder / "stop.sh")], check=False, stderr=subprocess.DEVNULL)
 
 
 @contextmanager
 def scripts(folder: Path, command: Sequence[str]) -> Iterator[OwnCommands]:
     """An operator's own; nobody starts the process again."""
     needs("setpriv", "setsid")
-    words = {"folder": folder, "command": shlex.join(command), "user": shlex.join(AS_USER)}
-    made = OwnCommands(
-        USER,
-        (script(folder / "start.sh", START.format(**words)),),
-        (script(folder / "stop.sh", STOP.format(**words)),),
-        330,
-    )
     try:
-        yield made
+        yield _made(folder, command, START, STOP)
     finally:
-        if (folder / "kafka.pid").exists():
-            subprocess.run(["sh", str(folder / "stop.sh")], check=False, stderr=subprocess.DEVNULL)
+        _ended(folder)
 
 
-ESTATES = {"supervisord": supervisord, "runit": runit, "podman": podman, "scripts": scripts}
+@contextmanager
+def loop(folder: Path, command: Sequence[str]) -> Iterator[OwnCommands]:
+    """A supervisor that starts the process again however it ends, until its own stop command."""
+    needs("setpriv", "setsid")
+    try:
+        yield _made(folder, command, START_LOOP, STOP_LOOP)
+    finally:
+        _ended(folder)
+
+
+ESTATES = {"scripts": scripts, "loop": loop}
 
 
 def inventory_of(folder: Path, node: BrokerNode, kafka_home: str = "/opt/kafka") -> Inventory:
