@@ -15,6 +15,7 @@ RUNTIME = [  # what every command needs, and the comparison
     "click>=8.4",
     "cryptography>=45",
     "google-crc32c>=1.6",
+    "google-re2>=1.1.20240702",
     "javaproperties>=0.8",
     "jinja2>=3.1",
     "kazoo[sasl]>=2.10,<3",

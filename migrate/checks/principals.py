@@ -15,7 +15,7 @@ from migrate.checks.registry import Blind
 from migrate.hosts.jaas import options
 from migrate.model.broker_modes import Mode, mode_of
 from migrate.model.outcome import Unknown
-from migrate.model.patterns import Pattern, compiled
+from migrate.model.patterns import LINE_ENDS, Pattern, compiled_as_java
 from migrate.model.views import ConfigFile
 from migrate.model.world import World
 
@@ -62,7 +62,7 @@ def known_as(subject: str, called: Mapping[str, str], listener: str) -> str | Bl
 @functools.lru_cache(maxsize=4096)
 def _mapped(subject: str, rules: str) -> str | None:
     """User:NAME by the first rule that is for the subject, None where none is; ValueError as `parsed`."""
-    if len(subject) > LONGEST_SUBJECT:
+    if len(subject) > LONGEST_SUBJECT or not LINE_ENDS.isdisjoint(subject):
         raise ValueError(len(subject))
     for rule in list(parsed(rules)):
         if rule is None:
@@ -71,7 +71,7 @@ def _mapped(subject: str, rules: str) -> str | None:
         if pattern.fullmatch(subject):
             name, at = "", 0
             for found in pattern.finditer(subject):
-                parts = (part if isinstance(part, str) else found.text(part) for part in made)
+                parts = (part if isinstance(part, str) else found.texts[part] for part in made)
                 name, at = f"{name}{subject[at : found.begin]}{''.join(parts)}", found.end
             name += subject[at:]
             return "User:" + (name.lower() if case == "L" else name.upper() if case == "U" else name)
@@ -89,7 +89,7 @@ def parsed(text: str) -> Iterator[Rule | None]:
         if match["default"]:
             yield None
         else:
-            pattern = compiled(match["pattern"])
+            pattern = compiled_as_java(match["pattern"])
             yield pattern, tuple(_replacement(match["made"], pattern.groups)), match["case"]
 
 

@@ -23,7 +23,7 @@ EXTRAS: Final = {  # for users, each with what needs it
     "connect": "`diff` on a Spark Connect server",
 }
 _LINE: Final = re.compile(r'(?P<text>(?P<package>[\w.-]+)[^;]*?)\s*(;.*extra == "(?P<extra>\w+)".*)?')
-_PACKAGES: Final = {"py4j": "pyspark", "yaml": "pyyaml", "grpc": "pyspark"}
+_PACKAGES: Final = {"py4j": "pyspark", "re2": "google-re2", "yaml": "pyyaml", "grpc": "pyspark"}
 _CONNECT: Final = "grpc"  # a module that pyspark brings for Spark Connect alone
 
 

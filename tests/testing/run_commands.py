@@ -46,9 +46,7 @@ def _words(
         yield from (commands.process_words(node.unit, 1), commands.PULLED_IN_AT_BOOT)
     else:
         yield from (commands.service_look(node.id), commands.service_start(node.id), commands.service_stop(node.id))
-        yield from (commands.service_process(node.id, 1), commands.service_sees(node.id, 1, (node.config,)))
-        if node.service.status:
-            yield commands.service_status(node.id)
+        yield from (commands.service_process(node.id, 1), commands.service_status(node.id))
     yield from (commands.facts(node.id), commands.target(node.id), commands.CLOCK, *map(commands.sockets, TABLES))
     yield commands.names(node.id, os.path.dirname(beside))  # noqa: PTH120 - a path of another host
     yield from _of_file(node.id, node.config, beside)
