@@ -99,11 +99,11 @@ def one_writer(view: ZookeeperView, world: World) -> Result:
     "Controllers with this secret would copy that configuration as garbage, and the broker cannot read it after its "
     "second restart.",
     "The secret in the inventory is not the brokers', or it was changed and password.encoder.old.secret is still in "
-    "use, or password.encoder.cipher.algorithm is not one of AES/CBC/PKCS5Padding, AES/CTR/NoPadding and "
-    "AES/GCM/NoPadding, which cannot be verified.",
+    "use, or password.encoder.cipher.algorithm or password.encoder.keyfactory.algorithm is not Kafka's default "
+    "(AES/CBC/PKCS5Padding; PBKDF2WithHmacSHA512 or PBKDF2WithHmacSHA1): others are not verified.",
     "Compare the inventory's password_encoder_secret with the brokers' files; restart the broker where "
     "password_encoder_old_secret opens it; set the configuration again where it was encoded with a lost secret or "
-    "another cipher.",
+    "another algorithm.",
     "KAFKA-14801; PasswordEncoder.decode",
 ).sees(readable_zookeeper, blocks_from=Stage.CONTROLLERS, when=UNTIL_FINALIZED)
 def password_not_opened(view: ZookeeperView, world: World) -> Result:
