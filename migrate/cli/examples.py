@@ -110,7 +110,6 @@ MANUALS: Final[Mapping[str, Manual]] = {
         (("manual look -i inventory.yaml", "render how each node is looked at; bring the answers back"),),
         (("RUNS/manual/look-NODE/", "what goes to that node's host"),),
     ),
-    "manual show": Manual((("manual show -i inventory.yaml", "the instruction that a run waits for"),)),
     "manual could-not": Manual(
         (('manual could-not -i inventory.yaml --reason "the disk is full"', "the run stops, with that reason"),),
         (("RUNS/manual/NN-NODE-EFFECT/could-not", "the reason, read by the run"),),

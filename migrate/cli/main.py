@@ -41,7 +41,7 @@ COMMANDS: Final = {
     "plan": ("migrate.cli.plan", "plan", "Plan every change without making any."),
     "apply": ("migrate.cli.apply", "apply", "Apply a saved plan, with a proof after every step."),
     "control": ("migrate.cli.control", "control", "Control a run in progress: pause, resume, hold-after, abort, show."),
-    "manual": ("migrate.cli.manual", "manual", "Manual executor: look, show, could-not."),
+    "manual": ("migrate.cli.manual", "manual", "Manual executor: look, could-not."),
     "rollback": (
         "migrate.cli.rollback",
         "rollback",

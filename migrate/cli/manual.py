@@ -1,4 +1,4 @@
-"""`manual`: hosts that only people may touch: what is waited for, how a node is looked at, and `could not`."""
+"""`manual`: hosts that only people may touch: how a node is looked at, and `could not`."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from migrate.cli.answers import give_answer
 from migrate.cli.errors import EXIT_OK
-from migrate.cli.options import FILE, output_option
-from migrate.cli.screen import say, say_text
+from migrate.cli.options import FILE
+from migrate.cli.screen import say
 from migrate.errors import UsageWrong
 from migrate.model.outcome import Unknown
 
@@ -30,7 +29,7 @@ inventory_option = click.option(
 def manual() -> None:
     """Instructions for people, where the inventory's executor is `manual`.
 
-    `apply` renders each effect into RUNS/manual/NN-NODE-EFFECT/ and waits until what it asks is seen.
+    `apply` prints each instruction, renders it into RUNS/manual/NN-NODE-EFFECT/, and waits until what it asks is seen.
     """
 
 
@@ -54,39 +53,9 @@ def look(inventory: pathlib.Path) -> int:
     """
     desk = _desk(inventory)
     for node in desk.inventory.nodes:
-        say(f"node {int(node.id)} at {node.host}: {desk.ask_to_look(node.id)}")
+        missing = " (no answer yet)" if isinstance(desk.answer(node.id), Unknown) else ""
+        say(f"node {int(node.id)} at {node.host}: {desk.ask_to_look(node.id)}{missing}")
     say(f"answers go into {desk.inbox.folder}")
-    return EXIT_OK
-
-
-@manual.command()
-@inventory_option
-@output_option
-def show(inventory: pathlib.Path, output: str) -> int:
-    """Which instruction is waited for, which metadata logs are to be brought, and which nodes' answers are missing."""
-    from migrate.hosts.manual.instructions import ManualMetadata
-
-    desk = _desk(inventory)
-    waiting = desk.open()
-    answers = {int(node.id): desk.answer(node.id) for node in desk.inventory.nodes}
-    absent = {node: answer.reason for node, answer in answers.items() if isinstance(answer, Unknown)}
-    logs = ManualMetadata(desk).requests()
-    if output == "json":
-        found = None if waiting is None else {
-            "id": waiting.id, "node": int(waiting.node), "host": waiting.host, "what": waiting.what,
-            "since": waiting.since, "folder": str(waiting.folder), "must_be_seen": [p.text() for p in waiting.proofs],
-        }  # fmt: skip
-        told = {"open": found, "unknown_nodes": absent, "logs_to_bring": [str(folder) for folder in logs]}
-        give_answer(told)
-        return EXIT_OK
-    text = "no instruction is open"
-    if waiting is not None:
-        text = (waiting.folder / "README.txt").read_text(encoding="utf-8", errors="backslashreplace")
-    say_text(text)
-    for folder in logs:
-        say(f"a metadata log is to be brought: {folder / 'README.txt'}")
-    for reason in absent.values():
-        say(reason)
     return EXIT_OK
 
 

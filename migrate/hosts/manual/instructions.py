@@ -359,16 +359,6 @@ class ManualMetadata:
                     self._unpack(wanted[node], place)
             yield places
 
-    def requests(self) -> list[Path]:
-        """Folders of requested logs that are still missing, by the newest answers alone."""
-        found = []
-        for node in self._desk.inventory.controllers:
-            with contextlib.suppress(NotTold):
-                one = self._log_of(node.id, node.metadata_directory)
-                if one is not None and (self._desk.folder / one.name).is_dir() and self._missing(one):
-                    found.append(self._desk.folder / one.name)
-        return found
-
     def _log_of(self, node: NodeId, path: str) -> Wanted | None:
         """The node's log; None where the collector saw that there is none."""
         answer = self._desk.answer(node)
