@@ -639,11 +639,6 @@ NEXT_RELEASE = (
     Case("I-VER-23", ZK, "log.message.timestamp.after.max.ms", towards("4.0")),
     Case("W-VER-24", ZK, "broker 1", towards("4.0", launched(1, java="/usr/lib/jvm/java-11-openjdk/bin/java"))),
     Case("W-VER-25", ZK, "broker 1", towards("4.0", launched(1, log4j="file:/opt/kafka/config/log4j.properties"))),
-    Case("W-VER-26", ZK, "broker 1", towards("4.1", entity("broker-config", "1", "min.insync.replicas", "1"))),
-    Case("W-VER-26", HYBRID, "controller 3001", towards("4.3", values(3001, min__insync__replicas=None)), "files"),
-    Case("I-VER-27", ZK, "the static quorum", towards("4.1")),
-    Case("I-VER-27", FINAL, "the static quorum", towards("4.3"), "after the migration"),
-    Case("I-VER-28", HYBRID, "broker 1", towards("4.0")),
 )
 CASES = (
     *VERSIONS,

@@ -16,9 +16,9 @@ from migrate.model.stage import Stage
 from migrate.model.world import World
 from tests.checks.bends import Bend, entity, launched, then, towards, values
 from tests.testing import worlds
-from tests.testing.worlds import with_kraft, world_at
+from tests.testing.worlds import world_at
 
-CODES = {f"W-VER-{number}" for number in (20, 21, 22, 24, 25, 26)} | {"I-VER-23", "I-VER-27", "I-VER-28"}
+CODES = {f"W-VER-{number}" for number in (20, 21, 22, 24, 25)} | {"I-VER-23"}
 
 
 def found(world: World, code: str) -> list[Finding]:
@@ -59,13 +59,11 @@ def test_the_command_takes_the_releases_of_the_list() -> None:
 
 @pytest.mark.parametrize(("release", "hits"), [("4.0", False), ("4.1", True), ("4.4", True)])
 def test_a_release_has_what_the_releases_before_it_changed(release: str, hits: bool) -> None:
-    """Topics' segment.bytes got its limit in 4.1; eligible leader replicas come with 4.1, too."""
+    """Topics' segment.bytes got its limit in 4.1."""
     small = towards(release, entity("topic-config", "t0", "segment.bytes", "1048575"))(world_at(Stage.ASSESS))
     assert bool(found(small, "W-VER-21")) is hits
     least = towards(release, entity("topic-config", "t0", "segment.bytes", "1048576"))(world_at(Stage.ASSESS))
     assert found(least, "W-VER-21") == []
-    isr = towards(release, entity("broker-config", "1", "min.insync.replicas", "1"))(world_at(Stage.ASSESS))
-    assert bool(found(isr, "W-VER-26")) is hits
 
 
 def test_keys_that_the_migration_removes_are_told_only_when_it_left_them() -> None:
@@ -161,26 +159,6 @@ def test_the_path_of_java_names_its_version_or_leaves_it_open(path: str, version
     world = towards("4.0", launched(1, java=path))(world_at(Stage.ASSESS))
     assert [entry.about for entry in found(world, "W-VER-24")] == (["broker 1"] if version in (8, 11) else [])
     assert ("the Java of broker 1" in blind(world, "W-VER-24")) is (version is None)
-
-
-def test_a_value_for_all_brokers_survives_eligible_leader_replicas() -> None:
-    """Then files do not matter; without one, the controllers' files must say what the brokers' do."""
-    files = values(3001, min__insync__replicas="1")
-    world = world_at(Stage.HYBRID)
-    assert found(towards("4.3")(world), "W-VER-26") == []
-    assert [entry.about[:15] for entry in found(towards("4.3", files)(world), "W-VER-26")] == ["controller 3001"]
-    both = towards("4.3", files, entity("broker-config", "<default>", "min.insync.replicas", "2"))(world)
-    assert found(both, "W-VER-26") == []
-
-
-def test_a_dynamic_quorum_stays_what_it_is_and_4_0_was_not_tried() -> None:
-    """4.0 cannot change a static one, but its command asks for it."""
-    world = world_at(Stage.FINALIZE)
-    dynamic = with_kraft(world, features={"metadata.version": 21, "kraft.version": 1})
-    assert found(towards("4.3")(dynamic), "I-VER-27") == []
-    assert blind(towards("4.3")(dynamic), "I-VER-27") == []
-    assert blind(towards("4.0")(world), "I-VER-27") == ["kafka-features upgrade --release-version 4.0"]
-    assert blind(replace(towards("4.3")(world), kraft=Unknown("dark")), "I-VER-27") == ["the KRaft metadata"]
 
 
 def test_after_the_migration_the_metadata_has_the_dynamic_configurations() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import subprocess
 import time
 import zipfile
@@ -16,20 +15,15 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import (
     AdminClient,
-    AlterConfigOpType,
-    ConfigEntry,
-    ConfigResource,
-    ConfigSource,
     NewTopic,
-    ResourceType,
 )
 from py4j.java_gateway import get_field
 from py4j.protocol import Py4JJavaError
 
-from migrate.checks.next_release import JAVA, JMX_REPORTER, MIN_ISR, OWN_FEATURES, NextRelease, next_release
+from migrate.checks.next_release import JAVA, next_release
 from migrate.java.find import find_java
 from migrate.java.jars import KafkaJars, kafka_jars
-from migrate.java.run import java_argv, run_tool
+from migrate.java.run import java_argv
 from migrate.lab.topology import free_ports
 from tests.testing.kafka_jvm import first_cause, kafka_jvm
 from tests.testing.kraft_cluster import CLUSTER_ID, LOG4J, wait_for
@@ -138,37 +132,38 @@ def new(request: pytest.FixtureRequest) -> Iterator[Kafka]:
         yield found
 
 
-def listed(kafka: Kafka) -> NextRelease:
+def listed(kafka: Kafka) -> Mapping[str, Mapping[str, Any]]:
     """What this tool says of it."""
     return next_release(kafka.line)
 
 
 def test_the_keys_that_are_gone_are_the_listed_ones(old: Kafka, new: Kafka) -> None:
     """Every one, of files and of topics, and no other."""
-    assert old.server.keys() - new.server.keys() == listed(new).removed - OUTSIDE
-    assert old.topic.keys() - new.topic.keys() == listed(new).topic_removed
+    assert old.server.keys() - new.server.keys() == listed(new)["removed"].keys() - OUTSIDE
+    assert old.topic.keys() - new.topic.keys() == listed(new)["topic_removed"].keys()
     taken = [
         set(map(str, kafka.jvm.org.apache.kafka.common.metrics.JmxReporter.RECONFIGURABLE_CONFIGS))
         for kafka in (old, new)
     ]
     assert taken[0] - taken[1] == OUTSIDE
-    in_place = {part for text in listed(new).instead.values() for part in text.split(" and ")}
+    named = [text for part in ("removed", "topic_removed") for text in listed(new)[part].values() if text]
+    in_place = {part for text in named for part in text.split(" and ")}
     assert in_place <= {*new.server, *new.topic, *taken[1]}
 
 
 def test_the_smallest_numbers_are_the_listed_ones(old: Kafka, new: Kafka) -> None:
     """3.9 takes less; one less than the listed number is refused."""
     for theirs, known, wanted in (
-        (new.server, old.server, listed(new).least),
-        (new.topic, old.topic, listed(new).topic_least),
+        (new.server, old.server, listed(new)["least"]),
+        (new.topic, old.topic, listed(new)["topic_least"]),
     ):
         higher = {name: key.least for name, key in theirs.items() if name in known and key.least > known[name].least}
         assert {name: least for name, least in higher.items() if name not in UNTOLD_LIMITS} == dict(wanted)
-    for name, least in listed(new).least.items():
+    for name, least in listed(new)["least"].items():
         below = least - 1 if least > 1 else -1  # 3.9 takes -1 for thread pools, and 0 for none of them
         refusals = [kafka.refusal(name, str(value)) for kafka, value in ((old, below), (new, below), (new, least))]
         assert [bool(said) for said in refusals] == [False, True, False], name
-    for name, least in listed(new).topic_least.items():
+    for name, least in listed(new)["topic_least"].items():
         assert old.topic_refusal(name, str(least - 1)) == ""
         assert f"Value must be at least {least}" in new.topic_refusal(name, str(least - 1))
 
@@ -179,17 +174,17 @@ def test_an_empty_entry_is_refused_in_the_listed_lists(old: Kafka, new: Kafka) -
     for name in old.server.keys() & new.server.keys():
         if not old.refusal(name, "CTL,") and "must not be empty" in new.refusal(name, "CTL,"):
             refused.add(name)
-    assert refused == listed(new).lists
+    assert refused == listed(new)["lists"].keys()
 
 
 def test_the_defaults_that_changed_are_the_listed_ones(old: Kafka, new: Kafka) -> None:
     """But for those with a reason."""
     changed = {
-        name: (old.server[name].default, new.server[name].default)
+        name: [old.server[name].default, new.server[name].default]
         for name in old.server.keys() & new.server.keys()
         if old.server[name].default != new.server[name].default and "java.lang.Object" not in new.server[name].default
     }
-    assert {name: pair for name, pair in changed.items() if name not in UNTOLD_DEFAULTS} == dict(listed(new).defaults)
+    assert {name: pair for name, pair in changed.items() if name not in UNTOLD_DEFAULTS} == listed(new)["defaults"]
 
 
 def test_a_node_has_the_jmx_reporter_only_where_it_is_named(old: Kafka, new: Kafka) -> None:
@@ -204,25 +199,10 @@ def test_a_node_has_the_jmx_reporter_only_where_it_is_named(old: Kafka, new: Kaf
         made = kafka.jvm.org.apache.kafka.clients.CommonClientConfigs.metricsReporters("0", config)
         return [str(one.getClass().getName()) for one in made]
 
-    assert (reporters(old, ""), reporters(new, "")) == ([JMX_REPORTER], [])
-    assert reporters(old, JMX_REPORTER) == reporters(new, JMX_REPORTER) == [JMX_REPORTER]
-
-
-def test_all_features_of_a_release_have_a_dynamic_quorum_and_eligible_leader_replicas(new: Kafka) -> None:
-    """I-VER-27 and W-VER-26: the levels that `--release-version` raises to, and what 4.0 has."""
-    common = new.jvm.org.apache.kafka.server.common
-    feature = new.jvm.java.lang.Class.forName("org.apache.kafka.server.common.Feature")
-    by_name = {str(one): one for one in feature.getEnumConstants()}
-    replicas, quorum = by_name["ELIGIBLE_LEADER_REPLICAS_VERSION"], by_name["KRAFT_VERSION"]
-    levels = {
-        line: (replicas.defaultLevel(version), quorum.defaultLevel(version))
-        for line, version in (
-            ("4.0", common.MetadataVersion.IBP_4_0_IV3),
-            (OWN_FEATURES, common.MetadataVersion.IBP_4_1_IV1),
-            (new.line, common.MetadataVersion.latestProduction()),
-        )
-    }
-    assert levels == {"4.0": (0, 1), OWN_FEATURES: (1, 1), new.line: (1, 1)}
+    ((_, (added, decides)),) = listed(new)["lost"].items()
+    assert (reporters(old, ""), reporters(new, "")) == ([added], [])
+    assert reporters(old, added) == reporters(new, added) == [added]
+    assert old.server[decides].default == "true"
 
 
 @pytest.mark.parametrize("release", list(LINES))
@@ -325,20 +305,6 @@ class Pair:
         (made,) = admin.create_topics([NewTopic(name, 1, 1, config=config)]).values()
         made.result(30)
 
-    def features(self, jars: KafkaJars, *words: str) -> dict[str, str]:
-        """Levels of features, after `kafka-features` with these words; none where they show none."""
-        line = ("--bootstrap-server", self.address()["bootstrap.servers"], *words)
-        done = run_tool(find_java(), jars.classpath, "org.apache.kafka.tools.FeatureCommand", line, 60)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return dict(re.findall(r"Feature: (\S+).*FinalizedVersionLevel: (\S+)", done.stdout))
-
-    def min_isr(self) -> tuple[str, ConfigSource]:
-        """The broker's min.insync.replicas, and what it comes from."""
-        admin = AdminClient(self.address())
-        (found,) = admin.describe_configs([ConfigResource(ResourceType.BROKER, str(BROKER))]).values()
-        entry = found.result(30)[MIN_ISR]
-        return entry.value, ConfigSource(entry.source)
-
     def produced(self, topic: str, ahead: float) -> str:
         """What became of a record with a timestamp so many seconds ahead."""
         said: list[str] = []
@@ -392,44 +358,6 @@ def test_what_is_called_fatal_is_fatal_and_what_is_called_ignored_is_ignored(tmp
         assert pair.start(BROKER, new).wait(60) != 0
         assert "Error starting LogManager" in pair.log(BROKER)
         assert "Invalid value 16384 for configuration segment.bytes" in pair.log(BROKER)
-    finally:
-        for process in pair.processes.values():
-            process.kill()
-            process.wait()
-
-
-@pytest.mark.slow
-def test_all_features_at_once_do_what_is_told_and_single_ones_do_not(tmp_path: Path) -> None:
-    """I-VER-27 and W-VER-26, on 4.3.1 with what 3.9.2 wrote: first the way that is advised, then the other one."""
-    old, new = kafka_jars(), kafka_jars(release=KAFKAS["4.3.1"])
-    pair = Pair(tmp_path)
-    try:
-        pair.write(CONTROLLER, "process.roles=controller\nmin.insync.replicas=3\n")
-        pair.write(BROKER, "process.roles=broker\nmin.insync.replicas=2\n")
-        for jars in (old, new):
-            pair.start(CONTROLLER, jars)
-            pair.start(BROKER, jars)
-            pair.wait()
-            if jars is old:
-                pair.stop()
-        entry = ConfigEntry(MIN_ISR, "1", incremental_operation=AlterConfigOpType.SET)
-        admin = AdminClient(pair.address())
-        of_one = ConfigResource(ResourceType.BROKER, str(BROKER), incremental_configs=[entry])
-        (changed,) = admin.incremental_alter_configs([of_one]).values()
-        changed.result(30)
-
-        single = ("metadata.version=30", "group.version=1", "transaction.version=2")
-        pair.features(new, "upgrade", *(word for level in single for word in ("--feature", level)))
-        levels = pair.features(new, "describe")
-        assert (levels["metadata.version"], levels["kraft.version"]) == ("4.3-IV0", "0")
-        assert levels["eligible.leader.replicas.version"] == "0"
-        assert pair.min_isr() == ("1", ConfigSource.DYNAMIC_BROKER_CONFIG)
-
-        pair.features(new, "upgrade", "--release-version", "4.3")
-        levels = pair.features(new, "describe")
-        assert (levels["kraft.version"], levels["eligible.leader.replicas.version"]) == ("1", "1")
-        wanted = ("3", ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG)  # the controller's file, in place of the broker's
-        wait_for("the dynamic default", lambda: pair.min_isr() == wanted, 20)
     finally:
         for process in pair.processes.values():
             process.kill()
