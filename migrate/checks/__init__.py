@@ -21,6 +21,7 @@ from migrate.checks import (  # noqa: F401 - importing an area registers its che
     units,
     zookeeper,
     zookeeper_access,
+    zookeeper_use,
 )
 from migrate.checks.phase import phase_of
 from migrate.checks.registry import CHECKS, NEVER, run_all

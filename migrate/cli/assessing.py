@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from migrate import checks
 from migrate.checks.next_release import NEXT_RELEASE
+from migrate.checks.zookeeper_use import with_ensemble
 from migrate.cli.options import Evidence, observing
 from migrate.errors import NotVisible
 from migrate.model.findings import Finding
@@ -20,6 +21,7 @@ from migrate.report.assessment import Assessment, cluster_facts
 from migrate.report.directories import directory_rows
 from migrate.report.wording import moment
 from migrate.run.clock import SystemClock
+from migrate.run.past_runs import by_journals
 from migrate.zookeeper.rate_limit import Pace
 
 PLANNED_ON: Final = frozenset(
@@ -88,6 +90,9 @@ def judged(subject: Subject) -> Judged:
             observer.sources.zookeeper_client()  # nothing else is looked at: what it raises is the answer
         facts = {} if subject.next_release is None else {NEXT_RELEASE: subject.next_release}
         world = observer.observe(frozenset(needs), facts)
+        if alone is None and subject.evidence.live:
+            proven = by_journals(subject.inventory)
+            world = replace(with_ensemble(observer, replace(world, facts={**facts, **proven})), facts=facts)
         findings = checks.told(world, target=Stage.PREPARE)
         if alone is None and subject.evidence.live:
             findings = lasting_findings(observer, findings, SystemClock())

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import click
 from click.shell_completion import CompletionItem
 
-from migrate.model.stage import MIGRATION, Stage
+from migrate.model.stage import MIGRATION
 
 
 def _begin(names: Iterable[str], incomplete: str) -> list[str]:
@@ -17,7 +17,7 @@ def _begin(names: Iterable[str], incomplete: str) -> list[str]:
 
 def complete_stage(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
     """The stages of a MigrationPlaybook."""
-    return _begin((stage.label for stage in (*MIGRATION, Stage.RETIRE_ZOOKEEPER)), incomplete)
+    return _begin((stage.label for stage in MIGRATION), incomplete)
 
 
 def complete_code(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:

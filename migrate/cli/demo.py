@@ -234,30 +234,12 @@ class Demo:
 
     def _without_zookeeper(self) -> Claim:
         if isinstance(self._lab.supervisor.state("zookeeper"), Running):
-            self._stop_zookeeper(load_playbook(self._lab.playbook_path))
+            self._lab.stop_zookeeper(self._lines.say)
         began = time.time()
         self._remember(last_restart=[began, None])
         said = proofs.works_without_zookeeper(self._lab)
         self._remember(last_restart=[began, time.time()])
         return Claim("The cluster works with ZooKeeper stopped.", Holds.YES, said)
-
-    def _stop_zookeeper(self, playbook: Playbook) -> None:
-        """By the playbook's last stage; as an operator does it, where the lab's inventory names no server."""
-        if Stage.RETIRE_ZOOKEEPER not in playbook.stages or not self._lab.inventory.zookeeper_servers:
-            self._lab.stop_zookeeper(self._lines.say)
-            return
-        sources = Sources(self._lab.inventory, playbook, None)
-        try:
-            plan = make_plan(
-                ClusterObserver(sources), playbook, target=Stage.RETIRE_ZOOKEEPER, only=True, created=time.time()
-            )
-            path = save_plan(sources.inventory, plan)
-            self._lines.print(plan_lines(plan, str(path), page_width(err=True)))
-            options = Options(plan.fingerprint, "lab demo", self._lines, confirm_cluster=plan.cluster)
-            with self._lines.following(plan, path.with_name("journal.jsonl"), playbook, lambda: sources.work):
-                write_reports(plan, carry_out(plan, sources, options))
-        finally:
-            sources.close()
 
     def _from_its_files(self) -> Claim:
         """Killed meanwhile, the same command starts what is stopped, and does it again."""

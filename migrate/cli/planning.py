@@ -22,13 +22,13 @@ from migrate.errors import (
 from migrate.hosts.files import create_file, read_within
 from migrate.model.inventory import Inventory, Playbook
 from migrate.model.outcome import Unknown
-from migrate.model.plan import Plan, PlanKind
+from migrate.model.plan import Plan
 from migrate.model.ports import Observer
 from migrate.model.rollback_readiness import Weight
 from migrate.model.stage import Stage
 from migrate.model.trusted import distrust
 from migrate.model.world import Need, World
-from migrate.plan import directories, protocol, retirement, rollback
+from migrate.plan import directories, protocol, rollback
 from migrate.plan.build import build
 from migrate.plan.schedule import scheduled
 from migrate.playbook.document import read_kind
@@ -37,16 +37,15 @@ from migrate.report.plan_text import plan_html, plan_text
 from migrate.run import journal as journals
 from migrate.run.carry_out import folder_of, gone_back
 from migrate.run.clock import SystemClock
-from migrate.run.past_runs import ROLLBACK_NEEDS, by_journals, cleaned_by, enabled_by_runs, rollback_facts
+from migrate.run.past_runs import ROLLBACK_NEEDS, by_journals, enabled_by_runs, rollback_facts
 
 FIRST_NAME: Final = "plan.json"
 
 
 def target_stage(playbook: Playbook, name: str | None) -> Stage:
     """The stage of that name, or the playbook's last; UsageWrong for a name that is none, or not in the playbook."""
-    if name is None:  # ZooKeeper is retired in a plan of its own, once it was kept for long enough
-        earlier = [stage for stage in playbook.stages if stage is not Stage.RETIRE_ZOOKEEPER]
-        return max(earlier or playbook.stages)
+    if name is None:
+        return max(playbook.stages)
     stage = stage_named(name)
     if stage not in playbook.stages:
         raise UsageWrong(
@@ -59,8 +58,6 @@ def target_stage(playbook: Playbook, name: str | None) -> Stage:
 
 def make_plan(observer: Observer, playbook: Playbook, *, target: Stage, only: bool, created: float) -> Plan:
     """Observe, and plan; whether a rollback is possible now comes first among the plan's rollbacks."""
-    if target is Stage.RETIRE_ZOOKEEPER:
-        return make_retirement_plan(observer, playbook, only=only, created=created)
     if playbook.of_directories:
         return make_directory_plan(observer, playbook, created=created)
     if playbook.of_protocol:
@@ -95,18 +92,6 @@ def make_directory_plan(observer: Observer, playbook: Playbook, *, created: floa
     """Observe, and plan a KRaft cluster's directories, or their rollback; raises NothingToPlan, DirectoriesRefused."""
     world = observer.observe(directories.PLANNED_ON | {Need.HOST_RIGHTS}, {})
     return _anew(scheduled(directories.build(world, playbook, created=created, back=back), playbook), world)
-
-
-def make_retirement_plan(observer: Observer, playbook: Playbook, *, only: bool, created: float) -> Plan:
-    """Observe, and plan the end of ZooKeeper; raises NothingToPlan, and UsageWrong where more than it is asked for."""
-    if not only:
-        raise UsageWrong(
-            f"stage {Stage.RETIRE_ZOOKEEPER.label} is planned alone, days after the cleanup",
-            next_step=f"kraft-migrate plan PLAYBOOK --stage {Stage.RETIRE_ZOOKEEPER.label}",
-        )
-    world = _seen(observer, PLANNED_ON | retirement.PLANNED_ON | {Need.HOST_RIGHTS})
-    plan = retirement.build(world, playbook, cleaned_by(world.inventory), created=created)
-    return _anew(scheduled(plan, playbook), world)
 
 
 def make_protocol_plan(observer: Observer, playbook: Playbook, *, created: float, back: bool = False) -> Plan:
@@ -154,8 +139,6 @@ def _undone(plan: Plan, world: World) -> bool:
     try:
         events = journals.read(journal).events
         done = journals.concluded(events)
-        if plan.kind is PlanKind.RETIREMENT:  # a server is planned where it is not stopped for good
-            return any(step.id in done and step.kind in ("retire-server", "archive-zookeeper") for step in plan.steps)
         if not plan.kind.migrates:  # each step that changes a file is planned where the file lacks the change
             return any(step.id in done and step.expects for step in plan.steps)
         if plan.kind.rolls_back:  # planned once more from the same place: what it had undone was done again

@@ -182,14 +182,11 @@ def notify_test(file: pathlib.Path) -> int:
 
 def _resolved(found: Playbook | Inventory) -> dict[str, Any]:
     """The value as plain data: stages and policies by name.  Secrets are paths, so nothing is hidden."""
-    from migrate.playbook.shown import seconds_text
-
     plain = asdict(found)
     if isinstance(found, Playbook):
         plain["stage_windows"] = {stage.label: name for stage, name in found.stage_windows.items()}
         plain["new_directories"] = {str(int(node)): list(paths) for node, paths in found.new_directories.items()}
         plain["notifications"] = [one.place for one in found.notifications]
-        plain["keep_zookeeper"] = seconds_text(found.keep_zookeeper)
         plain["stages"] = [stage.label for stage in found.stages]
         plain["default_policy"] = found.default_policy.name.lower()
         plain["broker_policies"] = {str(int(node)): p.name.lower() for node, p in found.broker_policies.items()}

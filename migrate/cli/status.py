@@ -51,8 +51,12 @@ NEXT: Final = {
     "soak": "plan PLAYBOOK --stage finalize",
     "finalize": "plan PLAYBOOK --stage cleanup",
 }
-DONE: Final = ("cleanup", "retire-zookeeper")  # of these a run proves the end
-LAST: Final = "plan PLAYBOOK --stage retire-zookeeper"  # where the playbook asks for it
+USES: Final = {
+    "used": "somebody still uses it: do not stop its servers",
+    "unknown": "whether somebody still uses it is not known: do not stop its servers",
+    "unused": "nobody uses it any more: it can be stopped (docs/after-the-migration.md#stop-zookeeper)",
+    "stopped": "all of its servers are stopped",
+}
 FOR_EVER: Final = "S-STUCK-04"  # a copy that no controller will ever note: no stage can be planned over it
 OUT_OF_IT: Final = "rollback plan PLAYBOOK --copy-again"
 
@@ -66,6 +70,7 @@ def status(playbook: pathlib.Path | None, inventory: pathlib.Path | None, output
 
     Exit code 0 at every stage, and where the stage is unknown: the answer says which.  With --watch 130, by Ctrl-C.
     """
+    from migrate.checks.zookeeper_use import with_ensemble
     from migrate.run.past_runs import ROLLBACK_NEEDS, by_journals
 
     found, loaded = load_target(playbook, inventory)
@@ -79,6 +84,7 @@ def status(playbook: pathlib.Path | None, inventory: pathlib.Path | None, output
             if of_directories:  # no migration is in progress, and no ZooKeeper to go back to
                 seen = {key: value for key, value in describe(world).items() if key != "unknown"}
                 return named({**seen, **directory_stage(world)}, playbook)
+            world = with_ensemble(observer, world)
             seen = describe(world, clues_for(observer, world))
             answer = {**seen, "rollback": rollback_readiness(world)}
             return named(with_run(answer, unended(pathlib.Path(found.runs))), playbook)
@@ -118,8 +124,7 @@ def describe(world: World, clues: Clues | None = None) -> dict[str, Any]:
     from migrate.checks import stuck
 
     here = detect(world)
-    retires = isinstance(world.playbook, Playbook) and Stage.RETIRE_ZOOKEEPER in world.playbook.stages
-    stage = {"unknown": here.reason} if isinstance(here, Unknown) else _stage(here, retires=retires)
+    stage = {"unknown": here.reason} if isinstance(here, Unknown) else _stage(here)
     waits = waiting_values(stuck.explain(world, NO_CLUES if clues is None else clues))
     if "next" in stage and any(row["code"] == FOR_EVER for row in waits):
         stage = {**stage, "next": OUT_OF_IT}
@@ -131,6 +136,7 @@ def describe(world: World, clues: Clues | None = None) -> dict[str, Any]:
         "processes": _processes(world),
         "contradictions": [one.contradiction for one in positions(world) if one.contradiction],
         "quorum": _quorum(world),
+        **_zookeeper_use(world),
         "ledger": _ledger(world),
         "unhealthy_partitions": _unhealthy(world),
         **({"protocols": _protocols(world)} if _of_protocol(world) else {}),
@@ -149,7 +155,32 @@ def rollback_readiness(world: World) -> dict[str, Any]:
     return rollback_values(readiness.rollback_readiness(world, rollback_facts(world)))
 
 
-def _stage(here: Detected, *, retires: bool) -> dict[str, Any]:
+def _zookeeper_use(world: World) -> dict[str, Any]:
+    """Who still uses ZooKeeper; {} where nobody asked."""
+    from migrate.checks.zookeeper_use import use_of
+
+    found, servers = use_of(world), world.ensemble
+    if found is None:
+        return {}
+    told = {
+        "use": found.use.value,
+        "servers": [] if isinstance(servers, Unknown) else [server.line for server in servers.servers],
+        "users": [f"{hit.about}: {hit.message}" for hit in found.users],
+        "unseen": [f"{blind.about}: {blind.reason}" for blind in found.unseen],
+    }
+    return {"zookeeper": told}
+
+
+def _use_lines(found: Mapping[str, Any] | None) -> Iterator[str]:
+    if found is None:
+        return
+    yield f"zookeeper {USES[found['use']]}"
+    yield from (f"         {line}" for line in found["servers"])
+    yield from (f"         used: {line}" for line in found["users"])
+    yield from (f"         not known: {line}" for line in found["unseen"])
+
+
+def _stage(here: Detected) -> dict[str, Any]:
     told: dict[str, Any] = {
         "stage": here.stage.label,
         "half_done": None if here.half is None else here.half.label,
@@ -157,8 +188,8 @@ def _stage(here: Detected, *, retires: bool) -> dict[str, Any]:
     }
     if here.half is None and here.stage >= Stage.FINALIZE:
         told["afterwards"] = asdict(after_the_migration("PLAYBOOK"))
-    if here.stage.label in DONE:
-        return {**told, "next": LAST} if retires and here.stage is Stage.CLEANUP else told
+    if here.stage is Stage.CLEANUP:  # a run proves its end, and nothing comes after it
+        return told
     return {
         **told,
         "next": NEXT.get(here.stage.label, "plan") if here.half is None else f"plan PLAYBOOK --stage {here.half.label}",
@@ -273,6 +304,7 @@ def as_text(answer: Mapping[str, Any]) -> str:
     lines += answer.get("contradictions", ())
     lines += map(_protocol_line, answer.get("protocols", ()))
     lines.append(_quorum_line(answer))
+    lines += _use_lines(answer.get("zookeeper"))
     ledger = answer["ledger"]
     if "unknown" in ledger:
         lines.append(f"ledger   unknown: {ledger['unknown']}")

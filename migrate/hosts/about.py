@@ -21,10 +21,7 @@ from migrate.model.inventory import BrokerNode, ControllerNode, Inventory
 from migrate.model.outcome import Unknown
 from migrate.model.rights import HostRights, Refused
 
-PARTS: Final[Mapping[str, str]] = {
-    "nodes": "its nodes, or a unit, a path or a kafka_home of them,",
-    "zookeeper": "its units of ZooKeeper",
-}
+PARTS: Final[Mapping[str, str]] = {"nodes": "its nodes, or a unit, a path or a kafka_home of them,"}
 Node = BrokerNode | ControllerNode
 
 

@@ -148,7 +148,6 @@ unit_stop: Final = _of_unit("unit-stop")  # without waiting; the caller waits
 unit_is_enabled: Final = _of_unit("unit-is-enabled")  # in one word
 unit_enable: Final = _of_unit("unit-enable")  # running processes are not affected
 unit_disable: Final = _of_unit("unit-disable")
-unit_mask: Final = _of_unit("unit-mask")  # of a server of ZooKeeper alone
 service_look: Final = _of_node("service-look")  # processes that are the node, or may be, as /proc shows them; JSON
 service_start: Final = _of_node("service-start")  # the operator's own command, from the host's configuration
 service_stop: Final = _of_node("service-stop")

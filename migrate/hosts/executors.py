@@ -29,10 +29,9 @@ from migrate.hosts.remote_files import (
 from migrate.hosts.runner import Holder, LocalRunner, ProgramHolder, Runner
 from migrate.hosts.ssh import SshConnections
 from migrate.hosts.supervisor import Supervisor
-from migrate.hosts.zookeeper_servers import SupervisedServers, UnitServers
 from migrate.model.ids import NodeId
-from migrate.model.inventory import Inventory, ZookeeperServer
-from migrate.model.ports import Disks, Files, ServiceControl, ZookeeperServers
+from migrate.model.inventory import Inventory
+from migrate.model.ports import Disks, Files, ServiceControl
 
 if TYPE_CHECKING:
     from migrate.hosts.manual.executor import NetworkWitness
@@ -79,7 +78,6 @@ class Executor:
     runners: Mapping[NodeId, Runner] = field(default_factory=dict)  # none where no hosts are worked
     parallel: bool = False
     locks: LocksOnHosts | None = None  # None: files of this host
-    servers: ZookeeperServers | None = None  # of ZooKeeper; None where none is named, or people work the hosts
     resume: Callable[[], None] = field(default=_nothing)  # continues what a killed run left to the operator
     witness: NetworkWitness | None = None  # what is seen from here, where others work the hosts
 
@@ -98,8 +96,7 @@ def executor_of(inventory: Inventory) -> Executor:
     """Return the inventory's executor.  Connections open on first use; `close` ends them."""
     if inventory.executor == SUPERVISOR:
         services = Supervisor(inventory.executor_options.get("state", ""))
-        servers = SupervisedServers(_named(inventory), services) if inventory.zookeeper_servers else None
-        return Executor(LocalFiles(), CollectorDisks(), services, LocalMetadata(), servers=servers)
+        return Executor(LocalFiles(), CollectorDisks(), services, LocalMetadata())
     if inventory.executor == MANUAL:
         from migrate.hosts.manual.executor import (  # noqa: PLC0415 - all of `manual`, which others do without
             ManualDisks,
@@ -138,20 +135,13 @@ def _units(inventory: Inventory, program: Callable[[str], ProgramHolder], close:
     runners = {node.id: program(node.host) for node in inventory.nodes}
     files = RemoteFiles(runners)
     services = {node.id: service_of(node, runner=runners[node.id], files=files) for node in inventory.nodes}
-    named = _named(inventory)
-    by_address = {address: program(server.host) for address, server in named.items()}
 
     def close_all() -> None:
-        for found in (*runners.values(), *by_address.values()):
+        for found in runners.values():
             found.close()
         close()
 
     return Executor(
         files, CollectorDisks(runners), HostServices(services, _Waits()), RemoteMetadata(runners), close=close_all,
         runners=runners, parallel=True, locks=LocksOnHosts(runners),
-        servers=UnitServers(named, by_address, _Waits()) if named else None,
     )  # fmt: skip
-
-
-def _named(inventory: Inventory) -> dict[str, ZookeeperServer]:
-    return {server.address: server for server in inventory.zookeeper_servers}

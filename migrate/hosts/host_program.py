@@ -139,7 +139,6 @@ class Host(NamedTuple):
     nodes: Tuple[Node, ...]
     given: Dict[str, Any]
     path: str
-    zookeeper: Tuple[str, ...]  # units of ZooKeeper's servers on this host
 
     def node(self, text: str) -> Node:
         for node in self.nodes:
@@ -148,10 +147,7 @@ class Host(NamedTuple):
         raise refused("node %s" % shown(text), "it is no node of this host")
 
     def unit(self, verb: str, text: str) -> str:
-        """A node's unit, which is never masked; or a server's of ZooKeeper, which is never started."""
-        nodes = () if verb == "unit-mask" else [node.unit for node in self.nodes if node.unit]
-        servers = self.zookeeper if verb in OF_ZOOKEEPER else ()
-        if text not in nodes and text not in servers:
+        if text not in [node.unit for node in self.nodes if node.unit]:
             raise refused(shown(text), "it is no unit of this host that %s may act on" % verb)
         return text
 
@@ -391,10 +387,9 @@ def load() -> Host:
         )  # fmt: skip
         extra = str(given.get("path", "")) if CONFIGURATION != INSTALLED else ""
         account = str(given["account"])
-        servers = tuple(str(unit) for unit in given["zookeeper"])
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise RefusedError(NOT_SOUND, CONFIGURATION, "it is not understood: %r" % error) from error
-    return Host(account, nodes, given, (extra + ":" if extra else "") + SAFE_PATH, servers)
+    return Host(account, nodes, given, (extra + ":" if extra else "") + SAFE_PATH)
 
 
 def service_of(given: Dict[str, Any]) -> Service:
@@ -1221,7 +1216,7 @@ def about(host: Host) -> int:
     sums = {name: hashlib.sha256(text).hexdigest() for name, text in texts.items()}
     answer = {
         "format": 2, "programs": sums, "account": host.account, "nodes": host.given["nodes"],
-        "links": host.given.get("links", {}), "zookeeper": host.zookeeper, "python": sys.version.split()[0],
+        "links": host.given.get("links", {}), "python": sys.version.split()[0],
         "uid": os.geteuid(), "refuses": dict(refusals(host)),
     }  # fmt: skip
     return say(as_json(answer).encode() + b"\n")
@@ -1406,7 +1401,6 @@ COUNTS = {  # of each verb, how many words it takes; None: a node, and one or mo
     "about": 0, "looks": 0, "links": 0, "clock": 0, "boot-units": 0, "sockets": 1, "facts": 1,
     "archive": 1, "target": 1,
     "unit-show": 1, "unit-start": 1, "unit-stop": 1, "unit-is-enabled": 1, "unit-enable": 1, "unit-disable": 1,
-    "unit-mask": 1,
     "unit-log": 2, "process": 2, "status": 2, "read": 2, "names": 2, "lock": 2, "try-lock": 2, "make-directory": 2,
     "remove": 2, "write": 3, "rename": 3, "format": None, "collect": None, "places": None, "service-look": 1,
     "service-start": 1, "service-stop": 1, "service-status": 1, "service-process": 2,
@@ -1422,9 +1416,7 @@ UNIT_COMMANDS = {
     "unit-stop": ("stop", "--no-block"),
     "unit-enable": ("enable",),
     "unit-disable": ("disable",),
-    "unit-mask": ("mask",),
 }  # type: Dict[str, Tuple[str, ...]]
-OF_ZOOKEEPER = ("unit-show", "unit-is-enabled", "unit-stop", "unit-disable", "unit-mask")
 LISTING = ("systemctl", "list-dependencies", "--plain", "--no-pager", "--", "default.target")
 
 

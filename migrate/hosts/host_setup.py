@@ -50,18 +50,12 @@ def installed_text(python: str, configuration: str) -> bytes:
 
 
 def nodes_of(inventory: Inventory, host: str) -> tuple[BrokerNode | ControllerNode, ...]:
-    """The nodes on that host, named as the inventory does; UsageWrong where neither a node nor a server is."""
+    """The nodes on that host, named as the inventory does; UsageWrong where none is."""
     found = tuple(node for node in inventory.nodes if node.host == host)
-    if not found and not servers_of(inventory, host):
-        hosts = (entry.host for entry in (*inventory.nodes, *inventory.zookeeper_servers))
-        known = ", ".join(dict.fromkeys(hosts))
+    if not found:
+        known = ", ".join(dict.fromkeys(node.host for node in inventory.nodes))
         raise UsageWrong(f"no node is on a host {host!r}", next_step=f"name a host of the inventory: {known}")
     return found
-
-
-def servers_of(inventory: Inventory, host: str) -> tuple[str, ...]:
-    """The units of ZooKeeper's servers on that host."""
-    return tuple(server.unit for server in inventory.zookeeper_servers if server.host == host)
 
 
 def configuration(inventory: Inventory, host: str, account: str = "") -> dict[str, Any]:
@@ -70,7 +64,6 @@ def configuration(inventory: Inventory, host: str, account: str = "") -> dict[st
         "format": FORMAT,
         "account": account,
         "nodes": [_entry(node, inventory.kafka_home_of(node)) for node in nodes_of(inventory, host)],
-        "zookeeper": list(servers_of(inventory, host)),
         "programs": sums(),
     }
 

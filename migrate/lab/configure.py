@@ -22,7 +22,7 @@ from migrate.lab.ssh_access import HOST_NAME, unit_of
 from migrate.lab.ssh_access import options as ssh_options
 from migrate.lab.topology import CLIENT, CONTROLLER, HOST, INTERNAL, ZOOKEEPER, LabBroker, LabController, Topology
 from migrate.model.ids import NodeId
-from migrate.model.inventory import Access, BrokerNode, ControllerNode, Inventory, SecretFile, ZookeeperServer
+from migrate.model.inventory import Access, BrokerNode, ControllerNode, Inventory, SecretFile
 from migrate.playbook.inventory import dump_inventory
 
 ZOOKEEPER_MAIN: Final = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
@@ -264,7 +264,6 @@ def inventory_of(topology: Topology) -> Inventory:
         executor=kind,
         executor_options=options,
         runs=str(topology.folder("runs")),
-        zookeeper_servers=() if on_hosts or topology.kraft else _servers(topology),
     )
     if not topology.secured:
         return inventory
@@ -274,11 +273,6 @@ def inventory_of(topology: Topology) -> Inventory:
         broker_properties=secured.properties(topology, secured.BROKER),
         controller_properties=secured.properties(topology, secured.CONTROLLERS),
     )
-
-
-def _servers(topology: Topology) -> tuple[ZookeeperServer, ...]:
-    """The lab's one server, a process of its supervisor."""
-    return (ZookeeperServer(HOST, topology.zookeeper.partition("/")[0], unit_of(ZOOKEEPER)),)
 
 
 def _executor(topology: Topology) -> tuple[str, dict[str, str]]:

@@ -14,7 +14,6 @@ from migrate.model.world import World
 # facts of World.facts: the cluster itself has no trace of these proofs
 HYBRID_PROVEN: Final = "proven:hybrid"
 CLEANUP_PROVEN: Final = "proven:cleanup"
-RETIRED_PROVEN: Final = "proven:retire-zookeeper"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +42,7 @@ def detect(world: World) -> Detected | Unknown:
 
 def by_cluster(world: World) -> Detected | Unknown:
     """The same by the cluster alone: what only journals prove is told to people, and no plan rests on it."""
-    proofs = (HYBRID_PROVEN, CLEANUP_PROVEN, RETIRED_PROVEN)
+    proofs = (HYBRID_PROVEN, CLEANUP_PROVEN)
     return detect(replace(world, facts={key: value for key, value in world.facts.items() if key not in proofs}))
 
 
@@ -95,9 +94,7 @@ def _by_metadata(world: World, view: KraftView) -> Detected | Unknown:
                 return Detected(Stage.HYBRID, Stage.KRAFT_MODE, said + early)
             if flagged or silent:
                 return Detected(Stage.SOAK, Stage.FINALIZE, how)
-            retired, cleaned = world.facts.get(RETIRED_PROVEN), world.facts.get(CLEANUP_PROVEN)
-            if retired is not None:
-                return Detected(Stage.RETIRE_ZOOKEEPER, None, f"{how}; ZooKeeper was proven stopped by {retired}")
+            cleaned = world.facts.get(CLEANUP_PROVEN)
             if cleaned is not None:
                 return Detected(Stage.CLEANUP, None, f"{how}; cleanup was proven by {cleaned}")
             return Detected(Stage.FINALIZE, None, how)

@@ -206,15 +206,6 @@ def by_hand(node: BrokerNode | ControllerNode, verb: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class ZookeeperServer:
-    """A server of ZooKeeper's ensemble: `address` is host:port of its client port, as brokers connected to it."""
-
-    host: str
-    address: str
-    unit: str  # of systemd; the name of the process in a lab
-
-
-@dataclass(frozen=True, slots=True)
 class Inventory:
     """Everything that is needed to find and to act on one cluster; `zookeeper` is "" for one that never had any."""
 
@@ -236,7 +227,6 @@ class Inventory:
     zookeeper_login: ZookeeperLogin = field(default_factory=ZookeeperLogin)
     broker_properties: AddedProperties | None = None  # what brokers get at their first restart, beyond our own keys
     controller_properties: AddedProperties | None = None  # what rendered controllers get beyond what brokers have
-    zookeeper_servers: tuple[ZookeeperServer, ...] = ()  # all of the ensemble, or none: people stop it then
     sha256: str = field(default="", compare=False)  # of its file and of the files that it names, but for secrets
 
     def __post_init__(self) -> None:
@@ -343,7 +333,6 @@ class Playbook:
     accepted_differences: tuple[AcceptedDifference, ...]
     no_progress_seconds: float
     soak_seconds: float
-    keep_zookeeper: float  # seconds behind the proof of the cleanup
     lock_path: str
     expect_cluster_id: str | None
     expect_brokers: tuple[NodeId, ...] | None

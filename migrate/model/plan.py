@@ -33,7 +33,6 @@ class PlanKind(Enum):
     COPY_AGAIN = "copy again"  # the rollback that ends with a new copy, by a fresh quorum
     DIRECTORIES = "directories"  # more log directories for the brokers of a KRaft cluster
     DIRECTORIES_BACK = "directories back"
-    RETIREMENT = "retirement"  # ZooKeeper is stopped for good, after the migration
     PROTOCOL = "protocol"  # inter.broker.protocol.version of the brokers of a ZooKeeper-mode cluster
     PROTOCOL_BACK = "protocol back"
 
@@ -49,8 +48,8 @@ class PlanKind(Enum):
 
     @property
     def has_zookeeper(self) -> bool:
-        """Is there a ZooKeeper, to lock in and to roll back to?  One that is being retired is neither."""
-        return self not in (PlanKind.DIRECTORIES, PlanKind.DIRECTORIES_BACK, PlanKind.RETIREMENT)
+        """Is there a ZooKeeper, to lock in and to roll back to?"""
+        return self not in (PlanKind.DIRECTORIES, PlanKind.DIRECTORIES_BACK)
 
     @property
     def plan_command(self) -> str:
@@ -117,15 +116,6 @@ KINDS: Final[Mapping[PlanKind, KindWords]] = {
         "Directories away again",
         "Every broker's directories were changed",
         why="it restarts every broker that has one of the directories",
-    ),
-    PlanKind.RETIREMENT: KindWords(
-        "",
-        "ZooKeeper of {cluster}, stopped for good",
-        "no server of ZooKeeper runs, and none is started again",
-        "Stage {number} {label}",
-        "ZooKeeper was stopped for good",
-        "the plan stops ZooKeeper for good, and was not confirmed",
-        "no rollback starts it again; its units can be unmasked by hand, and its data stays",
     ),
     PlanKind.PROTOCOL: KindWords(
         "",
@@ -209,8 +199,6 @@ class Plan:
             return PlanKind.DIRECTORIES_BACK if back else PlanKind.DIRECTORIES
         if self.target is Stage.PROTOCOL:
             return PlanKind.PROTOCOL_BACK if back else PlanKind.PROTOCOL
-        if self.target is Stage.RETIRE_ZOOKEEPER:
-            return PlanKind.RETIREMENT
         if not back:
             return PlanKind.FORWARD
         return PlanKind.COPY_AGAIN if self.target is Stage.COPY else PlanKind.ROLLBACK
@@ -238,7 +226,7 @@ class Plan:
     @property
     def ends_migration(self) -> bool:
         """Is nothing of a migration left to do behind it?"""
-        return not self.kind.rolls_back and self.target in (Stage.CLEANUP, Stage.RETIRE_ZOOKEEPER)
+        return not self.kind.rolls_back and self.target is Stage.CLEANUP
 
     @property
     def fingerprint(self) -> str:

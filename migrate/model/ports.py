@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, Protocol, runtime_checkable
 
-from migrate.model.ensemble import ServerUnit
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.rollback_readiness import StateBehind
@@ -121,18 +120,6 @@ class ServiceControl(Protocol):
         """
 
 
-class ZookeeperServers(Protocol):
-    """The servers of ZooKeeper's ensemble by their addresses, as their hosts have them."""
-
-    def look(self, address: str) -> ServerUnit | Unknown: ...
-
-    def stop(self, address: str) -> None:
-        """Stop it, and wait until it is gone; WorldError where that is refused, or it lives on.  Never SIGKILL."""
-
-    def mask(self, address: str) -> None:
-        """Keep it from being started: by a boot, and by others where its unit can be masked.  No file is deleted."""
-
-
 class ZookeeperWrites(Protocol):
     """Conditional changes of znodes.  A version is always given; there is no unconditional write."""
 
@@ -209,9 +196,6 @@ class Effects(Protocol):
     def start(self, node: NodeId) -> None: ...
     def enable_unit(self, node: NodeId, unit: str) -> None: ...
     def disable_unit(self, node: NodeId, unit: str) -> None: ...
-
-    def stop_zookeeper(self, address: str) -> None: ...
-    def mask_zookeeper(self, address: str) -> None: ...
 
     def assign_directories(self, broker: NodeId) -> None:
         """Send the true directories of a broker's replicas, where proven by registration and disk."""

@@ -1,7 +1,7 @@
 """The eleven stages of a migration, in order (design: a plan before, a proof after, a rollback until the last).
 
-Three more stand behind them, each in a plan of its own: ZooKeeper is retired once it was kept for long enough; a KRaft
-cluster gets more log directories; brokers get the inter.broker.protocol.version that a migration begins with.
+Two more stand behind them, each in a plan of its own: a KRaft cluster gets more log directories; brokers get the
+inter.broker.protocol.version that a migration begins with.
 """
 
 from __future__ import annotations
@@ -24,9 +24,8 @@ class Stage(IntEnum):
     SOAK = 8
     FINALIZE = 9
     CLEANUP = 10
-    RETIRE_ZOOKEEPER = 11
-    DIRECTORIES = 12
-    PROTOCOL = 13
+    DIRECTORIES = 11
+    PROTOCOL = 12
 
     @property
     def label(self) -> str:
@@ -41,7 +40,7 @@ class Stage(IntEnum):
     @property
     def reversible(self) -> bool:
         """Is a rollback possible once the stage has begun?"""
-        return self not in (Stage.FINALIZE, Stage.CLEANUP, Stage.RETIRE_ZOOKEEPER)
+        return self not in (Stage.FINALIZE, Stage.CLEANUP)
 
 
 ACTING: Final = frozenset(  # stages that change something; the others look, watch and prove
@@ -52,7 +51,6 @@ ACTING: Final = frozenset(  # stages that change something; the others look, wat
         Stage.KRAFT_MODE,
         Stage.FINALIZE,
         Stage.CLEANUP,
-        Stage.RETIRE_ZOOKEEPER,
         Stage.DIRECTORIES,
         Stage.PROTOCOL,
     }

@@ -53,7 +53,7 @@ class Need(StrEnum):
     REHEARSAL = "rehearsal"  # what a rollback does while no controller leads, tried while one does; nothing is changed
     COPY = "copy"  # the last look at ZooKeeper before Kafka's copy, held against the metadata at the copy's end
     PROTOCOLS = "protocols"  # inter.broker.protocol.version, as each running broker itself says it
-    ENSEMBLE = "ensemble"  # ZooKeeper's servers, each by itself: who is connected, what else is stored, their units
+    ENSEMBLE = "ensemble"  # ZooKeeper's servers, each by itself: who is connected, what else is stored
     CONTROLLER_NAMES = "controller-names"  # live, with each broker asked for its controller often enough for a proof
 
 

@@ -90,7 +90,6 @@ class Sources:
         self.files = self._executor.files
         self._disks = self._executor.disks
         self.services = self._executor.services
-        self.zookeeper_servers = self._executor.servers
         if self._executor.witness is not None:
             self._executor.witness.fenced = self._is_fenced
         self.lock_on_host = None if self._executor.locks is None else self._executor.locks.take
@@ -193,20 +192,13 @@ class Sources:
         if not self.inventory.zookeeper:
             return Unknown(NO_ZOOKEEPER)
         self.forget_zookeeper()
-        named = [server.address for server in self.inventory.zookeeper_servers]
-        addresses = named or parse_connect_string(self.inventory.zookeeper)[0].split(",")
+        addresses = parse_connect_string(self.inventory.zookeeper)[0].split(",")
         lock = LOCK_PATH if isinstance(self.playbook, Unknown) else self.playbook.lock_path or LOCK_PATH
         try:
             access = access_of(self.inventory.zookeeper_login)
-            found = look_at_ensemble(self.inventory.zookeeper, addresses, access, lock)
+            return look_at_ensemble(self.inventory.zookeeper, addresses, access, lock)
         except MigrateError as error:
             return Unknown(f"{error.id} {error}")
-        units = self.zookeeper_servers
-        if units is None:
-            return found
-        return replace(
-            found, servers=tuple(replace(server, unit=units.look(server.address)) for server in found.servers)
-        )
 
     def dual_write_offset(self) -> int:
         """/migration's offset, -1 where it has none."""

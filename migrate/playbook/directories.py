@@ -172,7 +172,6 @@ def shared_playbook(
         accepted_differences=(),
         no_progress_seconds=spec.policy.no_progress_timeout,
         soak_seconds=0.0,
-        keep_zookeeper=0.0,
         lock_path="",
         expect_cluster_id=expect.cluster_id,
         expect_brokers=tuple(NodeId(number) for number in expect.brokers) if expect.brokers else None,

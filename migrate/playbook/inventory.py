@@ -25,7 +25,6 @@ from migrate.model.inventory import (
     OwnCommands,
     OwnExecutor,
     ZookeeperLogin,
-    ZookeeperServer,
 )
 from migrate.playbook.access import (
     AccessSection,
@@ -148,14 +147,6 @@ class ControllerSection(Section):
 Located = tuple[str, int, BrokerSection | ControllerSection]  # brokers or controllers, the place in that list
 
 
-class ZookeeperServerSection(Section):
-    """One server of ZooKeeper's ensemble."""
-
-    host: Host
-    address: Address  # of its client port
-    unit: UnitName
-
-
 class BrokersSection(Section):
     """All brokers; `address` of each is the listener that `access` opens."""
 
@@ -215,7 +206,6 @@ class InventorySpec(Section):
     zookeeper: ZookeeperConnect | None = None  # a KRaft cluster that never had one names none
     zookeeper_rate: Rate | None = None  # operations a second that we may ask of it
     zookeeper_access: ZookeeperAccessSection | None = None
-    zookeeper_servers: list[ZookeeperServerSection] = Field(default_factory=list)  # whose units a run may stop at last
     controller_listener: ListenerName
     executor: ExecutorSection
     password_encoder_secret: SecretReference | None = None
@@ -292,25 +282,6 @@ def faults_of(spec: InventorySpec) -> Iterator[Fault]:
     yield from access_faults(spec.brokers.access, ("spec", "brokers", "access"))
     yield from access_faults(spec.controllers.access, ("spec", "controllers", "access"))
     yield from zookeeper_faults(spec.zookeeper_access, ("spec", "zookeeper_access"))
-    yield from _server_faults(spec)
-
-
-def _server_faults(spec: InventorySpec) -> Iterator[Fault]:
-    """Either the whole ensemble is named, or none of it: half of one that is stopped is no proof of anything."""
-    named = [server.address for server in spec.zookeeper_servers]
-    hosts = (spec.zookeeper or "").partition("/")[0].split(",")
-    for index, address in enumerate(named):
-        if address in named[:index]:
-            at: Location = ("spec", "zookeeper_servers", index, "address")
-            yield Fault(at, f"the address {address} appears twice", "a server has one client port")
-    left = [address for address in hosts if address not in named]
-    if named and left:
-        yield Fault(
-            ("spec", "zookeeper_servers"),
-            f"{', '.join(left) or 'zookeeper'} is not among zookeeper_servers",
-            "the stage retire-zookeeper stops the whole ensemble",
-            "name each server of the ensemble, with the address that `zookeeper` has for it",
-        )
 
 
 def _executor_faults(executor: ExecutorSection) -> Iterator[Fault]:
@@ -486,9 +457,6 @@ def _value(parsed: InventoryDocument, path: Path) -> Inventory:
         zookeeper_login=login_of(spec.zookeeper_access, beside),
         broker_properties=added(spec.brokers.properties, beside),
         controller_properties=added(spec.controllers.properties, beside),
-        zookeeper_servers=tuple(
-            ZookeeperServer(server.host, server.address, server.unit) for server in spec.zookeeper_servers
-        ),
     )
 
 
@@ -543,8 +511,6 @@ def dump_inventory(inventory: Inventory) -> str:
         spec["password_encoder_old_secret"] = dumped_secret(inventory.password_encoder_old_secret, relative)
     if inventory.zookeeper_login != ZookeeperLogin():
         spec["zookeeper_access"] = dumped_login(inventory.zookeeper_login, relative)
-    if inventory.zookeeper_servers:
-        spec["zookeeper_servers"] = [asdict(server) for server in inventory.zookeeper_servers]
     spec["brokers"] = {
         "access": dumped_access(inventory.broker_access, relative),
         **dumped_added(inventory.broker_properties, relative),

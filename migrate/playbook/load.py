@@ -191,7 +191,6 @@ ROLLS: Final[dict[str, type[RollPlaybook]]] = {
 }
 BROKERS: Final = ("spec", "policy", "directories", "brokers")
 DEFAULT_SOAK: Final = 7 * 86400.0
-DEFAULT_KEEP: Final = 14 * 86400.0
 
 
 def load_playbook(path: str | Path, inventory: Inventory | None = None) -> Playbook:
@@ -307,7 +306,7 @@ def _playbook(document: Document, parsed: MigrationPlaybook) -> Playbook:
     refuse(document, _faults(spec))
     near = document.path.absolute().parent
     stages = {section.stage: section for section in spec.stages}
-    hybrid, soak, cleanup = (stages.get(stage) for stage in (Stage.HYBRID, Stage.SOAK, Stage.CLEANUP))
+    hybrid, soak = (stages.get(stage) for stage in (Stage.HYBRID, Stage.SOAK))
     accepted = hybrid.diff.accept if hybrid and hybrid.diff else None
     directories, rollout = spec.policy.directories, spec.policy.rollout
     patience = {stage: section.no_progress_timeout for stage, section in stages.items()}
@@ -323,7 +322,6 @@ def _playbook(document: Document, parsed: MigrationPlaybook) -> Playbook:
         accepted_differences=load_accepted(near / accepted) if accepted else (),
         stage_patience={stage: seconds for stage, seconds in patience.items() if seconds is not None},
         soak_seconds=DEFAULT_SOAK if soak is None or soak.duration is None else soak.duration,
-        keep_zookeeper=DEFAULT_KEEP if cleanup is None or cleanup.keep_zookeeper is None else cleanup.keep_zookeeper,
         lock_path=spec.policy.lock.path,
         stage_windows={stage: section.window for stage, section in stages.items() if section.window is not None},
         pace=Pace(rollout.node_estimate, spec.policy.hybrid_max_age),
@@ -353,7 +351,7 @@ def _faults(spec: Spec) -> Iterator[Fault]:
 def _stage_faults(index: int, before: StageSection | None, section: StageSection) -> Iterator[Fault]:
     at = ("spec", "stages", index)
     if before is not None and section.stage != before.stage + 1:
-        expected = Stage(before.stage + 1).label if before.stage < Stage.RETIRE_ZOOKEEPER else "no further stage"
+        expected = Stage(before.stage + 1).label if before.stage < Stage.CLEANUP else "no further stage"
         yield Fault(
             (*at, "name"),
             f"stage {section.name} follows {before.name}",

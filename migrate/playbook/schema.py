@@ -53,7 +53,6 @@ StageName = Literal[
     "soak",
     "finalize",
     "cleanup",
-    "retire-zookeeper",
 ]
 Policy = Literal["observe", "drive"]
 DifferenceClass = Literal["ONLY_ZK", "ONLY_KRAFT", "DIFFERS"]
@@ -238,7 +237,6 @@ class StageSection(Section):
     no_progress_timeout: Annotated[Duration, Field(ge=10)] | None = None
     diff: Diff | None = None
     duration: Duration | None = None
-    keep_zookeeper: Duration | None = None
 
     @property
     def stage(self) -> Stage:
@@ -249,7 +247,6 @@ STAGE_KEYS: Final[Mapping[str, Stage]] = {
     "fail_on": Stage.ASSESS,
     "diff": Stage.HYBRID,
     "duration": Stage.SOAK,
-    "keep_zookeeper": Stage.CLEANUP,
 }
 
 

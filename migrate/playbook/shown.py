@@ -116,9 +116,6 @@ def _followed(playbook: Playbook) -> Iterator[Shown]:
             yield Shown(f"stage {stage.label}: window", "at any time", "no window binds it")
     if Stage.SOAK in playbook.stages:
         yield Shown("stage soak: duration", seconds_text(playbook.soak_seconds), "the stage's duration, else 7d")
-    if Stage.CLEANUP in playbook.stages:
-        kept = seconds_text(playbook.keep_zookeeper)
-        yield Shown("stage cleanup: keep_zookeeper", kept, "the stage's keep_zookeeper, else 14d")
     waits = [("a wait ends after", playbook.no_progress_seconds, "policy's no_progress_timeout")]
     for stage, seconds in playbook.stage_patience.items():
         waits.append((f"stage {stage.label}: a wait ends after", seconds, "the stage's no_progress_timeout"))

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from migrate.model.afterwards import after_the_migration
 from migrate.model.history import Event, LoadSummary
-from migrate.model.plan import Plan, PlanKind
+from migrate.model.plan import Plan
 from migrate.model.stage import Stage
 from migrate.report import plan_verdict
 from migrate.report.run_events import Story, is_soak, stage_spans, tell
@@ -102,8 +102,6 @@ def _claims(plan: Plan, story: Story, load: LoadSummary | None, extra: Extra, ev
     )
     if plan.target is Stage.PROTOCOL:
         yield _last_claim(story, "Every running broker itself says the inter.broker.protocol.version of its file.")
-    elif plan.kind is PlanKind.RETIREMENT:
-        yield _last_claim(story, "No server of ZooKeeper runs, and the cluster is whole without it.")
     elif not plan.kind.migrates:
         yield _ledger_claim(plan, story)
     elif plan.kind.rolls_back:

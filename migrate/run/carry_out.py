@@ -24,7 +24,6 @@ from migrate.errors import (
     PlanIsStale,
     UnitNotUsable,
 )
-from migrate.hosts.executors import MANUAL
 from migrate.kafka.controller import ActiveController, Elections
 from migrate.model.detect import detect
 from migrate.model.history import Event
@@ -32,7 +31,7 @@ from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory
 from migrate.model.launch import Unit, unfit
 from migrate.model.outcome import Unknown
-from migrate.model.plan import Plan, PlanKind
+from migrate.model.plan import Plan
 from migrate.model.ports import DirectoryAssigner, Observer
 from migrate.model.rights import HostRights, denied
 from migrate.model.stage import Stage
@@ -118,10 +117,9 @@ def carry_out(plan: Plan, sources: Sources, options: Options) -> RunFolder:
     try:
         journal = _open_journal(folder, plan, clock)
         fence = None
-        by_hand = sources.inventory.executor == MANUAL  # no host is reached, and none is changed by this run
-        if alone and not (by_hand and plan.kind is PlanKind.RETIREMENT):
+        if alone:
             lock = lock.joined(of_brokers(sources.inventory, sources.lock_on_host))
-        elif not alone and RELEASED not in journals.concluded(journal.events):
+        elif RELEASED not in journals.concluded(journal.events):
             znode = _zookeeper_lock(sources, options.owner, plan.fingerprint, clock)
             lock, fence = lock.joined(znode), znode.fence
             done = journals.concluded(journal.events)
@@ -218,7 +216,6 @@ def _effects(
         restorer.restore,
         options.listen,
         not_storing=sources.not_storing,
-        servers=sources.zookeeper_servers,
     )
     journal.between = sources.files.between = crash.reach
     return JournaledEffects(hands, journal, lock, clock, folder.path, crash)
@@ -361,8 +358,6 @@ def gone_back(plan: Plan, done: frozenset[str], world: World) -> None:
 
 
 def what_is_found(plan: Plan, world: World) -> str:
-    if plan.kind is PlanKind.RETIREMENT:
-        return "a migrated cluster, beside a ZooKeeper that it does not use any more"
     if not plan.kind.has_zookeeper:
         return "a cluster in KRaft mode only: its file says which broker has which directories"
     here = detect(world)

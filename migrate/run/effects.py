@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from migrate.errors import (
-    Defect,
     DirectoryInUse,
     DirectoryLost,
     HostCommandUnknown,
@@ -33,7 +32,7 @@ from migrate.hosts.properties import diff
 from migrate.model.history import Event
 from migrate.model.ids import NodeId
 from migrate.model.launch import STOP_SECONDS
-from migrate.model.ports import Clock, Files, Lock, ServiceControl, ZookeeperServers, ZookeeperWrites, target_of
+from migrate.model.ports import Clock, Files, Lock, ServiceControl, ZookeeperWrites, target_of
 from migrate.model.rollback_readiness import StateBehind
 from migrate.model.secrets import without_digits
 from migrate.model.views import MetaProperties, Stopped
@@ -57,8 +56,6 @@ EFFECTS: Final = (  # all of them, as journal, crash points and docs/guarantees.
     "start",
     "enable-unit",
     "disable-unit",
-    "stop-zookeeper",
-    "mask-zookeeper",
     "assign-directories",
     "elect-leaders",
     "release-lock",
@@ -75,7 +72,6 @@ class Hands:
     drive: Callable[[NodeId], str]
     restore_leaders: Callable[..., str]  # most a request, zookeeper
     not_storing: Callable[[NodeId, Sequence[str]], Mapping[str, str]] = field(kw_only=True)  # hosts.disks
-    servers: ZookeeperServers | None = field(default=None, kw_only=True)  # None: people work ZooKeeper's hosts
     tell: Callable[[Event], None] = lambda _: None  # hears of each effect, once its intent is on disk
 
 
@@ -303,20 +299,6 @@ class JournaledEffects:
     def disable_unit(self, node: NodeId, unit: str) -> None:
         with self._effect("disable-unit", str(int(node)), unit):
             self._hands.services.at_boot(node, wanted=False)
-
-    def stop_zookeeper(self, address: str) -> None:
-        with self._effect("stop-zookeeper", address, ""):
-            self._servers.stop(address)
-
-    def mask_zookeeper(self, address: str) -> None:
-        with self._effect("mask-zookeeper", address, ""):
-            self._servers.mask(address)
-
-    @property
-    def _servers(self) -> ZookeeperServers:
-        if self._hands.servers is None:
-            raise Defect("no server of ZooKeeper can be reached from here")
-        return self._hands.servers
 
     def assign_directories(self, broker: NodeId) -> None:
         with self._effect("assign-directories", str(int(broker)), "AssignReplicasToDirs"):

@@ -43,7 +43,6 @@ from migrate.run.journal import Journal, Writer
 from migrate.run.waits import Wait
 from migrate.steps.churn import PASSING
 from migrate.steps.look import CLOCK, HELD
-from migrate.steps.retire import NOW
 
 BEGINS = "kraft-mode"  # the stage behind whose last step the soak begins
 
@@ -264,7 +263,6 @@ class Engine:
         if elapsed is not None:
             found["soak_elapsed"] = f"{elapsed:.1f}"
         found |= {PASSING + gate: "\n".join(sorted(objects)) for gate, objects in self._passing.items()}
-        found[NOW] = f"{self._with.clock.now():.0f}"
         found[HELD] = f"{self._with.clock.monotonic() - self._unbroken:.1f}"
         return found
 

@@ -20,7 +20,7 @@ from typing import Final
 from migrate.checks.rollback.readiness import rollback_readiness
 from migrate.errors import JournalUnwritable, MigrateError
 from migrate.model.copied import KeptTree
-from migrate.model.detect import CLEANUP_PROVEN, HYBRID_PROVEN, RETIRED_PROVEN
+from migrate.model.detect import CLEANUP_PROVEN, HYBRID_PROVEN
 from migrate.model.history import Event
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory
@@ -31,7 +31,6 @@ from migrate.model.rollback_readiness import KeptFile, Measured, RollbackFacts
 from migrate.model.stage import Stage
 from migrate.model.views import ConfigFile
 from migrate.model.world import Need, World
-from migrate.plan.retirement import Cleaned
 from migrate.run import journal as journals
 from migrate.run.journal import GAP, Journal
 from migrate.run.snapshots import COPY_CHECK
@@ -192,9 +191,8 @@ CLEANED: Final = "cleanup/prove-final"
 PROOFS: Final = {  # step -> fact
     "hybrid/hybrid": HYBRID_PROVEN,
     CLEANED: CLEANUP_PROVEN,
-    f"{Stage.RETIRE_ZOOKEEPER.label}/prove": RETIRED_PROVEN,
 }
-AFTERWARDS: Final = frozenset({Stage.RETIRE_ZOOKEEPER.label, Stage.DIRECTORIES.label})  # these undo no earlier proof
+AFTERWARDS: Final = frozenset({Stage.DIRECTORIES.label})  # these undo no earlier proof
 
 
 def by_journals(inventory: Inventory) -> Mapping[str, str]:
@@ -207,19 +205,6 @@ def by_journals(inventory: Inventory) -> Mapping[str, str]:
             if well and (last is None or event.time >= last[0]):
                 last = (event.time, str(event.data["step"]), folder.name)
     return {PROOFS[last[1]]: f"run {last[2]}"} if last is not None and last[1] in PROOFS else {}
-
-
-def cleaned_by(inventory: Inventory) -> Cleaned | None:
-    """The last run of this cluster that proved its cleanup, while nothing of a migration was concluded behind it."""
-    if not by_journals(inventory).keys() & {CLEANUP_PROVEN, RETIRED_PROVEN}:
-        return None
-    found = [
-        Cleaned(event.time, folder.name)
-        for folder, events in runs_of(pathlib.Path(inventory.runs), inventory.name)
-        for event in events
-        if event.name == "conclude" and event.data["step"] == CLEANED and event.data["outcome"] in journals.ENDED_WELL
-    ]
-    return max(found, key=lambda entry: entry.at, default=None)
 
 
 def enabled_by_runs(inventory: Inventory) -> Mapping[str, str]:

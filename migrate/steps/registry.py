@@ -18,7 +18,6 @@ from migrate.steps import (
     look,
     prepare,
     protocol,
-    retire,
     roll_broker,
 )
 from migrate.steps.directories import steps as directories
@@ -51,10 +50,6 @@ KINDS: Final[Mapping[str, Any]] = {
         cleanup.ReleaseZookeeper,
         cleanup.RemoveCopies,
         cleanup.ProveFinal,
-        retire.ProveUnused,
-        retire.ArchiveZookeeper,
-        retire.RetireServer,
-        retire.ProveRetired,
         brokers.RollBackToMigrationMode,
         flag.PutFlagBack,
         control.FinishDualWrite,

@@ -1,7 +1,7 @@
-"""ZooKeeper's servers, asked one by one before they are stopped for good: their clients, and whose data they hold.
+"""ZooKeeper's servers, asked one by one who uses them: their clients, and whose znodes they hold.
 
 Every server answers `srvr`, for zkServer.sh needs it. It counts the server's connections, the one that asks among them.
-`cons` and `conf`, where they are allowed, add whose connections these are, and where the data lies.
+`cons`, where it is allowed, adds whose connections these are.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ from migrate.zookeeper.lock import answer_of, ask_server, parse_sessions
 NOT_SERVING: Final = "is not currently serving requests"
 CONNECTIONS: Final = re.compile(r"(?m)^Connections: ([0-9]{1,9})$")
 ROLE: Final = re.compile(r"(?m)^Mode: (leader|follower|observer|standalone)\s*$")
-DIRECTORY: Final = re.compile(r"(?m)^(?:dataDir|dataLogDir)=(/\S.*)$")
-LAST: Final = ("leader", "standalone")  # these are stopped behind the others
+LAST: Final = ("leader", "standalone")  # best stopped behind the others, and so told in that order
 
 
 def look_at_ensemble(
@@ -51,10 +50,8 @@ def _server(address: str) -> EnsembleServer:
     if count is None or role is None:
         unread = Unknown(f"the answer of {address} to srvr names no connections, or no mode")
         return EnsembleServer(address, listens=True, clients=unread)
-    clients, told = int(count[1]) - 1, ask_server(address, b"conf")
-    directories = () if isinstance(told, Unknown) else tuple(dict.fromkeys(DIRECTORY.findall(told)))
-    hosts = _hosts(address) if clients else ()
-    return EnsembleServer(address, True, role[1], clients, hosts, directories)
+    clients = int(count[1]) - 1
+    return EnsembleServer(address, True, role[1], clients, _hosts(address) if clients else ())
 
 
 def _hosts(address: str) -> tuple[str, ...]:

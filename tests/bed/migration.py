@@ -43,7 +43,7 @@ def there_and_back_and_there(bed: Bed, folder: Path) -> None:
     plan, fingerprint = operator.plan()
     operator.tool("apply", str(plan), "--confirm", fingerprint, "--confirm-cluster", "prod")
     seen("migrated")
-    zookeeper_is_retired(operator)
+    zookeeper_is_stopped_by_hand(operator)
     seen("ZooKeeper stopped for good")
     serves_after_a_power_cut(operator, {"before": 2000, "between": 500})
     assert bed.must("h1", "systemctl is-active zookeeper || true") == "inactive\n"
@@ -69,15 +69,15 @@ def a_login_file_that_prints_is_named(operator: Operator) -> None:
     operator.bed.must("h2", f"rm {files}")
 
 
-def zookeeper_is_retired(operator: Operator) -> None:
-    """Its unit is stopped and masked on its host, under the printed rights; its data is where it was."""
-    plan, fingerprint = operator.plan("--stage", "retire-zookeeper")
-    operator.tool("apply", str(plan), "--confirm", fingerprint, "--confirm-cluster", "prod")
+def zookeeper_is_stopped_by_hand(operator: Operator) -> None:
+    """By the page's commands, once nobody uses it; its data is where it was."""
+    status = operator.tool("status", "playbook.yaml").stdout
+    assert "nobody uses it any more" in status
+    assert "Next comes Kafka 4" in status
+    operator.bed.must("h1", "systemctl disable --now zookeeper.service && systemctl mask zookeeper.service")
     assert operator.bed.must("h1", "systemctl is-enabled zookeeper || true") == "masked\n"
     assert operator.bed.must("h1", "ls -d /srv/zookeeper/version-2")
-    status = operator.tool("status", "playbook.yaml").stdout
-    assert "stage    retire-zookeeper" in status
-    assert "Next comes Kafka 4" in status
+    assert "all of its servers are stopped" in operator.tool("status", "playbook.yaml").stdout
 
 
 def serves_after_a_power_cut(operator: Operator, written: dict[str, int]) -> None:

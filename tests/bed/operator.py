@@ -37,8 +37,7 @@ spec:
     - {name: kraft-mode}
     - {name: soak, duration: 5s}
     - {name: finalize}
-    - {name: cleanup, keep_zookeeper: 1s}
-    - {name: retire-zookeeper}
+    - {name: cleanup}
 """
 SERVE_SECONDS: Final = 180
 LOST: Final = re.compile(r"restart broker (\d+) with the current file, then give the same command again")
@@ -94,7 +93,6 @@ class Operator:
         spec, shape = told["spec"], self.bed.shape
         spec["controller_listener"] = "CONTROLLER"
         spec["executor"] |= {"kafka_home": "/opt/kafka", "ssh_config": str(self.bed.folder / "ssh_config")}
-        spec["zookeeper_servers"] = [{"host": "h1", "address": "kafka-1:2181", "unit": "zookeeper.service"}]
         for kind in ("brokers", "controllers"):
             spec[kind]["access"] = {"protocol": "PLAINTEXT"}
         for node in spec["brokers"]["nodes"]:

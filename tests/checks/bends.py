@@ -8,6 +8,7 @@ from dataclasses import astuple, replace
 from migrate.checks.next_release import NEXT_RELEASE
 from migrate.model.columns import EntityColumns, ReplicaColumns
 from migrate.model.difference import Difference, DifferenceClass, DiffReport, IdleAcceptance, IdleReason
+from migrate.model.ensemble import Ensemble, EnsembleServer
 from migrate.model.ids import DirectoryId, NodeId
 from migrate.model.inventory import AcceptedDifference, OwnCommands
 from migrate.model.launch import STOP_SECONDS, Launch, Listening, Unit
@@ -46,6 +47,12 @@ Bend = Callable[[World], World]
 def same(world: World) -> World:
     """Nothing is bent: the code informs about a healthy world too."""
     return world
+
+
+def served(*servers: EnsembleServer, strangers: tuple[str, ...] = ()) -> Bend:
+    """ZooKeeper beside a migrated cluster; one server without clients where none is given."""
+    found = servers or (EnsembleServer("zk1:2181", listens=True, role="standalone"),)
+    return lambda world: replace(world, ensemble=Ensemble(found, strangers))
 
 
 def many_entities(count: int, kind: str, key: str, name: str = "present", value: str = "true") -> Bend:

@@ -8,6 +8,7 @@ from migrate.checks.releases import REPORTER
 from migrate.model.columns import PartitionColumns
 from migrate.model.difference import DiffReport
 from migrate.model.disk_trouble import NO_REPLICA
+from migrate.model.ensemble import EnsembleServer
 from migrate.model.ids import DirectoryId, NodeId
 from migrate.model.inventory import Access
 from migrate.model.launch import NoZookeeperClient, UnitNotes, ZookeeperClient
@@ -71,6 +72,7 @@ from tests.checks.bends import (
     refused_on_host,
     registration,
     same,
+    served,
     then,
     towards,
     unit_of,
@@ -263,6 +265,9 @@ ZOOKEEPER = (
     Case("B-ZKN-06", ZK, "/admin/delete_topics/t0", pending(deletions=("t0",))),
     Case("B-ZKN-07", ZK, "partition t0-1", pending(reassignments=("t0-1",))),
     Case("B-ZKN-07", ZK, "partition t0-2", column("adding", 2, [1]), "in the topic"),
+    Case("W-ZKN-24", Stage.CLEANUP, "zk1:2181", served(EnsembleServer("zk1:2181", True, "leader", 1))),
+    Case("W-ZKN-24", Stage.CLEANUP, "ZooKeeper's tree", served(strangers=("/solr",))),
+    Case("I-ZKN-25", Stage.CLEANUP, "ZooKeeper's servers", served()),
     Case("W-ZKN-08", ZK, "preferred_replica_election", pending(elections=("t0-1",))),
     Case("B-ZKN-09", ZK, "/controller_epoch", lambda w: with_zk(w, controller_epoch=NoZnode())),
     Case("W-ZKN-23", ZK, "/config/topics", many_entities(18_500, "topic-config", "t", "a", "1")),

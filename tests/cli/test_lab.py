@@ -134,7 +134,6 @@ def test_the_demos_help_names_every_stage_it_can_stop_after() -> None:
     said = CliRunner().invoke(cli, ["lab", "demo", "--help"]).output
     assert [stage.label for stage in Stage if stage.label not in said] == [
         "discover",
-        "retire-zookeeper",
         "directories",
         "protocol",
     ]

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from migrate.cli.status import as_text, describe, named
-from migrate.model.detect import CLEANUP_PROVEN, RETIRED_PROVEN
+from migrate.model.detect import CLEANUP_PROVEN
+from migrate.model.ensemble import Ensemble, EnsembleServer
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
@@ -280,19 +281,23 @@ def test_the_upgrade_to_kafka_4_is_told_once_the_migration_is_final(stage: Stage
         assert command == "kraft-migrate assess 'my play.yaml' --target 4.3"
 
 
-@pytest.mark.parametrize("asked", [True, False])
-def test_zookeeper_is_retired_next_where_the_playbook_asks_for_it(asked: bool) -> None:
-    """Else nothing comes after the cleanup."""
-    stages = (*worlds.playbook().stages, Stage.RETIRE_ZOOKEEPER) if asked else worlds.playbook().stages
-    cleaned = replace(
-        whole(Stage.FINALIZE),
-        facts={CLEANUP_PROVEN: "run 3f2a9c01"},
-        playbook=replace(worlds.playbook(), stages=stages),
+def test_nothing_comes_after_the_cleanup_and_who_uses_zookeeper_is_told() -> None:
+    """Each server by itself; before that nobody asks them."""
+    cleaned = replace(whole(Stage.FINALIZE), facts={CLEANUP_PROVEN: "run 3f2a9c01"})
+    assert "next" not in describe(cleaned)
+    assert "zookeeper" not in describe(cleaned)
+    servers = (
+        EnsembleServer("zk1:2181", True, "follower", 2, ("10.0.0.7",)),
+        EnsembleServer("zk2:2181", listens=False),
     )
-    assert describe(cleaned).get("next") == ("plan PLAYBOOK --stage retire-zookeeper" if asked else None)
-    retired = replace(cleaned, facts={RETIRED_PROVEN: "run 3f2a9c02"})
-    found = describe(retired)
-    assert (found["stage"], found.get("next")) == ("retire-zookeeper", None)
+    found = describe(replace(cleaned, ensemble=Ensemble(servers, ())))
+    assert found["zookeeper"]["use"] == "used"
+    text = as_text(found)
+    assert "zookeeper somebody still uses it: do not stop its servers" in text
+    assert "         zk1:2181: follower, 2 clients, from 10.0.0.7\n         zk2:2181: stopped" in text
+    unseen = describe(replace(cleaned, ensemble=Unknown("no answer")))
+    assert unseen["zookeeper"]["use"] == "unknown"
+    assert "not known: ZooKeeper's servers: no answer" in as_text(unseen)
 
 
 def test_a_protocol_playbook_has_each_brokers_version() -> None:

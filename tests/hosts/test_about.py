@@ -178,7 +178,6 @@ def test_the_real_program_takes_every_command_of_every_stage(tmp_path: Path) -> 
     [
         ({"programs": {}}, "the host program is of another release"),
         ({"nodes": []}, "its nodes, or a unit, a path or a kafka_home of them, are not those of this one"),
-        ({"zookeeper": ["zookeeper.service"]}, "its units of ZooKeeper are not those of this one"),
         ({"refuses": None}, "the host program does not say what it would refuse"),
     ],
 )

@@ -8,11 +8,11 @@ from migrate.model.stage import MIGRATION, Stage
 
 
 def test_stages_are_named_as_on_the_command_line_and_back() -> None:
-    """Eleven of a migration, in order; three behind them have plans of their own."""
+    """Eleven of a migration, in order; two behind them have plans of their own."""
     labels = [stage.label for stage in Stage]
     assert labels[4:8] == ["migration-mode", "copy", "hybrid", "kraft-mode"]
-    assert [Stage.from_label(label) for label in labels] == list(range(14))
-    assert [stage.label for stage in Stage if stage not in MIGRATION] == ["retire-zookeeper", "directories", "protocol"]
+    assert [Stage.from_label(label) for label in labels] == list(range(13))
+    assert [stage.label for stage in Stage if stage not in MIGRATION] == ["directories", "protocol"]
     assert len(MIGRATION) == 11
     with pytest.raises(KeyError):
         Stage.from_label("rollback")
@@ -20,4 +20,4 @@ def test_stages_are_named_as_on_the_command_line_and_back() -> None:
 
 def test_the_rollback_ends_with_finalize() -> None:
     """Cleanup has none either."""
-    assert [stage.label for stage in Stage if not stage.reversible] == ["finalize", "cleanup", "retire-zookeeper"]
+    assert [stage.label for stage in Stage if not stage.reversible] == ["finalize", "cleanup"]

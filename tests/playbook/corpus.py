@@ -215,7 +215,7 @@ NO_PLAYBOOK = (
     Bad("stage skipped", stages("name: copy", "name: kraft-mode"), DocumentInvalid, "8:7", "hybrid"),
     Bad(
         "nothing after the last stage",
-        stages("name: retire-zookeeper", "name: assess"),
+        stages("name: cleanup", "name: assess"),
         DocumentInvalid,
         "8:7",
         "no further stage",

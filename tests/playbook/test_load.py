@@ -88,7 +88,7 @@ def test_an_empty_playbook_assesses_only(tmp_path: Path) -> None:
     assert found.stages == (Stage.ASSESS,)
     assert found.default_policy is DirectoryPolicy.OBSERVE
     assert (found.accept_unavailable, found.accepted_differences, dict(found.broker_policies)) == ((), (), {})
-    assert (found.no_progress_seconds, found.soak_seconds, found.keep_zookeeper) == (600.0, 7 * 86400.0, 14 * 86400.0)
+    assert (found.no_progress_seconds, found.soak_seconds) == (600.0, 7 * 86400.0)
     assert (found.lock_path, found.expect_cluster_id, found.expect_brokers) == ("/kraft-migrate/lock", None, None)
 
 
@@ -120,7 +120,7 @@ def test_a_full_playbook_becomes_its_values(tmp_path: Path) -> None:
     - {name: kraft-mode, no_progress_timeout: 3m}
     - {name: soak, duration: 0s}
     - name: finalize
-    - {name: cleanup, keep_zookeeper: 2d}
+    - {name: cleanup}
 """
     )
     path = write(tmp_path, text, "p.yaml")
@@ -131,7 +131,7 @@ def test_a_full_playbook_becomes_its_values(tmp_path: Path) -> None:
     assert [found.policy(broker) for broker in (0, 1)] == [DirectoryPolicy.OBSERVE, DirectoryPolicy.DRIVE]
     assert found.accept_unavailable == ("scratch-.*", "audit")
     assert [found.patience(stage) for stage in (Stage.COPY, Stage.HYBRID, Stage.KRAFT_MODE)] == [3600.0, 120.0, 180.0]
-    assert (found.no_progress_seconds, found.soak_seconds, found.keep_zookeeper) == (120.0, 0.0, 2 * 86400.0)
+    assert (found.no_progress_seconds, found.soak_seconds) == (120.0, 0.0)
     assert (found.lock_path, found.expect_cluster_id) == ("/ops/lock", "REh233dFSJKhrlnVHSnalQ")
     assert found.expect_brokers == (2, 0, 1)
     (accepted,) = found.accepted_differences
@@ -304,7 +304,7 @@ def test_shipped_playbooks_are_right(path: Path, tmp_path: Path) -> None:
 def test_the_demos_playbook_goes_the_whole_way_and_shows_both_policies() -> None:
     """Two brokers observe, one is driven; only what is named may become unavailable."""
     found = load_playbook(shipped("lab-demo.yaml"))
-    assert found.stages == (*MIGRATION[1:], Stage.RETIRE_ZOOKEEPER)
+    assert found.stages == MIGRATION[1:]
     assert [found.policy(broker).name for broker in (0, 1, 2)] == ["OBSERVE", "OBSERVE", "DRIVE"]
     assert found.accept_unavailable == ("single-.*",)
 
@@ -451,25 +451,3 @@ def test_any_mutation_is_a_value_or_a_typed_error(tmp_path: Path, data: st.DataO
     except InputError as error:
         refused = error
     assert refused is None or (refused.where.startswith(str(tmp_path)) and refused.next_step)
-
-
-SERVER = "    - {{host: {0}, address: '{0}:2181', unit: zookeeper.service}}\n"
-
-
-@pytest.mark.parametrize(
-    ("names", "wrong"),
-    [(("zk1", "zk2", "zk3"), ""), (("zk1", "zk2"), "zk3:2181 is not among"), (("zk1", "zk1"), "appears twice")],
-)
-def test_zookeepers_servers_are_all_named_or_none(names: tuple[str, ...], wrong: str, tmp_path: Path) -> None:
-    """With the addresses of the connect string; more may be there, such as observers."""
-    text = shipped("inventory-example.yaml").read_text().replace(".example.com:2181", ":2181")
-    text = re.sub(r"(?m)^    - {host: zk-.*\n", "", text)
-    servers = "".join(SERVER.format(name) for name in names)
-    path = write(tmp_path, text.replace("  controller_listener", servers + "  controller_listener", 1))
-    if wrong:
-        with pytest.raises(DocumentInvalid, match=wrong):
-            load_inventory(path)
-        return
-    found = load_inventory(path)
-    assert [server.address for server in found.zookeeper_servers] == [f"{name}:2181" for name in names]
-    assert "zookeeper_servers" in dump_inventory(found)

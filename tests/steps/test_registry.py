@@ -36,7 +36,7 @@ def test_every_kind_is_planned_somewhere_and_every_id_is_its_own() -> None:
     assert {step.kind for step in (*ALL, *late)} == {
         kind
         for kind, cls in KINDS.items()
-        if not {"rollback", "directories", "protocol", "retire"} & set(cls.__module__.split("."))
+        if not {"rollback", "directories", "protocol"} & set(cls.__module__.split("."))
     } - back
     assert len({step.id for step in ALL}) == len(ALL)
     assert all(step.id.startswith(f"{step.stage.label}/") for step in ALL)

@@ -134,7 +134,6 @@ def carry_out(cluster: SimulatedCluster, plan: Plan, path: Path, crash: Any) -> 
     journal.between = crash.reach
     hands = Hands(
         cluster, cluster, lambda: cluster, cluster.drive, cluster.restore_leaders, not_storing=cluster.not_storing,
-        servers=cluster.zookeeper_servers,
     )  # fmt: skip
     effects = JournaledEffects(hands, journal, Free(), clock, path.parent, crash)
     try:

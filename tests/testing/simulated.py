@@ -23,7 +23,7 @@ from migrate.model.facts import pure_ledger
 from migrate.model.ids import MIGRATING, NodeId
 from migrate.model.launch import STOP_SECONDS, Unit
 from migrate.model.outcome import Unknown
-from migrate.model.ports import Observer, ZookeeperServers
+from migrate.model.ports import Observer
 from migrate.model.rights import HostRights
 from migrate.model.rollback_readiness import Growing, MetadataLogs
 from migrate.model.stage import Stage
@@ -274,11 +274,6 @@ class SimulatedCluster:
         self.done.append(f"format {int(node)}")
         self.formatted.add(int(node))
         return ""
-
-    @property
-    def zookeeper_servers(self) -> ZookeeperServers | None:
-        """People work ZooKeeper's hosts, but for a cluster that models its servers."""
-        return None
 
     # -- ZookeeperWrites and drive -----------------------------------------------------------------------------------
     def create(self, path: str, data: bytes) -> None:

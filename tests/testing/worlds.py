@@ -112,7 +112,6 @@ def playbook() -> Playbook:
         accepted_differences=(),
         no_progress_seconds=60,
         soak_seconds=1,
-        keep_zookeeper=86400.0,
         lock_path="/kraft-migrate/lock",
         expect_cluster_id=None,
         expect_brokers=BROKERS,

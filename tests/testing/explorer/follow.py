@@ -72,7 +72,6 @@ WRITES: Final = (
 COUNTED: Final = ("/controller", "/controller_epoch")  # what is done to them follows from counters
 BESIDES: Final = (  # nothing that the model holds, which ends as KRaft alone owns the cluster
     *("backup-zookeeper", "backup-file", "make-directory", "release-lock"),
-    *("stop-zookeeper", "mask-zookeeper"),
 )
 
 
