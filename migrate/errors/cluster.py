@@ -169,12 +169,6 @@ class MetadataBehind(WorldError, Retryable, code="E-KAFKA-14"):
     hint = "check that a majority of the controllers runs: the active one writes twice a second"
 
 
-class ProbeSilent(WorldError, code="E-PROBE-01"):
-    """The probe topic of the playbook cannot be written and read back: nothing was changed."""
-
-    hint = "create the topic, and let broker_access write and read it; or remove probes.topic and plan again"
-
-
 class TlsRefused(WorldError, code="E-KAFKA-15"):
     """The TLS handshake failed: one side does not accept the other's certificate, or does not use TLS."""
 

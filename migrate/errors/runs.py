@@ -103,12 +103,6 @@ class DriveStopped(WorldError, code="E-DIR-02"):
     hint = "wait until the cluster is healthy and run the command again: what the metadata has is not sent again"
 
 
-class LeadersNotRestored(WorldError, code="E-LEAD-01"):
-    """Partitions kept a leader other than their preferred one after an election was requested."""
-
-    hint = "check the controller's log, then run the same command again: it requests only what is left"
-
-
 class RescueUnproven(WorldError, code="E-DIR-05", exit_code=5):
     """What was sent for the replicas of a dead directory is not in the metadata, or did not free their partitions."""
 

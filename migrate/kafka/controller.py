@@ -7,7 +7,6 @@ to send it again, after observing again.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from migrate.errors import (
@@ -242,28 +241,3 @@ def _check(connection: Connection, api: Api, code: int) -> None:
     if code in known:
         raise known[code](f"answered with {error_name(code)}", where=connection.address)
     connection.refuse(api, code)
-
-
-@dataclass(frozen=True, slots=True)
-class Elections:
-    """Sends one request to whoever controls the cluster; implements `migrate.run.leaders.Elector`."""
-
-    inventory: Inventory
-    limits: Limits = DEFAULT_LIMITS
-
-    def by_quorum(self, partitions: Mapping[str, Sequence[int]]) -> Mapping[Replica, int]:
-        return ActiveController(self.inventory, self.limits).elect_leaders(partitions)
-
-    def by_broker(self, broker: int, partitions: Mapping[str, Sequence[int]]) -> Mapping[Replica, int]:
-        """The same, sent to the broker that owns /controller; any other answers NOT_CONTROLLER.
-
-        Raises:
-            NotController, ConnectionClosed, AnswerTimeout: Retryable.
-            AccessRefused: ALTER on Cluster is missing.
-        """
-        node = next((entry for entry in self.inventory.brokers if entry.id == NodeId(broker)), None)
-        if node is None:
-            what = f"broker {broker}, which owns /controller, is not in the inventory"
-            raise NotController(what, where=self.inventory.path)
-        with Connection(node.address, self.inventory.access_of(node), self.limits) as connection:
-            return elect(connection, partitions)

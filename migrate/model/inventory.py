@@ -297,19 +297,6 @@ class HealthPolicy:
 
 
 @dataclass(frozen=True, slots=True)
-class ErrorBudget:
-    """The share of a probe's requests that may fail within `seconds`; `history` is the file that the probe writes.
-
-    `topic`: the run probes that topic itself, while it goes on; "": the probe is the operator's own.
-    """
-
-    history: str
-    share: float
-    seconds: float
-    topic: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Pace:
     """How long things may be expected, or allowed, to take, in seconds."""
 
@@ -341,12 +328,9 @@ class Playbook:
     stage_windows: Mapping[Stage, str] = field(default_factory=dict)  # stages that name a window of their own
     rollback_window: str = ""  # empty: a rollback keeps no hours
     health: HealthPolicy = field(default_factory=HealthPolicy)
-    budget: ErrorBudget | None = None
     pace: Pace = field(default_factory=Pace)
     roll_order: RollOrder = RollOrder.INVENTORY
     canary_soak: float = 0.0  # seconds behind the first broker of a roll; 0: none
-    restore_leaders: bool = False  # behind each roll, to the preferred ones
-    elections_per_request: int = 500  # partitions in one ElectLeaders
     accept_volatile: tuple[str, ...] = ()  # types of file systems that may hold log directories although they vanish
     wait_for_moves: bool = False  # before a roll: for moves between directories to end, instead of refusing
     assignments_per_request: int = 2250  # policy drive: replicas in one AssignReplicasToDirs

@@ -200,9 +200,6 @@ class Effects(Protocol):
     def assign_directories(self, broker: NodeId) -> None:
         """Send the true directories of a broker's replicas, where proven by registration and disk."""
 
-    def restore_leaders(self, most: int, *, zookeeper: bool) -> None:
-        """Elect preferred leaders that are away, at most so many a request, by ZooKeeper's controller or the quorum."""
-
     def release_zookeeper_lock(self) -> None:
         """Give the lock znode back: from here the lock file holds alone."""
 

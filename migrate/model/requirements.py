@@ -18,7 +18,6 @@ EXTRAS: Final = {  # for users, each with what needs it
     "fast": "compiled loops for large files",
     "java": "a Java runtime, for hosts without one",
     "lab": "`lab`",
-    "probe": "policy.probes.topic of a playbook",
     "fleet": "`fleet diff`, and `fleet assess` of bundles on Spark",
     "connect": "`diff` on a Spark Connect server",
 }

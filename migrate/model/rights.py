@@ -120,14 +120,6 @@ TABLE: Final[tuple[Right, ...]] = (
         ("plan", "apply", "rollback plan", "rollback apply"),
         "only with a ProtocolPlaybook",
     ),
-    Right(
-        Side.BROKERS,
-        "DESCRIBE, READ, WRITE",
-        "the topic of the playbook's probe",
-        "the probe's own records, and no others",
-        ("apply", "rollback apply"),
-        "only with policy.probes.topic",
-    ),
     Right(Side.CONTROLLERS, "DESCRIBE", CLUSTER, "DescribeQuorum", (*LOOKS, *DISKS, *METADATA, *ACTS)),
     Right(
         Side.CONTROLLERS,
@@ -144,22 +136,6 @@ TABLE: Final[tuple[Right, ...]] = (
         "AssignReplicasToDirs",
         ("apply", "directories assign", "directories rescue"),
         "policy `drive`, and rescues",
-    ),
-    Right(
-        Side.CONTROLLERS,
-        "ALTER",
-        CLUSTER,
-        "ElectLeaders of preferred leaders",
-        ("apply",),
-        "where the playbook has `restore_preferred_leaders`",
-    ),
-    Right(
-        Side.BROKERS,
-        "ALTER",
-        CLUSTER,
-        "ElectLeaders of preferred leaders",
-        ("rollback apply",),
-        "where the playbook has `restore_preferred_leaders`",
     ),
     Right(
         Side.CONTROLLERS,

@@ -35,7 +35,6 @@ from migrate.steps.finalize import (
     finalized_early,
     forward_order,
 )
-from migrate.steps.leaders import RestoreLeaders
 from migrate.steps.look import Assess, CanaryInKraftMode, CanaryInMigrationMode, Discover, ProveHybrid, Soak, WatchCopy
 from migrate.steps.prepare import BackUpBroker, BackUpZookeeper, RenderController
 from migrate.steps.roll_broker import RollToKraft, RollToMigrationMode
@@ -136,17 +135,14 @@ def steps_of(stage: Stage, world: World, playbook: Playbook) -> Iterator[Step]:
             yield from _first_roll(roll_order(world, playbook, Mode.MIGRATION), playbook)
         case Stage.COPY:
             yield WatchCopy()
-            yield from leaders_back(Stage.COPY, playbook)
         case Stage.HYBRID:
             yield ProveHybrid()
         case Stage.KRAFT_MODE if finalized_early(world):
             yield from (RollForward(broker) for broker in forward_order(world))
-            yield from leaders_back(Stage.KRAFT_MODE, playbook)
         case Stage.SOAK if finalized_early(world):
             return  # nothing is written to ZooKeeper any more: there is no dual write to soak in
         case Stage.KRAFT_MODE:
             yield from _second_roll(roll_order(world, playbook, Mode.KRAFT), playbook)
-            yield from leaders_back(Stage.KRAFT_MODE, playbook)
         case Stage.SOAK:
             yield Soak(playbook.soak_seconds)
         case Stage.FINALIZE:
@@ -181,11 +177,6 @@ def _second_roll(brokers: list[int], playbook: Playbook) -> Iterator[Step]:
 def _soaks(brokers: list[int], playbook: Playbook) -> bool:
     """Is a canary watched?  Only where another broker follows it."""
     return playbook.canary_soak > 0 and len(brokers) > 1
-
-
-def leaders_back(stage: Stage, playbook: Playbook) -> Iterator[Step]:
-    if playbook.restore_leaders:
-        yield RestoreLeaders(stage.label, playbook.elections_per_request)
 
 
 def build(world: World, playbook: Playbook, *, target: Stage, only: bool, created: float) -> Plan:
@@ -312,11 +303,8 @@ def _must_be_next(target: Stage, here: Detected, playbook: str) -> None:
 
 
 def _done(step: Step, world: World, here: Detected) -> bool:
-    """Does the world already show the step's effect?  Only asked for the stage that is half done.
-
-    Preferred leaders that lead now do not lead after the rolls that are left.
-    """
-    if isinstance(step, RestoreLeaders) or (step.stage is not here.half and step.stage is not Stage.PREPARE):
+    """Does the world already show the step's effect?  Only asked for the stage that is half done."""
+    if step.stage is not here.half and step.stage is not Stage.PREPARE:
         return False
     return step.proof_needs != frozenset() and isinstance(step.progress(world), AlreadyDone)
 

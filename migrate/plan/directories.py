@@ -23,7 +23,7 @@ from migrate.model.stage import Stage
 from migrate.model.step import Step
 from migrate.model.words import plural
 from migrate.model.world import Need, World
-from migrate.plan.build import leaders_back, plan_of, planned_steps
+from migrate.plan.build import plan_of, planned_steps
 from migrate.plan.summary import rolled_back_by_one_roll, summarize
 from migrate.steps.directories import gates
 from migrate.steps.directories.steps import (
@@ -71,7 +71,7 @@ def build(world: World, playbook: Playbook, *, created: float, back: bool = Fals
         playbook,
         created=created,
         target=Stage.DIRECTORIES,
-        steps=planned_steps(_steps(due, release, playbook, back=back), world),
+        steps=planned_steps(_steps(due, release, back=back), world),
         findings=checks.told(world, target=Stage.DIRECTORIES),
         summary=replace(
             summarize(world, playbook, here),
@@ -159,12 +159,10 @@ def _entry(world: World, broker: int, name: str, keep: str) -> str:
     return f'{{"topic":"{topic}","partition":{number},"replicas":[{listed}],"log_dirs":[{places}]}}'
 
 
-def _steps(due: dict[int, tuple[str, ...]], release: str, playbook: Playbook, *, back: bool) -> Iterator[Step]:
+def _steps(due: dict[int, tuple[str, ...]], release: str, *, back: bool) -> Iterator[Step]:
     yield CheckDirectories()
     yield from (KeepDirectoryFiles(broker) for broker in due)
     for broker, paths in due.items():
         joined = SEPARATOR.join(paths)
         yield RemoveDirectories(broker, joined) if back else AddDirectories(broker, joined, release)
-    if due:
-        yield from leaders_back(Stage.DIRECTORIES, playbook)
     yield ProveDirectories("no" if back else "yes")

@@ -26,7 +26,6 @@ from migrate.model.world import Need, World
 from migrate.plan.build import plan_of, planned_steps, zookeeper_controller
 from migrate.plan.summary import rolled_back_by_one_roll, summarize
 from migrate.steps import facts, gates
-from migrate.steps.leaders import RestoreLeadersInZookeeperMode
 from migrate.steps.protocol import (
     ELSEWHERE,
     KeepProtocolFiles,
@@ -63,7 +62,7 @@ def build(world: World, playbook: Playbook, *, created: float, back: bool = Fals
         playbook,
         created=created,
         target=Stage.PROTOCOL,
-        steps=planned_steps(_steps(world, due, playbook, back=back), world),
+        steps=planned_steps(_steps(world, due, back=back), world),
         findings=tuple(
             entry
             for entry in checks.told(world, target=Stage.MIGRATION_MODE)
@@ -115,14 +114,12 @@ def _told(world: World) -> str:
     return f"{IBP} of the files: {', '.join(counted)}"
 
 
-def _steps(world: World, due: list[int], playbook: Playbook, *, back: bool) -> Iterator[Step]:
+def _steps(world: World, due: list[int], *, back: bool) -> Iterator[Step]:
     """Forward a copy is kept of every file, also of one that stays: so a rollback knows that it was as it is."""
     if due and not back:
         yield from (KeepProtocolFiles(broker) for broker in rollback_gates.brokers(world))
     for broker in due:
         yield LowerProtocol(broker) if back else RaiseProtocol(broker)
-    if due and playbook.restore_leaders:
-        yield RestoreLeadersInZookeeperMode(Stage.PROTOCOL.label, playbook.elections_per_request)
     sessions = () if isinstance(world.zookeeper, Unknown) else world.zookeeper.brokers.values()
     since = max((entry.epoch for entry in sessions), default=0)
     yield ProveProtocol("no" if back else "yes", ",".join(map(str, due)), since)

@@ -36,7 +36,6 @@ from migrate.plan.summary import summarize
 from migrate.steps import facts
 from migrate.steps.at_boot import disabling
 from migrate.steps.controllers import FormatController, StartControllers
-from migrate.steps.leaders import RestoreLeadersInZookeeperMode
 from migrate.steps.look import WatchCopy
 from migrate.steps.rollback import gates
 from migrate.steps.rollback.brokers import RollBackToMigrationMode, RollToZookeeperMode
@@ -141,7 +140,7 @@ def start_of(world: World) -> Start:
     return start
 
 
-def steps_of(world: World, start: Start, playbook: Playbook, discarded: str = "") -> Iterator[Step]:
+def steps_of(world: World, start: Start, discarded: str = "") -> Iterator[Step]:
     yield from (PutFlagBack(node) for node in without_flag(world))
     order = sorted(gates.brokers(world), key=lambda node: (node not in start.down, node))
     if start.kraft:  # one that is down in migration mode is started first: no other is stopped beside it
@@ -165,8 +164,6 @@ def steps_of(world: World, start: Start, playbook: Playbook, discarded: str = ""
     if start.controllers or leading or rolls:
         yield HandBackControl(discarded)
     yield from rolls
-    if rolls and playbook.restore_leaders:
-        yield RestoreLeadersInZookeeperMode(Stage.MIGRATION_MODE.label, playbook.elections_per_request)
     yield from (SetControllerAside(node) for node in gates.controllers(world) if left_over(world, node))
     yield ProveZookeeperMode()
 
@@ -201,7 +198,7 @@ def build(
         steps = steps_to_copy_again(world, start)
     else:
         _restorable(world, start)
-        steps = steps_of(world, start, playbook, names_to_text(discarded))
+        steps = steps_of(world, start, names_to_text(discarded))
     planned = planned_steps(steps, world)
     # the stage as every command names it; by files and processes where the metadata and ZooKeeper do not tell it
     found, how = detect(world), f"{start.name}: {start.how}"

@@ -27,11 +27,9 @@ from migrate.playbook.schema import (
     Health,
     Lock,
     MigrationPlaybook,
-    Probes,
     Rollback,
     Rollout,
     brokers_faults,
-    error_budget,
     expected_faults,
     id_faults,
 )
@@ -63,7 +61,6 @@ class RollPolicies(Section):
     availability: Availability = Availability()
     rollout: Rollout = Rollout()
     health: Health = Health()
-    probes: Probes | None = None
     no_progress_timeout: Annotated[Duration, Field(ge=10)] = 600.0
 
 
@@ -179,10 +176,7 @@ def shared_playbook(
         windows={name: section.window(name) for name, section in spec.windows.items()},
         rollback_window=spec.rollback.window or "",
         health=HealthPolicy(spec.policy.health.samples, spec.policy.health.interval),
-        budget=error_budget(spec.policy.probes, near),
         pace=Pace(rollout.node_estimate),
-        restore_leaders=rollout.restore_preferred_leaders,
-        elections_per_request=rollout.elections_per_request,
         notifications=load_notifications(near / spec.notifications) if spec.notifications else (),
     )
 

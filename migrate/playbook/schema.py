@@ -6,22 +6,19 @@ refused by name, because a promise that is read and not kept is worse than one t
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
-from typing import Annotated, ClassVar, Final, Literal, Self
+from typing import Annotated, ClassVar, Final, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field
 
 from migrate.model.config_keys import override_fault
 from migrate.model.ids import NodeId
-from migrate.model.inventory import ErrorBudget, Inventory
+from migrate.model.inventory import Inventory
 from migrate.model.secrets import is_password_config
 from migrate.model.stage import Stage
 from migrate.playbook.fields import (
     ALWAYS_SO,
-    SECONDS,
     ClusterId,
     Day,
     Duration,
@@ -75,19 +72,6 @@ def _lock_path(path: str) -> str:
     ):
         raise ValueError("this path belongs to Kafka: choose one of your own, such as /kraft-migrate/lock")
     return path
-
-
-def budget_of(text: str) -> tuple[float, float]:
-    """`0.1%/5m` as (share, seconds); ValueError for anything else."""
-    match = BUDGET.fullmatch(text)
-    if match is None or not 0 < float(match[1]) <= 100:
-        raise ValueError("a share of failed requests in a time is expected, such as 0.1%/5m")
-    return float(match[1]) / 100, float(int(match[2]) * SECONDS[match[3]])
-
-
-def _budget(text: str) -> str:
-    budget_of(text)
-    return text
 
 
 class Expect(Section):
@@ -154,8 +138,6 @@ class Rollout(Section):
     )
     max_fail: Annotated[Whole, Field(le=0), ALWAYS_SO] = 0
     node_estimate: Annotated[Duration, Field(ge=1)] = 900.0  # a node's p90, until this run has measured one
-    restore_preferred_leaders: Flag = False  # behind each roll, by ElectLeaders PREFERRED
-    elections_per_request: Annotated[Whole, Field(ge=1, le=5000)] = 500  # partitions; each batch is proven first
 
 
 class MigrationRollout(Rollout):
@@ -178,23 +160,6 @@ class Health(Section):
     max_offline: Annotated[Whole, Field(le=0), ALWAYS_SO] = 0
 
 
-class Probes(Section):
-    """An error budget: the share of a probe's requests that may fail; where it is spent, nothing more is restarted.
-
-    With `topic` the run itself writes to that topic and reads back; without, `history` is the file of a probe of yours.
-    """
-
-    topic: Annotated[Text, Field(pattern=r"^[a-zA-Z0-9._-]{1,249}$")] | None = None
-    history: FilePath | None = None
-    error_budget: Annotated[Text, AfterValidator(_budget)]
-
-    @model_validator(mode="after")
-    def _some_probe(self) -> Self:
-        if self.topic is None and self.history is None:
-            raise ValueError("no probe: name a topic that the run probes, or the history that a probe of yours writes")
-        return self
-
-
 class Policies(Section):
     """Policies over all stages."""
 
@@ -204,7 +169,6 @@ class Policies(Section):
     backup: Backup = Backup()
     lock: Lock = Lock()
     health: Health = Health()
-    probes: Probes | None = None
     enable_units: Flag = True
     remove_copies: Flag = False
     hybrid_max_age: Annotated[Duration, Field(ge=60)] = 86400.0  # half rolled or hybrid; KAFKA-19622
@@ -357,13 +321,6 @@ def _brokers(inventory: Inventory) -> set[int]:
 
 def _has(inventory: Inventory) -> str:
     return f"{inventory.path} has {sorted(_brokers(inventory))}"
-
-
-def error_budget(probes: Probes | None, near: Path) -> ErrorBudget | None:
-    if probes is None:
-        return None
-    file = probes.history or f"probe-{probes.topic}.jsonl"
-    return ErrorBudget(os.path.normpath(near / file), *budget_of(probes.error_budget), probes.topic or "")
 
 
 KEY: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")

@@ -24,7 +24,7 @@ from migrate.errors import (
     PlanIsStale,
     UnitNotUsable,
 )
-from migrate.kafka.controller import ActiveController, Elections
+from migrate.kafka.controller import ActiveController
 from migrate.model.detect import detect
 from migrate.model.history import Event
 from migrate.model.ids import NodeId
@@ -41,7 +41,6 @@ from migrate.observe.world import SLOW, ClusterObserver
 from migrate.plan.parking import may_lack_controller
 from migrate.run import journal as journals
 from migrate.run import locks
-from migrate.run.budget import clients_served, probed
 from migrate.run.clock import SystemClock
 from migrate.run.control import ParkRequest, half_done, parking_on_interrupt
 from migrate.run.drive import MOST, Driver
@@ -51,7 +50,6 @@ from migrate.run.gatekeeper import RunGate
 from migrate.run.guards import own_step
 from migrate.run.journal import Journal
 from migrate.run.last_words import last_words_told, once_more
-from migrate.run.leaders import LeaderRestorer
 from migrate.run.locks import LockFile, RunLock, of_brokers
 from migrate.run.past_runs import kept_before_copy, readiness_noted
 from migrate.steps.rollback.control import HandBackControl
@@ -145,7 +143,6 @@ def carry_out(plan: Plan, sources: Sources, options: Options) -> RunFolder:
         with (
             parking,
             readiness_noted(observer, journal, clock) if plan.kind.migrates else nullcontext(),
-            probed(sources.inventory, sources.playbook, journal.events),
             last_words_told(journal, sources.services, clock, [node.id for node in sources.inventory.brokers]),
         ):
             once_more(engine.run, journal, sources.services, clock)
@@ -192,28 +189,15 @@ def _effects(
     assigner = options.wrap_assigner(ActiveController(sources.inventory))
     most = MOST if isinstance(sources.playbook, Unknown) else sources.playbook.assignments_per_request
 
-    def note(key: str, text: str) -> None:  # each request stands in the journal before it is sent
-        journal.append(clock.now(), "note", {"key": key, "value": text})
-
-    def sending(broker: NodeId, text: str) -> None:
-        note(f"sending:{int(broker)}", text)
+    def sending(broker: NodeId, text: str) -> None:  # each request stands in the journal before it is sent
+        journal.append(clock.now(), "note", {"key": f"sending:{int(broker)}", "value": text})
 
     driver = Driver(observer, assigner, clock, lock.still_ours, crash.reach, most, sending)
-    restorer = LeaderRestorer(
-        observer,
-        Elections(sources.inventory),
-        clock,
-        lock.still_ours,
-        lambda: clients_served(sources.playbook, clock.now()),
-        crash.reach,
-        partial(note, "electing"),
-    )
     hands = Hands(
         sources.files,
         sources.services,
         lambda: ZookeeperWriter(sources.zookeeper_client(), fence),
         driver.drive,
-        restorer.restore,
         options.listen,
         not_storing=sources.not_storing,
     )

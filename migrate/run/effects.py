@@ -57,7 +57,6 @@ EFFECTS: Final = (  # all of them, as journal, crash points and docs/guarantees.
     "enable-unit",
     "disable-unit",
     "assign-directories",
-    "elect-leaders",
     "release-lock",
 )
 STATES_AT_ONCE: Final = 200  # whose versions one line of the journal tells
@@ -70,7 +69,6 @@ class Hands:
     services: ServiceControl
     zookeeper: Callable[[], ZookeeperWrites]
     drive: Callable[[NodeId], str]
-    restore_leaders: Callable[..., str]  # most a request, zookeeper
     not_storing: Callable[[NodeId, Sequence[str]], Mapping[str, str]] = field(kw_only=True)  # hosts.disks
     tell: Callable[[Event], None] = lambda _: None  # hears of each effect, once its intent is on disk
 
@@ -304,12 +302,6 @@ class JournaledEffects:
         with self._effect("assign-directories", str(int(broker)), "AssignReplicasToDirs"):
             said = self._hands.drive(broker)
         self.note(f"assigned:{int(broker)}", said)
-
-    def restore_leaders(self, most: int, *, zookeeper: bool) -> None:
-        controller = "zookeeper" if zookeeper else "quorum"
-        with self._effect("elect-leaders", controller, "ElectLeaders PREFERRED"):
-            said = self._hands.restore_leaders(most, zookeeper=zookeeper)
-        self.note(f"elected:{self.step}", said)
 
     def release_zookeeper_lock(self) -> None:
         """The lock file holds alone from here."""

@@ -9,9 +9,8 @@ never asked: to finish it is safer than to leave it.
 from __future__ import annotations
 
 import pathlib
-import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn, Protocol
 
 from migrate.errors import (
@@ -24,7 +23,7 @@ from migrate.errors import (
 )
 from migrate.model.history import Event
 from migrate.model.inventory import HealthPolicy, Playbook
-from migrate.model.outcome import NotYet, Outcome, Readiness, Ready, Refused, Unknown, Verified
+from migrate.model.outcome import Readiness, Ready, Refused, Unknown
 from migrate.model.plan import Plan, PlannedStep
 from migrate.model.ports import Clock, Observer
 from migrate.model.windows import local
@@ -39,7 +38,6 @@ from migrate.plan.parking import (
     may_park_before,
 )
 from migrate.plan.schedule import (
-    CANARIES,
     Durations,
     NoRoom,
     half_rolled_too_long,
@@ -50,12 +48,10 @@ from migrate.plan.schedule import (
     windows_of,
 )
 from migrate.run import control
-from migrate.run.budget import clients_served, within_budget
 from migrate.run.control import Control, ParkRequest, Request
 from migrate.run.journal import Journal
 from migrate.run.waits import Wait
 from migrate.steps import gates
-from migrate.steps.look import CLOCK
 
 JUMP: Final = 60.0  # seconds by which the clock may differ from the time that passed
 PAUSE: Final = 1.0  # seconds between two looks at the control file while paused
@@ -74,9 +70,6 @@ class Gatekeeper(Protocol):
     def while_waiting(self, planned: PlannedStep, *, begun: bool) -> None:
         """The step waits: for its gates, or (begun) for its proof."""
 
-    def clients(self, planned: PlannedStep, found: Outcome) -> Outcome:
-        """What the step's look has found, or what clients suffer where the step is there to watch for that."""
-
 
 @dataclass(slots=True)
 class RunGate:
@@ -90,7 +83,6 @@ class RunGate:
     request: ParkRequest = field(default_factory=ParkRequest)
     _aged: bool = False
     _since: tuple[float, float] | None = None
-    _fewest: int = sys.maxsize  # failures that a spent budget has had, at best
     _postponed: str = ""  # what was asked for where the run may not park, as the journal says it
     _held: Control = field(default_factory=Control)  # the hold among it
 
@@ -127,19 +119,6 @@ class RunGate:
             self._check_again(planned, index)
         else:
             self._postpone(planned, index)
-
-    def clients(self, planned: PlannedStep, found: Outcome) -> Outcome:
-        """While a canary is watched, a budget that is spent, or a probe that is silent, is a fault like any other."""
-        if planned.kind not in CANARIES or not isinstance(found, Verified | NotYet):
-            return found
-        if isinstance(found, NotYet) and found.owner != CLOCK:
-            return found
-        served = clients_served(self.playbook, self.clock.now())
-        if isinstance(served, NotYet):  # only fewer failures than ever before are progress
-            self._fewest = min(self._fewest, int(served.progress))
-            return replace(served, progress=str(self._fewest))
-        self._fewest = sys.maxsize
-        return served if isinstance(served, Unknown) else found
 
     def _check_again(self, planned: PlannedStep, index: int) -> bool:
         """What changes while time passes: clock, requests, window; did a pause pass?"""
@@ -259,17 +238,10 @@ class RunGate:
     def _check_health(self, planned: PlannedStep) -> bool:
         """So many good looks in a row, less the one that the step's own gate takes; did that take time?"""
         policy = HealthPolicy(1) if isinstance(self.playbook, Unknown) else self.playbook.health
-        budget = None if isinstance(self.playbook, Unknown) else self.playbook.budget
         patience = 600.0 if isinstance(self.playbook, Unknown) else self.playbook.patience(planned.stage)
         wait, good = Wait(planned.id, self.clock, patience, self._write), 0
-        fewest = sys.maxsize
-        while good < policy.samples - 1 or budget is not None:
+        while good < policy.samples - 1:
             found: Readiness = gates.replicas_full(self.observer.observe(HEALTH, {}))
-            if isinstance(found, Ready) and budget is not None:
-                found = within_budget(budget, self.clock.now())
-                if isinstance(found, NotYet):  # only fewer failures than ever before are progress
-                    fewest = min(fewest, int(found.progress))
-                    found = replace(found, progress=str(fewest))
             if isinstance(found, Ready):
                 good += 1
                 if good >= policy.samples - 1:

@@ -18,7 +18,6 @@ ENTRIES = ("migrate.__main__", "migrate.cli.main")
 PROGRAMS = (  # started as processes of their own, here or on a host
     "migrate.hosts.collect_disks",
     "migrate.hosts.host_program",
-    "migrate.kafka.topic_probe",
     "migrate.lab.load_watch",
 )
 

@@ -33,10 +33,8 @@ from migrate.hosts.systemd import access_of, parse_unit, patience
 from migrate.model.columns import ReplicaColumns
 from migrate.model.difference import names_from_text
 from migrate.model.ids import NodeId
-from migrate.model.inventory import ErrorBudget
 from migrate.model.views import BrokerDisks, ConfigFile, Directory, MetaMissing
 from migrate.playbook.load import dump_inventory
-from migrate.run.budget import within_budget
 from tests.fuzz.damage import Parts
 from tests.fuzz.parts import dumped
 from tests.fuzz.trial import command
@@ -290,14 +288,6 @@ def read_system(_: Path, path: Path) -> None:
     with contextlib.suppress(ValueError):
         sockets.parse_listening(text)
     meta_properties.decode_partition_metadata(raw)
-
-
-BUDGET: Final = b'{"time":1000.0,"ok":10,"failed":1}\n{"time":1001.5,"ok":0,"failed":0}\n'
-
-
-def read_budget(_: Path, path: Path) -> None:
-    """A probe's history."""
-    within_budget(ErrorBudget(str(path), 0.5, 60.0), 1002.0)
 
 
 def read_names(_: Path, path: Path) -> None:

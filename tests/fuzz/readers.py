@@ -29,7 +29,6 @@ from tests.fuzz.clusters import (
 )
 from tests.fuzz.damage import Parts, gzipped
 from tests.fuzz.hosts import (
-    BUDGET,
     COMMAND_LINE,
     FACTS,
     JAAS,
@@ -42,7 +41,6 @@ from tests.fuzz.hosts import (
     instruction,
     meta_parts,
     read_archive,
-    read_budget,
     read_collected,
     read_disks,
     read_facts,
@@ -148,7 +146,6 @@ READERS: Final = tuple(
         Reader("process", "cmdline.bin", one("cmdline.bin", COMMAND_LINE), read_process),
         Reader("jaas", "j.conf", one("j.conf", JAAS), read_system),
         Reader("sockets", "tcp", one("tcp", TCP), read_system),
-        Reader("probe-history", "h.jsonl", one("h.jsonl", BUDGET), read_budget),
         Reader("given-up", "n.json", one("n.json", dumped([["a", "b", "c", "d"]])), read_names),
     )
 )

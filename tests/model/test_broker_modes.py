@@ -94,7 +94,7 @@ def test_readiness_rollback_plan_and_status_name_the_same_brokers(started: str |
     world = hybrid(started=started)
     start = start_of(world)
     assert start.migration == (0, 1, 2)
-    planned = [step.id for step in steps_of(world, start, worlds.playbook())]
+    planned = [step.id for step in steps_of(world, start)]
     assert [entry for entry in planned if entry.startswith("migration-mode/")] == [
         f"migration-mode/back-{node}" for node in (0, 1, 2)
     ]

@@ -30,9 +30,9 @@ def needed(side: Side, resource: str) -> set[str]:
 
 
 def test_no_right_to_a_record_of_a_topic_is_ever_needed() -> None:
-    """Nor to write anything but what a rescue, or a playbook that wants preferred leaders, needs."""
+    """Nor to write anything but what a rescue needs."""
     assert needed(Side.BROKERS, TOPICS) == {"DESCRIBE"}
-    assert needed(Side.BROKERS, CLUSTER) == {"DESCRIBE", "DESCRIBE_CONFIGS", "ALTER"}
+    assert needed(Side.BROKERS, CLUSTER) == {"DESCRIBE", "DESCRIBE_CONFIGS"}
     assert rights.needed_to_look(Side.BROKERS, CLUSTER) == {"DESCRIBE"}
     assert rights.needed_to_look(Side.CONTROLLERS, CLUSTER) == {"DESCRIBE", "CLUSTER_ACTION"}
     assert needed(Side.CONTROLLERS, CLUSTER) == {"DESCRIBE", "CLUSTER_ACTION", "ALTER"}

@@ -83,9 +83,8 @@ GROUPS: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
         ),
     ),
     "gatekeeper": (
-        ("migrate.run.gatekeeper", "migrate.run.control", "migrate.run.budget"),
+        ("migrate.run.gatekeeper", "migrate.run.control"),
         (
-            "tests/run/test_budget.py",
             "tests/run/test_canary.py",
             "tests/run/test_control.py",
             "tests/run/test_control_interrupts.py",

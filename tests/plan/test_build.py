@@ -274,21 +274,6 @@ def test_a_canary_is_watched_behind_the_first_broker_of_each_roll() -> None:
     assert last == [*LOOKING, "migration-mode/2"]
 
 
-def test_preferred_leaders_come_back_behind_each_roll_where_the_playbook_asks_for_them() -> None:
-    """Once dual write has copied, and once every broker is in KRaft mode."""
-    asks = replace(worlds.playbook(), restore_leaders=True)
-    order = ids(plan(whole(Stage.ASSESS), playbook=asks))
-    added = [name for name in order if name not in (*LOOKING, *WHOLE)]
-    assert [order[order.index(name) - 1] for name in added] == ["copy/copy", "kraft-mode/2"]
-
-
-def test_leaders_that_are_preferred_now_are_restored_after_the_rolls_that_are_left() -> None:
-    """The second roll is half done, and every leader is where it should be at this moment: each restart moves some."""
-    asks = replace(worlds.playbook(), restore_leaders=True)
-    half = registration(0, migrating=False)(whole(Stage.COPY))
-    assert ids(plan(half, Stage.KRAFT_MODE, playbook=asks))[-1] == "kraft-mode/preferred-leaders"
-
-
 def finalized_by_accident() -> World:
     """The metadata is finalized; brokers 0 to 2 still run in migration mode."""
     return worlds.with_kraft(whole(Stage.COPY), migration_state=ZkMigrationState.POST_MIGRATION)
@@ -296,13 +281,10 @@ def finalized_by_accident() -> World:
 
 def test_brokers_that_a_finalize_overtook_are_rolled_forward() -> None:
     """By a step of their own: there is no dual write left to compare, and none to soak in."""
-    asks = replace(worlds.playbook(), restore_leaders=True)
-    made = plan(finalized_by_accident(), playbook=asks)
+    made = plan(finalized_by_accident())
     forward = [entry.id for entry in made.steps if entry.kind == "roll-forward"]
     assert len(forward) == 3
-    order = ids(made)
-    assert order[order.index(forward[-1]) + 1] == "kraft-mode/preferred-leaders"
-    assert "soak/soak" not in order
+    assert "soak/soak" not in ids(made)
     assert not {"roll-to-kraft", "soak"} & {entry.kind for entry in made.steps}
 
 

@@ -159,8 +159,6 @@ ACTING = (  # when a run may act
     Bad("copy with a window", stages("{name: copy, window: default}"), DocumentInvalid, "7:20", "takes no window"),
     Bad("approvals", SPEC + "  approvals: {groups: {}}\n", DocumentInvalid, "6:3", "unknown key spec.approvals"),
     Bad("an approval", stages("{name: prepare, approval: {min: 1}}"), DocumentInvalid, "7:23", "unknown key"),
-    Bad("no budget", policy("probes: {history: h, error_budget: 5}"), DocumentInvalid, "7:26", "0.1%/5m"),
-    Bad("budget over all", policy("probes: {history: h, error_budget: 101%/5m}"), DocumentInvalid, "7:26", "share"),
 )
 
 NO_PLAYBOOK = (
@@ -185,8 +183,6 @@ NO_PLAYBOOK = (
     *ACTING,
     Bad("hooks", SPEC + "  hooks: []\n", NotSupportedYet, "6:3", "spec.hooks"),
     Bad("notifications", SPEC + "  notifications: []\n", DocumentInvalid, "6:3", "text is expected"),
-    Bad("no probe at all", policy("probes: {error_budget: 1%/5m}"), DocumentInvalid, "7:5", "name a topic"),
-    Bad("odd topic", policy('probes: {topic: "a b", error_budget: 1%/5m}'), DocumentInvalid, "7:14", "probes.topic"),
     Bad("rehearsal", SPEC + "  rollback: {rehearsed_within: 14d}\n", NotSupportedYet, "6:14", "rehearse"),
     Bad("signing", SPEC + "  reports: {sign: {}}\n", NotSupportedYet, "6:3", "runs"),
     Bad("bootstrap", HEAD + "spec:\n  cluster: {inventory: i, bootstrap: [a]}\n", NotSupportedYet, "5:27", "bootstrap"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -97,7 +96,6 @@ class Gated:
             _Slow(self),
             lambda: self.cluster,
             self.cluster.drive,
-            self.cluster.restore_leaders,
             not_storing=self.cluster.not_storing,
         )
         effects = JournaledEffects(hands, begun, NoLock(), self.clock, self.folder, KillAt())  # type: ignore[arg-type] # counts points as the real one does
@@ -138,11 +136,6 @@ class _Slow:
 def bound(window: Window, **changes: Any) -> Playbook:
     """The healthy worlds' playbook with that default window."""
     return replace(worlds.playbook(), windows={"default": window}, **changes)
-
-
-def probe_line(time: float, ok: int, failed: int) -> str:
-    """A line of a probe's file."""
-    return json.dumps({"time": time, "ok": ok, "failed": failed}) + "\n"
 
 
 def gated(tmp_path: Path, **changes: object) -> Gated:

@@ -11,7 +11,7 @@ import pytest
 from migrate.errors import NoProgress, PlanStopped, RunInterrupted
 from migrate.model.facts import pure_ledger
 from migrate.model.history import Event
-from migrate.model.inventory import ErrorBudget, RollOrder
+from migrate.model.inventory import RollOrder
 from migrate.model.outcome import NotYet, Refused, Unknown, Verified
 from migrate.model.stage import Stage
 from migrate.model.world import World
@@ -19,7 +19,7 @@ from migrate.plan.build import build
 from migrate.report.run_report import build as build_report
 from migrate.report.run_values import Holds
 from migrate.steps.look import CLOCK, HELD, CanaryInKraftMode, CanaryInMigrationMode
-from tests.run.gated import Gated, probe_line
+from tests.run.gated import Gated
 from tests.run.test_engine import PLANNED_ON
 from tests.steps.looks import different, unhealthy
 from tests.testing import worlds
@@ -259,36 +259,6 @@ def test_a_fault_that_stays_ends_the_run_with_one_broker_restarted(tmp_path: Pat
     with pytest.raises(NoProgress):
         run.session()
     assert run.stopped() == ["0"]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("spoken", [True, False])
-def test_a_spent_budget_pauses_the_soak_and_a_silent_probe_ends_it(tmp_path: Path, spoken: bool) -> None:
-    """Clients' failures are a fault like any other; nothing said is never taken for fine."""
-    history = tmp_path / "probe.jsonl"
-    run = gated(tmp_path, target=Stage.COPY, budget=ErrorBudget(str(history), 0.001, 30.0))
-    since: list[float] = []
-
-    def line() -> None:
-        ended = done(run)
-        if "migration-mode/0" in ended and not since:
-            since.append(run.clock.time)
-        during = bool(since) and 40 <= run.clock.time - since[0] < 60
-        if spoken or not since:
-            history.open("a").write(probe_line(run.clock.now(), 100, 50 if during else 0))
-
-    line()
-    run.clock.slept = line
-    run.each_look = line
-    if not spoken:
-        with pytest.raises(PlanStopped) as caught:
-            run.session()
-        assert "the probe wrote nothing" in caught.value.what
-        assert run.stopped() == ["0"]
-        return
-    run.session()
-    assert watched(run, FIRST) >= 60 + SOAK
-    assert any("error budget" in event.data["what"] for event in waits(run, FIRST))
 
 
 def test_parked_in_its_soak_a_run_watches_the_whole_time_again(tmp_path: Path) -> None:

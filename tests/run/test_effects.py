@@ -129,10 +129,6 @@ class _Log:
         self._say(f"drive {int(broker)}")
         return "6 replicas in 1 requests, 0 retried"
 
-    def restore_leaders(self, most: int, *, zookeeper: bool) -> str:
-        self._say(f"elect {most} {zookeeper}")
-        return "3 partitions in 1 request"
-
 
 class Rig:
     """Effects on such hands, with a real journal."""
@@ -150,7 +146,6 @@ class Rig:
                 hands,
                 lambda: hands,
                 self.log.drive,
-                self.log.restore_leaders,
                 self._tell,
                 not_storing=self._not_storing,
             ),
@@ -199,7 +194,6 @@ EFFECTS: dict[str, tuple[Act, str]] = {
     "enable-unit": (lambda e: e.enable_unit(NODE, "kafka.service"), "enable 1"),
     "disable-unit": (lambda e: e.disable_unit(NODE, "kafka.service"), "disable 1"),
     "assign-directories": (lambda e: e.assign_directories(NODE), "drive 1"),
-    "elect-leaders": (lambda e: e.restore_leaders(5, zookeeper=True), "elect 5 True"),
     "release-lock": (lambda e: e.release_zookeeper_lock(), "release zookeeper"),
     "set-aside": (lambda e: e.set_aside(NODE, PATH), f"rename 1 {PATH} {PATH}{ASIDE_SUFFIX}-19700112T134640"),
     "remove-copy": (lambda e: e.remove_copy(NODE, KEPT + BACKUP_SUFFIX), f"remove 1 {KEPT}{BACKUP_SUFFIX}"),
@@ -398,14 +392,6 @@ def test_the_trees_backup_is_named_with_what_it_holds(rig: Rig) -> None:
     assert (rig.folder / "backup" / "before-finalize.jsonl.gz").exists()
     said = notes(rig.journal.events)["backup:zookeeper"]
     assert said == f"zookeeper.jsonl.gz: sha256 {'0' * 64}, znodes 7"
-
-
-@pytest.mark.parametrize(("zookeeper", "controller"), [(True, "zookeeper"), (False, "quorum")])
-def test_an_election_names_who_holds_it_and_notes_what_was_asked(rig: Rig, zookeeper: bool, controller: str) -> None:
-    """The controller in ZooKeeper before the quorum took over, and after a rollback."""
-    rig.effects.restore_leaders(5, zookeeper=zookeeper)
-    assert rig.events()[0][1]["node"] == controller
-    assert notes(rig.journal.events) == {"elected:migration-mode/1": "3 partitions in 1 request"}
 
 
 def test_a_step_can_be_killed_between_its_effects(tmp_path: Path) -> None:

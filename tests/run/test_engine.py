@@ -63,7 +63,7 @@ def run(
     clock = FakeClock()
     journal = Journal.resume(path) if path.exists() else Journal.begin(path, 0.0, {"plan": plan.fingerprint})
     hands = Hands(
-        cluster, cluster, lambda: cluster, cluster.drive, cluster.restore_leaders, not_storing=cluster.not_storing,
+        cluster, cluster, lambda: cluster, cluster.drive, not_storing=cluster.not_storing,
     )  # fmt: skip
     crash: Any = kill or KillAt()
     effects = JournaledEffects(hands, journal, held, clock, folder, crash)
@@ -246,9 +246,7 @@ def test_without_spark_the_second_roll_does_not_begin(tmp_path: Path) -> None:
     folder = tmp_path
     journal = Journal.begin(folder / "journal.jsonl", 0.0, {})
     clock, crash = FakeClock(), KillAt()
-    hands = Hands(
-        cluster, cluster, lambda: cluster, cluster.drive, cluster.restore_leaders, not_storing=cluster.not_storing
-    )
+    hands = Hands(cluster, cluster, lambda: cluster, cluster.drive, not_storing=cluster.not_storing)
     effects = JournaledEffects(hands, journal, NoLock(), clock, folder, crash)  # type: ignore[arg-type]
     with pytest.raises(PlanStopped, match="no Spark here"):
         Engine(
@@ -461,9 +459,7 @@ def test_a_whole_migration_under_a_clock_that_jumps_ends_as_any(tmp_path: Path) 
     cluster, clock = SimulatedCluster.in_zookeeper_mode(), Jumping()
     plan = plan_for(cluster)
     journal = Journal.begin(tmp_path / "journal.jsonl", clock.now(), {"plan": plan.fingerprint})
-    hands = Hands(
-        cluster, cluster, lambda: cluster, cluster.drive, cluster.restore_leaders, not_storing=cluster.not_storing
-    )
+    hands = Hands(cluster, cluster, lambda: cluster, cluster.drive, not_storing=cluster.not_storing)
     crash = KillAt()
     effects = JournaledEffects(hands, journal, NoLock(), clock, tmp_path, crash)  # type: ignore[arg-type]
     Engine(

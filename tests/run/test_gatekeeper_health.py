@@ -1,4 +1,4 @@
-"""Before every restart the cluster must be well, and a probe's error budget must hold: looks in a row, or a wait."""
+"""Before every restart the cluster must be well: looks in a row, or a wait."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from migrate.errors import MigrateError, NoProgress
+from migrate.errors import NoProgress
 from migrate.model.ids import NodeId
-from migrate.model.inventory import ErrorBudget, HealthPolicy
+from migrate.model.inventory import HealthPolicy
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
 from migrate.model.views import PartitionHealth, Stopped
 from migrate.model.world import World
-from tests.run.gated import EVENING, Gated, gated, probe_line
+from tests.run.gated import EVENING, gated
 from tests.testing.worlds import live
 
 
@@ -59,61 +59,6 @@ def test_a_cluster_that_does_not_get_well_ends_the_wait_by_no_progress(tmp_path:
         run.session()
     assert run.stopped() == []
     assert run.named("waiting")
-
-
-def budgeted(tmp_path: Path, **changes: object) -> Gated:
-    """A run with an error budget of one request in a hundred within five minutes."""
-    return gated(tmp_path, budget=ErrorBudget(str(tmp_path / "probe.jsonl"), 0.01, 300.0), **changes)
-
-
-def test_a_probe_within_its_budget_lets_the_run_go_on(tmp_path: Path) -> None:
-    """One failure in two hundred."""
-    run = budgeted(tmp_path)
-
-    def report() -> None:
-        with (tmp_path / "probe.jsonl").open("a") as file:
-            file.write(probe_line(run.clock.now(), 199, 1))
-
-    run.each_look = report
-    assert run.session()[-1].name == "end"
-
-
-def test_a_spent_budget_holds_the_next_restart_until_it_recovers(tmp_path: Path) -> None:
-    """The failures of a minute ago leave the five minutes by themselves."""
-    run = budgeted(tmp_path, no_progress_seconds=900.0)
-    (tmp_path / "probe.jsonl").write_text(probe_line(EVENING, 90, 10))
-
-    def report() -> None:
-        with (tmp_path / "probe.jsonl").open("a") as file:
-            file.write(probe_line(run.clock.now(), 10, 0))
-
-    run.each_look = report
-    assert run.session()[-1].name == "end"
-    (waiting,) = [event for event in run.named("waiting") if "error budget" in event.data["what"]]
-    assert "10 of" in waiting.data["next"]
-
-
-ODD_PROBES = (
-    "",
-    "no json\n",
-    "[" * 100_000 + "\n",
-    probe_line(EVENING - 3600, 100, 0),
-    probe_line(EVENING, -100, 0),
-    probe_line(EVENING, 200, -100),
-    probe_line(10**400, 100, 0),
-    probe_line(EVENING, 200, 0).replace("200", "Infinity"),
-)
-
-
-@pytest.mark.parametrize("content", ODD_PROBES, ids=range(len(ODD_PROBES)))
-def test_a_silent_probe_is_no_good_probe(tmp_path: Path, content: str) -> None:
-    """Missing, damaged, an hour old, or with numbers that nobody counts: nothing is restarted."""
-    run = budgeted(tmp_path, no_progress_seconds=60.0)
-    if content:
-        (tmp_path / "probe.jsonl").write_text(content)
-    with pytest.raises(MigrateError, match="probe"):
-        run.session()
-    assert run.stopped() == []
 
 
 def test_a_broker_that_another_hand_stopped_is_named_before_the_next_one_restarts(tmp_path: Path) -> None:

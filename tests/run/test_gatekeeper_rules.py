@@ -14,14 +14,13 @@ from migrate.errors import (
     ClockJumped,
     MigrateError,
     NoProgress,
-    PlanStopped,
     RunInterrupted,
     RunParked,
     WindowClosed,
 )
 from migrate.model.history import Event
-from migrate.model.inventory import ErrorBudget, HealthPolicy, Pace, Playbook
-from migrate.model.outcome import NotYet, Outcome, Refused, Unknown, Verified
+from migrate.model.inventory import HealthPolicy, Pace, Playbook
+from migrate.model.outcome import Unknown
 from migrate.model.plan import Direction, Plan, PlannedStep
 from migrate.model.stage import Stage
 from migrate.model.step import Action
@@ -31,8 +30,7 @@ from migrate.run import control
 from migrate.run.control import Control, ParkRequest, Request
 from migrate.run.gatekeeper import RunGate
 from migrate.run.journal import Journal
-from migrate.steps.look import CLOCK
-from tests.run.gated import EVENING, HOUR, Gated, JumpingClock, probe_line
+from tests.run.gated import EVENING, HOUR, Gated, JumpingClock
 from tests.steps.looks import unhealthy
 from tests.testing import worlds
 
@@ -518,119 +516,3 @@ def test_an_abort_reaches_a_run_that_waits_for_health_and_a_pause_comes_behind_i
     gate.at_look = lambda number: gate.ask(Request.ABORT) if number == 9 else None
     gate.parked(RESTART)
     assert len(gate.looks) == 9
-
-
-# -- the error budget ------------------------------------------------------------------------------------------------
-def budgeted(folder: Path, samples: int = 1, soak: float = 0.0, **changes: Any) -> Gate:
-    """One request in ten may fail, within five minutes."""
-    budget = ErrorBudget(str(folder / "probe.jsonl"), 0.1, 300.0)
-    gate = healthy(folder, samples, budget=budget, **changes)
-    gate.gate.plan = gate.plan = planned(soak)
-    return gate
-
-
-def report(gate: Gate, ok: int, failed: int) -> None:
-    """The probe writes a line."""
-    with (gate.folder / "probe.jsonl").open("a") as file:
-        file.write(probe_line(gate.clock.now(), ok, failed))
-
-
-@pytest.mark.parametrize(("samples", "looks", "seconds"), [(1, 1, 0.0), (2, 1, 10.0), (3, 2, 20.0)])
-def test_a_budget_is_asked_before_each_restart(tmp_path: Path, samples: int, looks: int, seconds: float) -> None:
-    """Also where the cluster is looked at by the step alone."""
-    gate = budgeted(tmp_path, samples)
-    report(gate, 95, 5)
-    gate.before(RESTART)
-    assert (len(gate.looks), gate.clock.now()) == (looks, EVENING + seconds)
-
-
-def test_a_spent_budget_is_waited_for_while_fewer_fail_than_ever(tmp_path: Path) -> None:
-    """More failures are no progress, however the number moves."""
-    gate = budgeted(tmp_path, no_progress_seconds=60.0)
-    report(gate, 50, 50)
-    gate.at_look = lambda number: report(gate, 0, number % 3)
-    gate.parked(RESTART, NoProgress)
-    assert gate.clock.now() - EVENING < 70.0
-
-
-def test_a_sick_cluster_is_waited_for_however_well_clients_are_served(tmp_path: Path) -> None:
-    """The next restart would take the next replica."""
-    gate = budgeted(tmp_path)
-    report(gate, 100, 0)
-    gate.sick = {1, 2}
-    gate.before(RESTART)
-    assert len(gate.looks) == 3
-
-
-def test_a_budget_that_recovers_lets_the_run_go_on(tmp_path: Path) -> None:
-    """And a sick cluster is sick whatever the probe says."""
-    gate = budgeted(tmp_path)
-    report(gate, 50, 50)
-    gate.sick = {1}
-    gate.at_look = lambda number: report(gate, 2_000, 0) if number == 3 else None
-    gate.before(RESTART)
-    assert len(gate.looks) == 3
-
-
-def test_a_silent_probe_stops_the_run_after_a_while(tmp_path: Path) -> None:
-    """Nothing is never fine."""
-    gate = budgeted(tmp_path)
-    with pytest.raises(PlanStopped, match="does not allow the next restart: the probe's file "):
-        gate.before(RESTART)
-
-
-# -- canaries --------------------------------------------------------------------------------------------------------
-CANARY = "migration-mode/canary-0"
-SOAKS = NotYet("the soak", CLOCK, "nothing", progress="1")
-FAULT = NotYet("an ISR", "broker 1", "wait", progress="1")
-
-
-def asked(gate: Gate, found: Outcome, step: str = CANARY) -> Outcome:
-    """What the run takes a canary's look for."""
-    return gate.gate.clients(gate.step(step), found)
-
-
-def test_while_a_canary_is_watched_its_clients_are_asked(tmp_path: Path) -> None:
-    """Served, the look counts; with a spent budget it does not, nor with a silent probe."""
-    gate = budgeted(tmp_path, soak=60.0)
-    report(gate, 95, 5)
-    for found in (SOAKS, Verified(())):
-        assert asked(gate, found) is found
-    report(gate, 50, 50)
-    for found in (SOAKS, Verified(())):
-        spent = asked(gate, found)
-        assert isinstance(spent, NotYet)
-        assert (spent.progress, spent.owner) == ("55", "the clients that the probe represents")
-    (tmp_path / "probe.jsonl").unlink()
-    for found in (SOAKS, Verified(())):
-        assert isinstance(asked(gate, found), Unknown)
-
-
-def test_a_fault_of_the_cluster_comes_before_those_of_clients(tmp_path: Path) -> None:
-    """And other steps ask no clients at all."""
-    gate = budgeted(tmp_path, soak=60.0)
-    report(gate, 0, 100)
-    faults: tuple[Outcome, ...] = (FAULT, Refused("down"), Unknown("silent"))
-    for fault in faults:
-        assert asked(gate, fault) is fault
-    for found in (SOAKS, Verified(())):
-        assert asked(gate, found, RESTART) is found
-
-
-def test_only_fewer_failures_than_ever_are_progress_of_a_canary(tmp_path: Path) -> None:
-    """Until they are within the budget once."""
-    gate = budgeted(tmp_path, soak=60.0)
-    seen = []
-    for ok, failed in ((50, 50), (0, 10), (0, 0)):
-        report(gate, ok, failed)
-        found = asked(gate, SOAKS)
-        assert isinstance(found, NotYet)
-        seen.append(found.progress)
-    assert seen == ["50", "50", "50"]
-    report(gate, 10_000, 0)
-    assert asked(gate, SOAKS) is SOAKS
-    gate.clock.time += 1_000.0
-    report(gate, 20, 80)
-    found = asked(gate, SOAKS)
-    assert isinstance(found, NotYet)
-    assert found.progress == "80"

@@ -123,13 +123,10 @@ ACTING = {  # what changes something -> where it may be called
     "format_storage": {"run/effects.py", "steps/controllers.py", "hosts/host_program.py"},  # the second asks the first
     "format_directories": {"steps/directories/steps.py"},
     "drive": {"run/effects.py", "cli/directories.py"},
-    "assign": {"run/drive.py", "run/rescue.py", "kafka/topic_probe.py"},  # the last: a consumer's own partitions
+    "assign": {"run/drive.py", "run/rescue.py"},
     "assign_directories": {"steps/assign.py"},
-    "restore_leaders": {"run/effects.py", "steps/leaders.py"},
     "elect_leaders": {"kafka/controller.py", "run/rescue.py"},
     "elect": {"kafka/controller.py"},
-    "by_quorum": {"run/leaders.py"},
-    "by_broker": {"run/leaders.py"},
     "replace_file": {
         "run/effects.py",
         "run/control.py",

@@ -59,9 +59,7 @@ def carried_out(cluster: Racing, folder: Path, plan: Plan | None = None) -> None
     plan, clock = plan or plan_for(cluster), FakeClock()
     path = folder / "journal.jsonl"
     journal = Journal.resume(path) if path.exists() else Journal.begin(path, 0.0, {"plan": plan.fingerprint})
-    hands = Hands(
-        cluster, cluster, lambda: cluster, cluster.drive, cluster.restore_leaders, not_storing=cluster.not_storing
-    )
+    hands = Hands(cluster, cluster, lambda: cluster, cluster.drive, not_storing=cluster.not_storing)
     effects = JournaledEffects(hands, journal, NoLock(), clock, folder, KillAt())  # type: ignore[arg-type] # never kills
     machinery = Machinery(cluster, effects, journal, NoLock(), clock, lambda _: 60.0, lambda _: None, OpenGate())
     try:

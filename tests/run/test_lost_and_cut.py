@@ -177,9 +177,7 @@ def test_a_backup_of_an_earlier_attempt_is_not_taken_for_this_ones(tmp_path: Pat
     cluster.files[1, path + BACKUP_SUFFIX] = b"of last year"
     journal = Journal.begin(tmp_path / "journal.jsonl", 0.0, {})
     hands, crash = (
-        Hands(
-            cluster, cluster, lambda: cluster, cluster.drive, cluster.restore_leaders, not_storing=cluster.not_storing
-        ),
+        Hands(cluster, cluster, lambda: cluster, cluster.drive, not_storing=cluster.not_storing),
         KillAt(),
     )
     effects = JournaledEffects(hands, journal, NoLock(), FakeClock(), tmp_path, crash)  # type: ignore[arg-type]

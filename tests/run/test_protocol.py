@@ -24,7 +24,6 @@ from migrate.report.plan_verdict import may_begin
 from migrate.run import journal as journals
 from migrate.run.carry_out import gone_back, what_is_found
 from migrate.steps.facts import sha256
-from migrate.steps.registry import rebuild
 from tests.run.test_engine import run
 from tests.testing import worlds
 from tests.testing.killing import memory_folder
@@ -93,9 +92,9 @@ class ProtocolCluster(SimulatedCluster):
         return replace(world, zookeeper=replace(view, brokers=alive), backups=kept, protocols=said)
 
 
-def plan_for(cluster: ProtocolCluster, *, back: bool = False, leaders: bool = False) -> Plan:
+def plan_for(cluster: ProtocolCluster, *, back: bool = False) -> Plan:
     """From where it stands, there or back."""
-    playbook = replace(worlds.playbook(), stages=(Stage.PROTOCOL,), restore_leaders=leaders)
+    playbook = replace(worlds.playbook(), stages=(Stage.PROTOCOL,))
     return protocol.build(cluster.observe(protocol.PLANNED_ON, {}), playbook, created=1.0, back=back)
 
 
@@ -164,13 +163,6 @@ def test_a_file_that_was_written_by_hand_still_needs_its_restart(tmp_path: Path)
     carry_out(cluster, tmp_path)
     assert cluster.done == ["stop 1", "start 1 zookeeper"]
     assert cluster.versions[1] == "3.9"
-
-
-def test_the_leaders_that_the_roll_moved_are_given_back_where_the_playbook_asks() -> None:
-    """By ZooKeeper's controller: there is no quorum."""
-    plan = plan_for(ProtocolCluster.of("3.8", "3.8", "3.8"), leaders=True)
-    assert [step.id for step in plan.steps][-2:] == ["protocol/preferred-leaders", "protocol/prove"]
-    assert all(rebuild(step.kind, step.params).id == step.id for step in plan.steps)
 
 
 def test_a_run_that_goes_on_is_not_taken_for_one_that_was_rolled_back() -> None:

@@ -229,10 +229,6 @@ class Remembered:
         """Remember it."""
         self.done.append(f"assign {int(broker)}")
 
-    def restore_leaders(self, most: int, *, zookeeper: bool) -> None:
-        """Remember it."""
-        self.done.append(f"elect {most} {zookeeper}")
-
     def release_zookeeper_lock(self) -> None:
         """Remember it."""
         self.done.append("release")

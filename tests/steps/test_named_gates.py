@@ -59,8 +59,6 @@ def test_check_asks_the_gates_that_are_named(monkeypatch: pytest.MonkeyPatch, ki
     """All open: it may act, or has nothing to do.  One shut: it may not, and says that one's reason."""
     step = made(kind)
     monkeypatch.setattr("migrate.steps.rollback.copy_again._still_stuck", lambda _: Ready())
-    monkeypatch.setattr("migrate.steps.leaders.RestoreLeaders.leaders", lambda *_: Electable())
-    monkeypatch.setattr("migrate.steps.leaders.RestoreLeadersInZookeeperMode.leaders", lambda *_: Electable())
     opened = Gate("it is open", lambda _: Ready())
     monkeypatch.setattr(type(step), "own_gates", lambda _: (opened,))
     assert isinstance(step.check(WORLD), Ready | AlreadyDone)
@@ -68,12 +66,6 @@ def test_check_asks_the_gates_that_are_named(monkeypatch: pytest.MonkeyPatch, ki
     found = step.check(WORLD)
     assert isinstance(found, Refused)
     assert found.reason.startswith("shut here")
-
-
-class Electable:
-    """Leaders of which one is to be given back."""
-
-    electable = ("a partition",)
 
 
 def test_every_gate_is_asked_and_one_that_was_not_asked_for_comes_last() -> None:

@@ -16,7 +16,7 @@ from tests.steps.looks import whole
 from tests.testing import worlds
 
 EARLY = worlds.with_kraft(whole(Stage.COPY), migration_state=ZkMigrationState.POST_MIGRATION)  # finalized by accident
-ASKING = replace(worlds.playbook(), canary_soak=60.0, restore_leaders=True, remove_copies=True)
+ASKING = replace(worlds.playbook(), canary_soak=60.0, remove_copies=True)
 UNITS = replace(whole(Stage.ASSESS), inventory=replace(worlds.inventory(), executor="ssh"))
 ALL = [step for stage in Stage for step in steps_of(stage, UNITS, ASKING)]
 
@@ -32,7 +32,7 @@ def test_a_step_is_rebuilt_from_its_kind_and_parameters(step: object) -> None:
 def test_every_kind_is_planned_somewhere_and_every_id_is_its_own() -> None:
     """A kind that nothing plans would never be tried; an id that appears twice would be concluded once."""
     late = [step for stage in Stage for step in steps_of(stage, EARLY, ASKING)]
-    back = {"disable-at-boot", "restore-leaders-zookeeper"}  # of a rollback, beside the forward ones
+    back = {"disable-at-boot"}  # of a rollback, beside the forward ones
     assert {step.kind for step in (*ALL, *late)} == {
         kind
         for kind, cls in KINDS.items()

@@ -133,7 +133,7 @@ def carry_out(cluster: SimulatedCluster, plan: Plan, path: Path, crash: Any) -> 
     crash.journal = journal
     journal.between = crash.reach
     hands = Hands(
-        cluster, cluster, lambda: cluster, cluster.drive, cluster.restore_leaders, not_storing=cluster.not_storing,
+        cluster, cluster, lambda: cluster, cluster.drive, not_storing=cluster.not_storing,
     )  # fmt: skip
     effects = JournaledEffects(hands, journal, Free(), clock, path.parent, crash)
     try:

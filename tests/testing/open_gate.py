@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from migrate.model.outcome import Outcome
 from migrate.model.plan import PlannedStep
 
 
@@ -18,7 +17,3 @@ class OpenGate:
 
     def while_waiting(self, planned: PlannedStep, *, begun: bool) -> None:
         """It may."""
-
-    def clients(self, planned: PlannedStep, found: Outcome) -> Outcome:
-        """Nobody asks them."""
-        return found

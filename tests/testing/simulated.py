@@ -17,7 +17,6 @@ from migrate.hosts.leftovers import BACKUP_SUFFIX
 from migrate.hosts.meta_properties import META_PROPERTIES, decode
 from migrate.hosts.properties import parse
 from migrate.model.broker_modes import node_mode
-from migrate.model.columns import PartitionColumns
 from migrate.model.difference import DiffReport
 from migrate.model.facts import pure_ledger
 from migrate.model.ids import MIGRATING, NodeId
@@ -43,7 +42,6 @@ from migrate.model.views import (
     ZookeeperView,
 )
 from migrate.model.world import NOT_ASKED, Need, World
-from migrate.run.leaders import LeaderRestorer
 from migrate.steps.facts import sha256
 from tests.testing import worlds
 from tests.testing.worlds import BROKERS, CONTROLLERS, kraft, live, meta_file, zk
@@ -145,8 +143,6 @@ class SimulatedCluster:
     are_units: bool = False
     bend: Callable[[World], World] = lambda world: world
     compares: bool = True  # ZooKeeper with the metadata, once there is a copy
-    leaders_move: bool = False  # do restarts move leaders here?
-    led: dict[tuple[str, int], int] = field(default_factory=dict)  # by another broker than at the beginning
     clock: FakeClock = field(default_factory=FakeClock)  # of elections
 
     @classmethod
@@ -236,7 +232,6 @@ class SimulatedCluster:
         assert int(node) in self.running, f"node {int(node)} was stopped twice"
         self.done.append(f"stop {int(node)}")
         del self.running[int(node)]
-        self._lead_elsewhere(int(node))
         down = [broker for broker in BROKERS if int(broker) not in self.running]
         assert len(down) <= 1, f"more than one broker is down: {down}"
         self._elect()
@@ -303,41 +298,6 @@ class SimulatedCluster:
         return "all"
 
     # -- leaders -----------------------------------------------------------------------------------------------------
-    def restore_leaders(self, most: int, *, zookeeper: bool) -> str:
-        """As in production: found, asked for in batches, and looked at again."""
-        restorer = LeaderRestorer(self, self, self.clock, lambda: None)
-        return restorer.restore(most, zookeeper=zookeeper)
-
-    def by_quorum(self, partitions: Mapping[str, Sequence[int]]) -> dict[tuple[str, int], int]:
-        """The active controller elects; nobody else would."""
-        assert self.leader is not None
-        return self._elected("quorum", partitions)
-
-    def by_broker(self, broker: int, partitions: Mapping[str, Sequence[int]]) -> dict[tuple[str, int], int]:
-        """ZooKeeper's controller elects, while no quorum lives."""
-        assert self.leader is None
-        return self._elected(f"broker {broker}", partitions)
-
-    def _elected(self, who: str, partitions: Mapping[str, Sequence[int]]) -> dict[tuple[str, int], int]:
-        wanted = [(topic, number) for topic, numbers in partitions.items() for number in numbers]
-        self.done.append(f"elect {len(wanted)} by {who}")
-        return {key: 0 if self.led.pop(key, None) is not None else 84 for key in wanted}
-
-    def _lead_elsewhere(self, node: int) -> None:
-        """A broker that stops hands its leaderships over to the next of each list that runs."""
-        table = kraft(world_at(Stage.KRAFT_MODE)).partitions
-        for row in range(len(table) if self.leaders_move else 0):
-            key = table.topic[row], table.partition[row]
-            left = [broker for broker in table.replicas[row] if broker in self.running]
-            if self.led.get(key, table.leader[row]) == node and left:
-                self.led[key] = left[0]
-                if left[0] == table.leader[row]:
-                    del self.led[key]
-
-    def _as_led(self, table: PartitionColumns) -> PartitionColumns:
-        rows = zip(table.topic, table.partition, table.leader, strict=True)
-        return replace(table, leader=[self.led.get((topic, number), leader) for topic, number, leader in rows])
-
     # -- how the cluster reacts --------------------------------------------------------------------------------------
     def _elect(self) -> None:
         """The leader stays while it lives; a majority elects the lowest.  Elected without the flag, it finalizes."""
@@ -375,14 +335,6 @@ class SimulatedCluster:
             metadata_logs=self._metadata_logs(),
             facts=facts,
         )
-        if self.led:
-            world = replace(
-                world,
-                zookeeper=replace(zk(world), partitions=self._as_led(zk(world).partitions)),
-                kraft=world.kraft
-                if isinstance(world.kraft, Unknown)
-                else replace(world.kraft, partitions=self._as_led(world.kraft.partitions)),
-            )
         if self.are_units:
             world = self._as_units(world)
         world = self.bend(world)
