@@ -20,6 +20,7 @@ from typing import Any
 
 import pytest
 
+from migrate.cli.planning import save_plan
 from migrate.cli.unlock import as_text
 from migrate.model import plain_tar
 from migrate.model.history import Event
@@ -28,15 +29,18 @@ from migrate.model.stage import Stage
 from migrate.model.world import World
 from migrate.observe.bundle import PARTS, write_bundle
 from migrate.observe.codec import NotDecodable, decode, encode
+from migrate.plan.build import build
+from migrate.playbook.load import load_inventory, load_playbook
 from migrate.run import journal as journals
 from migrate.run.journal import Journal
 from tests.cli.commands import kraft_migrate, playbook_in
 from tests.cli.terminals import ANSI, shown
-from tests.cli.test_evidence import ran as ran_of_evidence
 from tests.playbook.test_load_fleet import written
+from tests.run.test_engine import PLANNED_ON, run
 from tests.steps.looks import whole
 from tests.testing import worlds
 from tests.testing.kept import sources_of
+from tests.testing.simulated import SimulatedCluster
 
 FORGED = "ok     forged: all of it holds"
 HOSTILE = f"\x07\x1b]0;x\x07\r\n{FORGED}\n\u202e\u2066\u200b\x9b\u2028{FORGED}"
@@ -45,7 +49,21 @@ KINDS = ("file", "terminal")
 HIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
 
-ran = ran_of_evidence
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run, with a backup that has a secret in it."""
+    folder = tmp_path_factory.mktemp("run")
+    file = playbook_in(folder, "assess", "prepare")
+    playbook, inventory = load_playbook(file), load_inventory(folder / "inventory.yaml")
+    cluster = SimulatedCluster.in_zookeeper_mode()
+    world = replace(cluster.observe(PLANNED_ON, {}), playbook=playbook)
+    made = build(world, playbook, target=Stage.PREPARE, only=False, created=1.0)
+    made = replace(made, inventory=inventory.path)
+    path = save_plan(inventory, made).parent
+    run(cluster, made, path)
+    (path / "backup").mkdir(exist_ok=True)
+    (path / "backup" / "zookeeper.jsonl.gz").write_bytes(b"hunter2")
+    return path
 
 
 @pytest.fixture(autouse=True)

@@ -140,11 +140,16 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
             assert ended.returncode == 0, ended.stderr
         if len(PARTS) > 1:
             lab.down()
-            lab.save("controllers")
+            shutil.copytree(lab.topology.directory, kept_of(lab), symlinks=True)
             lab.up()
         yield Cluster(lab)
     finally:
         lab.down()
+
+
+def kept_of(lab: Lab) -> Path:
+    """Where the stopped lab is kept."""
+    return Path(f"{lab.topology.directory}-kept")
 
 
 @pytest.fixture
@@ -152,7 +157,8 @@ def cluster(made: Cluster) -> Cluster:
     """As it was made, for each part."""
     if made.used:
         made.lab.down()
-        made.lab.restore("controllers")
+        shutil.rmtree(made.lab.topology.directory)
+        shutil.copytree(kept_of(made.lab), made.lab.topology.directory, symlinks=True)
         made.lab.up()
     made.used = True
     return made
