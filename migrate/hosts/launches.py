@@ -15,12 +15,10 @@ from pathlib import Path
 from typing import Final
 
 from migrate.errors import MigrateError
-from migrate.hosts import commands
 from migrate.hosts.executors import HOSTS_AT_ONCE, Executor
 from migrate.hosts.files import read_no_follow
 from migrate.hosts.properties import is_secret
-from migrate.hosts.runner import Runner, run_all
-from migrate.hosts.sockets import TABLES, parse_listening
+from migrate.hosts.sockets import TABLES, decoded, listening_on
 from migrate.hosts.supervisor import Supervisor
 from migrate.hosts.systemd import SystemdServices
 from migrate.model.ids import NodeId
@@ -160,7 +158,7 @@ def listening(executor: Executor, nodes: Iterable[NodeId]) -> dict[NodeId, tuple
     asked = {node: executor.runners.get(node) for node in nodes}
     runners = {runner.host: runner for runner in asked.values() if runner is not None}
     with ThreadPoolExecutor(HOSTS_AT_ONCE, thread_name_prefix="host") as pool:
-        there = dict(zip(runners, pool.map(_there, runners.values()), strict=True))
+        there = dict(zip(runners, pool.map(listening_on, runners.values()), strict=True))
     here = _here() if None in asked.values() else ()
     return {node: here if runner is None else there[runner.host] for node, runner in asked.items()}
 
@@ -171,24 +169,4 @@ def _here() -> tuple[Listening, ...] | Unknown:
         texts = [table.read_text(encoding="ascii") for table in tables if table.exists()]
     except OSError as error:
         return Unknown(f"the sockets of this host cannot be read: {error.strerror or error}")
-    return _decoded(texts, "this host")
-
-
-def _there(runner: Runner) -> tuple[Listening, ...] | Unknown:
-    try:
-        done = dict(zip(TABLES, run_all(runner, [commands.sockets(table) for table in TABLES]), strict=True))
-    except MigrateError as error:
-        return Unknown(f"{error.id} {error}")
-    for table, entry in done.items():
-        without_ipv6 = table == TABLES[1] and "No such file" in entry.says
-        if entry.code and not without_ipv6:
-            return Unknown(f"{runner.host}: {entry.says}")
-    texts = [entry.output.decode(errors="replace") for entry in done.values() if not entry.code]
-    return _decoded(texts, runner.host)
-
-
-def _decoded(texts: Iterable[str], host: str) -> tuple[Listening, ...] | Unknown:
-    try:
-        return tuple(entry for text in texts for entry in parse_listening(text))
-    except ValueError as error:
-        return Unknown(f"{host}: {error}")
+    return decoded(texts, "this host")

@@ -25,7 +25,7 @@ from migrate.hosts import commands
 from migrate.hosts.commands import Words
 from migrate.hosts.host_program import START_SECONDS, STATUS_SECONDS
 from migrate.hosts.runner import Completed, unseen
-from migrate.hosts.sockets import TABLES, parse_listening
+from migrate.hosts.sockets import listening_on
 from migrate.hosts.systemd import Node, Service, SystemdServices, UnitState, access_of, ends_neighbours
 from migrate.model import strict_json
 from migrate.model.ids import NodeId
@@ -118,17 +118,12 @@ class HostServices(SystemdServices):
 
     def _gone(self, service: Commanded) -> ServiceState:
         """Stopped, where nobody listens on its port either."""
-        for table in TABLES:
-            done = service.runner.run(commands.sockets(table))
-            if done.code and table == TABLES[1] and "No such file" in done.says:  # a host without IPv6
-                continue
-            try:
-                listening = parse_listening(done.output.decode(errors="replace"))
-            except ValueError as error:
-                return Unknown(f"{service.runner.host}: {done.says or error}")
-            if any(entry.port == service.port for entry in listening):
-                what = f"no process runs Kafka with {service.config}, and port {service.port} is listened on"
-                return Unknown(f"{service.where}: {what}")
+        found = listening_on(service.runner)
+        if isinstance(found, Unknown):
+            return found
+        if any(entry.port == service.port for entry in found):
+            what = f"no process runs Kafka with {service.config}, and port {service.port} is listened on"
+            return Unknown(f"{service.where}: {what}")
         return Stopped()
 
     def _told(self, service: Commanded, words: Words, shape: Any, seconds: float | None = None) -> Any:

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Iterable
 from typing import Final
 
+from migrate.errors import MigrateError
+from migrate.hosts import commands
+from migrate.hosts.runner import Runner, run_all
 from migrate.model.launch import Listening
+from migrate.model.outcome import Unknown
 
 TABLES: Final = ("tcp", "tcp6")  # below /proc/net
 LISTEN: Final = "0A"
@@ -36,3 +41,25 @@ def _address(text: str) -> str:
     found = ipaddress.ip_address(ordered)
     mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None
     return str(mapped or found)
+
+
+def listening_on(runner: Runner) -> tuple[Listening, ...] | Unknown:
+    """What listens on that host, by its tables of sockets."""
+    try:
+        done = dict(zip(TABLES, run_all(runner, [commands.sockets(table) for table in TABLES]), strict=True))
+    except MigrateError as error:
+        return Unknown(f"{error.id} {error}")
+    for table, entry in done.items():
+        without_ipv6 = table == TABLES[1] and "No such file" in entry.says
+        if entry.code and not without_ipv6:
+            return Unknown(f"{runner.host}: {entry.says}")
+    texts = [entry.output.decode(errors="replace") for entry in done.values() if not entry.code]
+    return decoded(texts, runner.host)
+
+
+def decoded(texts: Iterable[str], host: str) -> tuple[Listening, ...] | Unknown:
+    """What these tables of a host list; Unknown where one is none (pure)."""
+    try:
+        return tuple(entry for text in texts for entry in parse_listening(text))
+    except ValueError as error:
+        return Unknown(f"{host}: {error}")
