@@ -134,14 +134,14 @@ MANUALS: Final[Mapping[str, Manual]] = {
             ("fleet assess fleet.yaml --html fleet.html", "every cluster, on one page"),
             ("fleet assess fleet.yaml --only orders", "one of them"),
         ),
-        (("--html FILE, --out FOLDER", "written; nothing else is"), *FLEET_READ),
+        (("--html FILE", "written; nothing else is"), *FLEET_READ),
     ),
     "fleet diff": Manual(
         (
-            ("fleet diff fleet.yaml --at-once 2", "two at once of those that are asked over the network"),
-            ("fleet diff fleet.yaml --spark-master spark://spark1:7077 --out rows", "bundles are read by that Spark"),
+            ("fleet diff fleet.yaml --output json", "every difference of every cluster"),
+            ("fleet diff fleet.yaml --spark-master spark://spark1:7077", "bundles are read by that Spark"),
         ),
-        (("--html FILE, --out FOLDER", "written; nothing else is"), *FLEET_READ),
+        (("--html FILE", "written; nothing else is"), *FLEET_READ),
     ),
     "directories show": Manual((("directories show playbook.yaml", "each one: id, state, replicas"),), LOOK),
     "directories inspect": Manual(

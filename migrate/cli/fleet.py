@@ -11,7 +11,7 @@ import click
 
 from migrate.cli.answers import give_answer
 from migrate.cli.errors import EXIT_BLOCKED, EXIT_CHANGES, EXIT_OK, exit_code_of
-from migrate.cli.options import OUTPUT_FILE, OUTPUT_FOLDER, output_option, rate_option, spark_options
+from migrate.cli.options import OUTPUT_FILE, output_option, rate_option, spark_options
 from migrate.cli.screen import page_width, say_lines
 
 if TYPE_CHECKING:
@@ -24,17 +24,9 @@ OPTIONS: Final = (
     click.argument("fleet", metavar="FLEET", type=FILE),
     rate_option,
     click.option("--only", metavar="NAME", multiple=True, help="That cluster alone; repeatable."),
-    click.option(
-        "--at-once",
-        metavar="N",
-        type=click.IntRange(1, 32),
-        default=4,
-        show_default=True,
-        help="Clusters at a time.",
-    ),
     click.option("--html", metavar="FILE", type=OUTPUT_FILE, help="Write one HTML file with all clusters too."),
-    click.option("--out", metavar="FOLDER", type=OUTPUT_FOLDER, help="Write Parquet files and JSON lines there too."),
     output_option,
+    spark_options,
 )
 
 
@@ -53,58 +45,32 @@ def fleet() -> None:
 
 @fleet.command()
 @fleet_options
-@spark_options
-def assess(
-    fleet: pathlib.Path,
-    only: tuple[str, ...],
-    at_once: int,
-    html: pathlib.Path | None,
-    out: pathlib.Path | None,
-    output: str,
-) -> int:
+def assess(fleet: pathlib.Path, only: tuple[str, ...], html: pathlib.Path | None, output: str) -> int:
     """Read-only findings about every cluster of FLEET.
 
     Exit code 3: a blocker was found somewhere; else that of the first cluster that could not be read, which is 1 for
     one that is INCOMPLETE; else 0.
     """
-    from migrate.cli.fleet_looks import assess_all, write_assessments
+    from migrate.cli.fleet_looks import assess_all
     from migrate.model.findings import Word
-    from migrate.observe.fleet import require_no_results
 
-    if out is not None:
-        require_no_results(out)
-    found, answers = assess_all(fleet, only, at_once)
-    if out is not None:
-        write_assessments(out, answers)
+    found, answers = assess_all(fleet, only)
     _show(found, answers, html, output)
     return _code(answers, str(Word.BLOCKED), EXIT_BLOCKED)
 
 
 @fleet.command()
 @fleet_options
-@spark_options
-def diff(
-    fleet: pathlib.Path,
-    only: tuple[str, ...],
-    at_once: int,
-    html: pathlib.Path | None,
-    out: pathlib.Path | None,
-    output: str,
-) -> int:
+def diff(fleet: pathlib.Path, only: tuple[str, ...], html: pathlib.Path | None, output: str) -> int:
     """Compare ZooKeeper with KRaft, field by field, for every cluster of FLEET, in one Spark session.
 
     Exit code 2: one has differences without a rule; else that of the first one that could not be compared; else 2 where
     a row changed in every comparison; else 0.
     """
-    from migrate.cli.fleet_looks import compare_all, write_comparisons
-    from migrate.observe.fleet import require_no_results
+    from migrate.cli.fleet_looks import compare_all
     from migrate.report.fleet import DIFFERENT
 
-    if out is not None:
-        require_no_results(out)
-    found, answers = compare_all(fleet, only, at_once)
-    if out is not None:
-        write_comparisons(out, answers)
+    found, answers = compare_all(fleet, only)
     _show(found, answers, html, output)
     return _code(answers, DIFFERENT, EXIT_CHANGES)
 

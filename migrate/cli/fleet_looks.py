@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import json
 import os
 import pathlib
@@ -12,7 +11,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from migrate.cli.assessing import Subject, assessment, judged, nothing_but
 from migrate.cli.diff import compared
@@ -23,33 +22,33 @@ from migrate.model import strict_json
 from migrate.model.difference import LOCAL, DiffReport
 from migrate.model.inventory import Fleet, Member, NotRead, Target
 from migrate.observe.codec import decode, encode
-from migrate.observe.fleet import compare_members, on_executors, write_results
+from migrate.observe.fleet import compare_members, on_executors
 from migrate.observe.session import spark_session
 from migrate.playbook.load import load_fleet
 from migrate.report.assessment import Assessment
-from migrate.report.fleet import NOT_READ, Answer
+from migrate.report.fleet import Answer
 
 if TYPE_CHECKING:
     from migrate.observe.session import SparkHandle
 
+AT_ONCE: Final = 4  # clusters that are asked over the network
 Found = Assessment | DiffReport
 Look = Callable[[Subject], Found]
 
 
-def assess_all(path: pathlib.Path, only: Sequence[str], at_once: int) -> tuple[Fleet, list[Answer]]:
+def assess_all(path: pathlib.Path, only: Sequence[str]) -> tuple[Fleet, list[Answer]]:
     """The findings of every cluster, in the file's order; raises what a file that cannot be read raises.
 
     Bundles are read by the executors of a Spark master that was named; on this host no Spark is started for them.
     """
     fleet, where = _chosen(load_fleet(path), only), spark_given()
-    bundles = [member for member in fleet.members if member.target is Target.BUNDLE and where.master != LOCAL]
-    others = replace(fleet, members=tuple(member for member in fleet.members if member not in bundles))
-    answers = _answers(others, at_once, lambda subject: assessment(judged(subject)))
+    bundles, others = _apart(fleet) if where.master != LOCAL else ([], list(fleet.members))
+    answers = _answers(others, lambda subject: assessment(judged(subject)))
     if bundles:
         with spark_session(where) as handle:
-            answers += _assessed_elsewhere(handle, bundles)
-    found = {answer.member.name: answer for answer in answers}
-    return fleet, [found[member.name] for member in fleet.members]
+            said = on_executors(handle, [member.where for member in bundles], assess_bundle)
+        answers += _told([_assessed(*pair) for pair in zip(bundles, said, strict=True)])
+    return fleet, _in_order(fleet, answers)
 
 
 def assess_bundle(where: str) -> str:
@@ -59,73 +58,47 @@ def assess_bundle(where: str) -> str:
     return json.dumps([time.monotonic() - began, encode(found)])
 
 
-def _assessed_elsewhere(handle: SparkHandle, members: Sequence[Member]) -> list[Answer]:
-    answers = []
-    for member, said in zip(members, on_executors(handle, [one.where for one in members], assess_bundle), strict=True):
-        if isinstance(said, NotRead):
-            answers.append(Answer(member, 0.0, said))
-        else:
-            seconds, found = strict_json.loads(said, surrogates=True)
-            answers.append(Answer(member, seconds, decode(Assessment, found, member.name)))
-        say(f"[{len(answers)}/{len(members)}] {member.name}: {answers[-1].word}", err=True)
-    return answers
+def _assessed(member: Member, said: str | NotRead) -> Answer:
+    if isinstance(said, NotRead):
+        return Answer(member, 0.0, said)
+    seconds, found = strict_json.loads(said, surrogates=True)
+    return Answer(member, seconds, decode(Assessment, found, member.name))
 
 
-def compare_all(path: pathlib.Path, only: Sequence[str], at_once: int) -> tuple[Fleet, list[Answer]]:
+def compare_all(path: pathlib.Path, only: Sequence[str]) -> tuple[Fleet, list[Answer]]:
     """Every cluster's comparison on one Spark session, whose executors read the bundles."""
     fleet = _chosen(load_fleet(path), only)
-    bundles = [member for member in fleet.members if member.target is Target.BUNDLE]
-    others = replace(fleet, members=tuple(member for member in fleet.members if member not in bundles))
+    bundles, others = _apart(fleet)
     with spark_session(spark_given(f"local[{max(2, min(len(bundles), os.cpu_count() or 1))}]")) as handle:
-        answers = [*_of_bundles(handle, bundles), *_answers(others, at_once, functools.partial(_compared, handle))]
+        found = compare_members(handle, bundles, datetime.now(UTC).date()) if bundles else []
+        answers = _told(
+            [
+                Answer(member, seconds, one)
+                if isinstance(one, NotRead)
+                else Answer(member, seconds, one.report, one.ledger)
+                for member, (seconds, one) in zip(bundles, found, strict=True)
+            ]
+        )
+        answers += _answers(others, functools.partial(_compared, handle))
+    return fleet, _in_order(fleet, answers)
+
+
+def _apart(fleet: Fleet) -> tuple[list[Member], list[Member]]:
+    """Bundles, and what is asked over the network."""
+    bundles = [member for member in fleet.members if member.target is Target.BUNDLE]
+    return bundles, [member for member in fleet.members if member not in bundles]
+
+
+def _in_order(fleet: Fleet, answers: Sequence[Answer]) -> list[Answer]:
     found = {answer.member.name: answer for answer in answers}
-    return fleet, [found[member.name] for member in fleet.members]
+    return [found[member.name] for member in fleet.members]
 
 
-def _of_bundles(handle: SparkHandle, members: Sequence[Member]) -> list[Answer]:
-    """The comparisons of clusters that executors read; a line to stderr for each once all have been read."""
-    if not members:
-        return []
-    took = [0.0] * len(members)
-    count = itertools.count(1)
-
-    def done(number: int, good: bool, seconds: float) -> None:
-        took[number] = seconds
-        word = "read" if good else NOT_READ
-        say(f"[{next(count)}/{len(members)}] {members[number].name}: {word}", err=True)
-
-    found = compare_members(handle, members, datetime.now(UTC).date(), done)
-    return [
-        Answer(member, seconds, one) if isinstance(one, NotRead) else Answer(member, seconds, one.report, one.ledger)
-        for member, seconds, one in zip(members, took, found, strict=True)
-    ]
-
-
-def write_comparisons(folder: pathlib.Path, answers: Sequence[Answer]) -> None:
-    """Clusters, differences, replicas that are not VERIFIED, and counts as files."""
-    reports = {answer.member.name: answer.found for answer in answers if isinstance(answer.found, DiffReport)}
-    ledgers = {answer.member.name: answer.ledger for answer in answers if answer.ledger is not None}
-    write_results(folder, [_cluster_row(answer) for answer in answers], reports=reports, ledgers=ledgers)
-
-
-def write_assessments(folder: pathlib.Path, answers: Sequence[Answer]) -> None:
-    """Clusters and findings as files."""
-    findings = {answer.member.name: answer.found.findings for answer in answers if isinstance(answer.found, Assessment)}
-    write_results(folder, [_cluster_row(answer) for answer in answers], findings=findings)
-
-
-def _cluster_row(answer: Answer) -> dict[str, object]:
-    member, found = answer.member, answer.found
-    error = found if isinstance(found, NotRead) else None
-    return {
-        "cluster": member.name,
-        "named_by": str(member.target),
-        "where": member.where,
-        "verdict": answer.word,
-        "seconds": round(answer.seconds, 3),
-        "error": error and error.id,
-        "what": error and error.what,
-    }
+def _told(answers: list[Answer]) -> list[Answer]:
+    """A line to stderr for each, once all are there."""
+    for number, answer in enumerate(answers, 1):
+        say(f"[{number}/{len(answers)}] {answer.member.name}: {answer.word}", err=True)
+    return answers
 
 
 def _compared(handle: SparkHandle, subject: Subject) -> DiffReport:
@@ -145,20 +118,16 @@ def _chosen(fleet: Fleet, only: Sequence[str]) -> Fleet:
     return replace(fleet, members=tuple(member for member in fleet.members if not only or member.name in only))
 
 
-def _answers(fleet: Fleet, at_once: int, look: Look) -> list[Answer]:
+def _answers(members: Sequence[Member], look: Look) -> list[Answer]:
     """Each member's answer; a line to stderr as soon as one is there."""
-    members = fleet.members
     subjects = {member.name: _subject(member) for member in members}  # read here: options live in click's own thread
-    found: dict[str, Answer] = {}
-    if not members:
-        return []
-    with ThreadPoolExecutor(at_once, thread_name_prefix="cluster") as pool:
+    found: list[Answer] = []
+    with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="cluster") as pool:
         begun = [pool.submit(_answer, member, subjects[member.name], look) for member in members]
         for done in as_completed(begun):
-            answer = done.result()
-            found[answer.member.name] = answer
-            say(f"[{len(found)}/{len(members)}] {answer.member.name}: {answer.word}", err=True)
-    return [found[member.name] for member in members]
+            found.append(done.result())
+            say(f"[{len(found)}/{len(members)}] {found[-1].member.name}: {found[-1].word}", err=True)
+    return found
 
 
 def _subject(member: Member) -> Subject | MigrateError:

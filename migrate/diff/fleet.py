@@ -87,14 +87,15 @@ class ClusterAnswer:
 
 
 Reader = Callable[[str], Read]
-Done = Callable[[int, bool, float], None]  # which cluster was read, or could not be, and in how many seconds
 Told = Mapping[str, Any]
 
 
 def compare_clusters(
-    spark: SparkSession, places: Sequence[str], read: Reader, *, today: date, done: Done | None = None
-) -> list[ClusterAnswer | NotRead]:
-    """Comparison and ledger of each cluster, in their order; `read` is called by executors, with each of `places`.
+    spark: SparkSession, places: Sequence[str], read: Reader, *, today: date
+) -> list[tuple[float, ClusterAnswer | NotRead]]:
+    """Comparison and ledger of each cluster, in their order, with the seconds that reading it took.
+
+    `read` is called by executors, with each of `places`.
 
     What `read` raises is the answer of its cluster alone.  Counts are exact; rows of all are at most about 100,000.
 
@@ -106,19 +107,18 @@ def compare_clusters(
     with answering("the comparisons"):
         parts = _read(spark, list(enumerate(places)), read)
         told = {cluster: said for _, some in parts for cluster, said in some.items()}
-        for cluster, said in told.items():
-            if done is not None:
-                done(cluster, "not_read" not in said, said.get("seconds", 0.0))
         good = {cluster: said for cluster, said in told.items() if "not_read" not in said}
         terms = {cluster: _terms(said) for cluster, said in good.items()}
         kept = [frame for frame, _ in parts if frame is not None]
         rows, groups = _differing(spark, kept, good, terms, today)
         for frame in kept:
             frame.unpersist()
+    answers = {
+        cluster: _answer(cluster, said, terms[cluster], rows.get(cluster, []), groups.get(cluster, []), today)
+        for cluster, said in good.items()
+    }
     return [
-        _answer(cluster, good[cluster], terms[cluster], rows.get(cluster, []), groups.get(cluster, []), today)
-        if cluster in good
-        else NotRead(**told[cluster]["not_read"])
+        (told[cluster]["seconds"], answers.get(cluster) or NotRead(**told[cluster]["not_read"]))
         for cluster in range(len(places))
     ]
 
@@ -234,7 +234,7 @@ def _read(
             why=reason_of(error),
             next_step="name it alone (`--only NAME`), or give the executors more memory",
         )
-        return [(None, {clusters[0][0]: {"not_read": asdict(NotRead.of(lost))}})]
+        return [(None, {clusters[0][0]: {"not_read": asdict(NotRead.of(lost)), "seconds": 0.0}})]
     return [(frame, {row["cluster"]: strict_json.loads(row["value"], surrogates=True) for row in said})]
 
 

@@ -149,9 +149,9 @@ def cannot_compare(reason: Unknown, inventory: Inventory) -> NotVisible:
 
 def require_no_differences(folder: pathlib.Path) -> None:
     """Ask before the work what `write_differences` would refuse after it.  Raises ExportRefused."""
-    from migrate.diff.export import DIFF_FILES, require_absent
+    from migrate.diff.export import require_absent
 
-    require_absent(folder, DIFF_FILES)
+    require_absent(folder)
 
 
 def write_differences(report: DiffReport, folder: pathlib.Path) -> list[pathlib.Path]:

@@ -7,17 +7,15 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import date
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from migrate.errors import NotVisible
 from migrate.model import strict_json
 from migrate.model.difference import NOTHING_COMPARED, DiffReport
 from migrate.model.facts import pure_ledger
-from migrate.model.findings import Finding
 from migrate.model.ids import NodeId
 from migrate.model.inventory import AcceptedDifference, Member, NotRead
 from migrate.model.ledger import LedgerSummary, ReplicaState
@@ -37,9 +35,9 @@ CAUGHT: Final = Unknown("the rows are compared with those of other clusters")
 
 
 def compare_members(
-    handle: SparkHandle, members: Sequence[Member], today: date, done: Callable[[int, bool, float], None] | None = None
-) -> list[ClusterAnswer | NotRead]:
-    """Comparison and ledger of each cluster, which a bundle names, in their order.
+    handle: SparkHandle, members: Sequence[Member], today: date
+) -> list[tuple[float, ClusterAnswer | NotRead]]:
+    """Comparison and ledger of each cluster, which a bundle names, in their order, with the seconds of reading it.
 
     Raises:
         SparkDidNotStart: the session did not come up.
@@ -48,24 +46,22 @@ def compare_members(
     session = handle.ship_package()  # first: pyspark is imported by who starts it, not by two threads at once
     from migrate.diff.fleet import compare_clusters, rows_listed
 
-    order = largest_first(members)
-    told = None if done is None else lambda number, good, seconds: done(order[number], good, seconds)
-    places = [json.dumps([members[number].where, rows_listed(len(members))]) for number in order]
-    read = compare_clusters(session, places, read_member, today=today, done=told)
-    found = {number: proven(answer, members[number]) for number, answer in zip(order, read, strict=True)}
-    again = {
-        number: answer
-        for number, answer in found.items()
+    places = [json.dumps([member.where, rows_listed(len(members))]) for member in members]
+    read = compare_clusters(session, places, read_member, today=today)
+    answers = [proven(one, member) for (_, one), member in zip(read, members, strict=True)]
+    again = [
+        (number, answer)
+        for number, answer in enumerate(answers)
         if not isinstance(answer, NotRead) and answer.report.unexcused
-    }
-    questions = [json.dumps([members[number].where, encode(answer.report)]) for number, answer in again.items()]
-    for (number, answer), one in zip(again.items(), on_executors(handle, questions, locate_in_bundle), strict=True):
-        found[number] = (
+    ]
+    questions = [json.dumps([members[number].where, encode(answer.report)]) for number, answer in again]
+    for (number, answer), one in zip(again, on_executors(handle, questions, locate_in_bundle), strict=True):
+        answers[number] = (
             one
             if isinstance(one, NotRead)
             else replace(answer, report=decode(DiffReport, strict_json.loads(one, surrogates=True), "report"))
         )
-    return [found[number] for number in range(len(members))]
+    return [(seconds, answer) for (seconds, _), answer in zip(read, answers, strict=True)]
 
 
 def on_executors(handle: SparkHandle, places: Sequence[str], work: Callable[[str], str]) -> list[str | NotRead]:
@@ -84,67 +80,6 @@ def proven(answer: ClusterAnswer | NotRead, member: Member) -> ClusterAnswer | N
     if not isinstance(answer, NotRead) and answer.report.is_empty:
         answer = NotRead.of(NotVisible(NOTHING_COMPARED))
     return replace(answer, where=member.where) if isinstance(answer, NotRead) and not answer.where else answer
-
-
-def largest_first(members: Sequence[Member]) -> list[int]:
-    """Their numbers in the order in which they are begun, by the size of their bundles as far as it is seen here."""
-
-    def size(number: int) -> int:
-        try:
-            return Path(members[number].where).stat().st_size
-        except OSError:
-            return 0
-
-    return sorted(range(len(members)), key=size, reverse=True)
-
-
-def require_no_results(folder: Path) -> None:
-    """Ask before the work what `write_results` would refuse after it.  Raises ExportRefused."""
-    from migrate.diff.export import FLEET_FILES, require_absent
-
-    require_absent(folder, FLEET_FILES)
-
-
-def write_results(
-    folder: Path,
-    clusters: Sequence[Mapping[str, object]],
-    reports: Mapping[str, DiffReport] | None = None,
-    ledgers: Mapping[str, LedgerSummary] | None = None,
-    findings: Mapping[str, Sequence[Finding]] | None = None,
-) -> list[Path]:
-    """What was found of a fleet, as Parquet and JSON lines; raises ExportRefused where the folder has such files."""
-    from migrate.diff.export import rows_of, write_fleet
-
-    tables: dict[str, list[Mapping[str, object]]] = {"clusters": list(clusters)}
-    if findings is not None:
-        tables["findings"] = [
-            {
-                "cluster": cluster,
-                "code": entry.code,
-                "severity": str(entry.severity),
-                "about": entry.about,
-                "message": entry.message,
-                "evidence": entry.evidence,
-                "fix": entry.fix,
-            }
-            for cluster, entries in findings.items()
-            for entry in entries
-        ]
-    if reports is not None:
-        tables |= {"differences": [], "counts": []}
-        for cluster, report in reports.items():
-            for name, rows in rows_of(report).items():
-                tables[name] += [{"cluster": cluster, **row} for row in rows]
-    if ledgers:
-        tables |= {"replicas": [], "replica_counts": []}
-        for cluster, summary in ledgers.items():
-            tables["replicas"] += [{"cluster": cluster, **asdict(row)} for row in summary.rows]
-            tables["replica_counts"] += [
-                {"cluster": cluster, "broker": broker, "state": state, "replicas": number}
-                for broker in summary.counts
-                for state, number in summary.of(broker).items()
-            ]
-    return write_fleet(folder, tables)
 
 
 # -- on the executors ------------------------------------------------------------------------------------------------

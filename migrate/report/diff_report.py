@@ -38,8 +38,8 @@ def diff_json(report: DiffReport) -> dict[str, Any]:
     }
 
 
-def diff_lines(report: DiffReport, files: str = "--parquet FOLDER") -> Iterator[str]:
-    """Counts by kind and class, then the rows that nothing excuses, at most forty; `files` is the option for more."""
+def diff_lines(report: DiffReport, more: str = "--output json or --parquet FOLDER") -> Iterator[str]:
+    """Counts by kind and class, then the rows that nothing excuses, at most forty; `more` has the others."""
     again = f", read {report.looks} times" if report.looks > 1 else ""
     yield f"compared at metadata offset {report.offset} (dual write was {report.lag} records behind{again})"
     for kind, classes in report.counts.items():
@@ -53,7 +53,7 @@ def diff_lines(report: DiffReport, files: str = "--parquet FOLDER") -> Iterator[
             yield f"      to do:  {cause.what_to_do}"
         before = cause
     if len(report.unexcused) > SHOWN:
-        yield f"  and {len(report.unexcused) - SHOWN} more: see --output json or {files}"
+        yield f"  and {len(report.unexcused) - SHOWN} more: see {more}"
     for row in report.unsettled:
         yield f"  unsettled: {row.kind} {row.key} {row.field} changed in every one of {report.looks} looks"
     for idle in report.idle:

@@ -25,7 +25,7 @@ NOT_READ: Final = "NOT READ"
 EQUAL: Final = "EQUAL"
 DIFFERENT: Final = "DIFFERENT"
 UNSETTLED: Final = "UNSETTLED"
-OUT: Final = "--out FOLDER"
+MORE: Final = "--output json"
 MOST_REPLICAS: Final = 20  # of a cluster, on a terminal and on the page
 
 
@@ -133,8 +133,8 @@ def _ledger_lines(page: Page, answer: Answer) -> None:
         told = f"{row.topic}-{row.partition} on broker {row.broker}: {row.state}"
         page.wrap(f"{told} ({row.why})" if row.why else told, hang=2)
     if ledger.unproven > MOST_REPLICAS:
-        written = "them" if len(ledger.rows) == ledger.unproven else f"the first {len(ledger.rows):,}"
-        page.wrap(f"and {ledger.unproven - MOST_REPLICAS:,} more; `--out FOLDER` writes {written}", hang=2)
+        listed = "them" if len(ledger.rows) == ledger.unproven else f"the first {len(ledger.rows):,}"
+        page.wrap(f"and {ledger.unproven - MOST_REPLICAS:,} more; `{MORE}` has {listed}", hang=2)
 
 
 def _worst(page: Page, answer: Answer) -> None:
@@ -164,7 +164,7 @@ def _worst(page: Page, answer: Answer) -> None:
         case DiffReport():
             if answer.tone is not Tone.GOOD:
                 page.heading(f"{answer.member.name}: {_differences(answer.found)}")
-                for line in diff_lines(answer.found, OUT):
+                for line in diff_lines(answer.found, MORE):
                     page.lines += [Line(piece) for piece in fold(printable(line), page.width)]
             _ledger_lines(page, answer)
 
@@ -260,7 +260,7 @@ def _part(answer: Answer, columns: Sequence[str]) -> dict[str, Any]:
             part["checks"] = str(answer.found.checks)
         case DiffReport():
             part["cells"] = [_kind_cell(answer.found, kind) for kind in columns]
-            part["lines"] = list(diff_lines(answer.found, OUT))
+            part["lines"] = list(diff_lines(answer.found, MORE))
             ledger = Page(width=WIDTH)
             _ledger_lines(ledger, answer)
             part["lines"] += [line.text for line in ledger.lines]

@@ -8,7 +8,6 @@ from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 
 from migrate.cli.answers import answer_schema
@@ -21,7 +20,6 @@ from migrate.model.ledger import LedgerRow, LedgerSummary, ReplicaState
 from migrate.model.stage import Stage
 from migrate.model.world import World
 from migrate.observe.bundle import write_bundle
-from migrate.observe.fleet import write_results
 from migrate.report.fleet import fleet_lines
 from tests.cli.commands import Ended, kraft_migrate, process
 from tests.playbook.test_load_fleet import written
@@ -75,7 +73,7 @@ def test_columns_stand_in_one_order_whatever_comes_first(tmp_path: Path) -> None
 @pytest.mark.parametrize("width", [72, 80, 110, 140])
 def test_the_table_fits_the_terminal(three: Path, width: int) -> None:
     """What does not fit is in JSON and in the page."""
-    fleet, answers = assess_all(three, (), 2)
+    fleet, answers = assess_all(three, ())
     table = [line.text for line in fleet_lines(fleet, answers, width)[3:8]]
     assert max(map(len, table)) <= width
     assert ("partitions" in table[0]) == (width >= 110)
@@ -162,36 +160,6 @@ def test_a_cluster_that_cannot_be_seen_is_incomplete_and_never_0(tmp_path: Path)
     assert kraft_migrate("fleet", "assess", path, "--only", "healthy").code == 0
 
 
-def test_findings_of_all_clusters_are_written_as_parquet_and_json_lines(three: Path, tmp_path: Path) -> None:
-    """A row a finding with its cluster; one that was not read has its error; nothing is replaced."""
-    folder = tmp_path / "results"
-    assert kraft_migrate("fleet", "assess", three, "--out", folder).code == 3
-    clusters = pq.read_table(folder / "clusters.parquet").to_pylist()
-    assert clusters == [json.loads(line) for line in (folder / "clusters.jsonl").read_text().splitlines()]
-    assert [(row["cluster"], row["verdict"]) for row in clusters] == [
-        ("healthy", "READY WITH WARNINGS"),
-        ("sick", "BLOCKED"),
-        ("gone", "NOT READ"),
-    ]
-    assert [row["error"] for row in clusters][:2] == [None, None]
-    assert clusters[2]["error"].startswith("E-")
-    findings = pq.read_table(folder / "findings.parquet").to_pylist()
-    assert findings == [json.loads(line) for line in (folder / "findings.jsonl").read_text().splitlines()]
-    assert ("sick", "B-ZKN-03", "B") in {(row["cluster"], row["code"], row["severity"]) for row in findings}
-    again = kraft_migrate("fleet", "assess", three, "--out", folder)
-    assert again.code == 1
-    assert "a file exists there already" in again.err
-    assert "[1/3]" not in again.err, "no cluster was read for nothing"
-
-
-def test_bytes_of_a_path_that_are_no_utf8_are_spelled_out_in_files(tmp_path: Path) -> None:
-    """Parquet takes no others, and results of an hour must not be lost for one of them."""
-    write_results(tmp_path, [{"cluster": "a", "where": "/data/d\udcff", "seconds": 0.5, "error": None}])
-    (row,) = pq.read_table(tmp_path / "clusters.parquet").to_pylist()
-    assert (row["where"], row["seconds"], row["error"]) == ("/data/d\\udcff", 0.5, None)
-    assert json.loads((tmp_path / "clusters.jsonl").read_text())["where"] == row["where"]
-
-
 @pytest.mark.parametrize("command", ["fleet-assess", "fleet-diff"])
 def test_the_schema_names_what_a_cluster_is_known_by(command: str) -> None:
     """Each row has one of them, with its place."""
@@ -218,7 +186,7 @@ def diffed(
     monkeypatch.setattr("migrate.cli.fleet_looks.spark_session", session)
     monkeypatch.setattr(
         "migrate.cli.fleet_looks.compare_members",
-        lambda _handle, members, _today, _done: [ClusterAnswer(reports[member.name], ledger) for member in members],
+        lambda _handle, members, _today: [(0.5, ClusterAnswer(reports[member.name], ledger)) for member in members],
     )
     return kraft_migrate("fleet", "diff", path, *words)
 
@@ -250,24 +218,11 @@ def test_one_different_cluster_is_2_with_its_rows(tmp_path: Path, monkeypatch: p
     assert answer.code == 2
     assert "2 clusters: 1 DIFFERENT, 1 EQUAL" in answer.out
     assert "DIFFERS topic-config orders retention.ms: 1 / 2" in answer.out
-    folder = tmp_path / "results"
-    assert diffed(path, monkeypatch, {"one": EQUAL, "two": other}, "--out", folder).code == 2
-    (row,) = pq.read_table(folder / "differences.parquet").to_pylist()
-    assert row == json.loads((folder / "differences.jsonl").read_text())
-    values = [row[name] for name in ("cluster", "key", "class", "zookeeper", "kraft")]
-    assert values == ["two", "orders", "DIFFERS", "1", "2"]
-    counts = pq.read_table(folder / "counts.parquet").to_pylist()
-    assert [(row["cluster"], row["kind"], row["fields"]) for row in counts] == [
-        ("one", "topic", 6),
-        ("two", "topic-config", 1),
-    ]
     assert diffed(path, monkeypatch, {"one": EQUAL, "two": EQUAL}).code == 0
-    again = diffed(path, monkeypatch, {}, "--out", folder)  # nothing is compared
-    assert (again.code, again.err.splitlines()[0]) == (1, "E-KRAFT-06: a file exists there already")
 
 
 def test_replicas_that_are_not_proven_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On the terminal, in JSON, on the page and in the files, where the disks were reported; equal stays equal."""
+    """On the terminal, in JSON and on the page, where the disks were reported; equal stays equal."""
     path = written(tmp_path, kept(tmp_path, "one", copied("one")))
     lost = LedgerRow("orders", "T1", 3, 2, ReplicaState.LOST, "D2", "LOST")
     states = {
@@ -275,20 +230,13 @@ def test_replicas_that_are_not_proven_are_named(tmp_path: Path, monkeypatch: pyt
         NodeId(2): {ReplicaState.VERIFIED: 3, ReplicaState.LOST: 1},
     }
     ledger = LedgerSummary(500, states, (lost,))
-    page, folder = tmp_path / "fleet.html", tmp_path / "results"
-    answer = diffed(path, monkeypatch, {"one": EQUAL}, "--html", page, "--out", folder, ledger=ledger)
+    page = tmp_path / "fleet.html"
+    answer = diffed(path, monkeypatch, {"one": EQUAL}, "--html", page, ledger=ledger)
     assert answer.code == 0
     assert "1 of 8 not VERIFIED" in answer.out
     for text in (answer.out, page.read_text()):
         assert "broker 2: 1 LOST, 3 VERIFIED" in text
         assert "orders-3 on broker 2: LOST" in text
-    (row,) = pq.read_table(folder / "replicas.parquet").to_pylist()
-    assert row == json.loads((folder / "replicas.jsonl").read_text())
-    assert (row["cluster"], row["topic"], row["state"], row["on_disk"]) == ("one", "orders", "LOST", "D2")
-    counts = pq.read_table(folder / "replica_counts.parquet").to_pylist()
-    assert [(row["broker"], row["state"], row["replicas"]) for row in counts] == [
-        (1, "VERIFIED", 4), (2, "LOST", 1), (2, "VERIFIED", 3),
-    ]  # fmt: skip
     said = diffed(path, monkeypatch, {"one": EQUAL}, "--output", "json", ledger=ledger)
     found = json.loads(said.out)["clusters"][0]["ledger"]
     assert (found["replicas"], found["not_verified"], found["rows"][0]["partition"]) == (8, 1, 3)
@@ -313,12 +261,12 @@ def test_what_is_not_listed_or_not_compared_is_counted_in_the_row(
     answer = diffed(path, monkeypatch, reports, "--html", page)
     assert "0 differences; 1 blind spot" in answer.out
     assert "20,060 differences in partition, topic-config" in answer.out
-    assert "and 5 more: see --output json or --out FOLDER" in answer.out
+    assert "and 5 more: see --output json\n" in answer.out
     assert 'data-name="partition">20000</td>' in page.read_text()
     states = {NodeId(1): {ReplicaState.LOST: 30_000}}
     rows = tuple(LedgerRow("orders", "T1", number, 1, ReplicaState.LOST, "D2", "LOST") for number in range(21))
     told = diffed(path, monkeypatch, reports, "--only", "one", ledger=LedgerSummary(500, states, rows)).out
-    assert "and 29,980 more; `--out FOLDER` writes the first 21" in told
+    assert "and 29,980 more; `--output json` has the first 21" in told
 
 
 def test_what_never_stood_still_is_not_equal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

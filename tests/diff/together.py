@@ -22,6 +22,6 @@ def compare_many(spark: SparkSession, questions: Sequence[Question], *, today: d
         return Read(pickle.loads(base64.b64decode(place)))
 
     places = [base64.b64encode(pickle.dumps(question)).decode() for question in questions]
-    found = compare_clusters(spark, places, read, today=today)
+    found = [answer for _, answer in compare_clusters(spark, places, read, today=today)]
     assert not [answer for answer in found if isinstance(answer, NotRead)], found
     return [answer.report for answer in found if not isinstance(answer, NotRead)]

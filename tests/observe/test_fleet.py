@@ -29,7 +29,7 @@ from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
 from migrate.model.world import World
 from migrate.observe.bundle import read_bundle, read_bundle_at, write_bundle
-from migrate.observe.fleet import compare_members, largest_first, proven, read_member
+from migrate.observe.fleet import compare_members, proven, read_member
 from tests.steps.looks import whole
 from tests.testing import worlds
 from tests.testing.clusters import healthy_cluster, kraft_view, zookeeper_view
@@ -128,17 +128,6 @@ def test_whatever_a_store_raises_is_no_defect(tmp_path: Path, monkeypatch: pytes
     assert (raised.value.where, raised.value.why) == ("abfs://account.net/kept", "Unknown error: Failed to get token")
 
 
-def test_the_largest_is_begun_first(tmp_path: Path) -> None:
-    """What is not seen from here comes last."""
-    for name, size in (("small", 100), ("large", 300)):
-        (tmp_path / name).write_bytes(b"x" * size)
-    members = [
-        *(Member(name, Target.BUNDLE, str(tmp_path / name)) for name in ("gone", "small", "large")),
-        Member("far", Target.BUNDLE, "s3://kept/a.bundle"),
-    ]
-    assert [members[number].name for number in largest_first(members)] == ["large", "small", "gone", "far"]
-
-
 @pytest.mark.parametrize(("clusters", "rows"), [(1, 10_000), (20, 5_000), (900, 111), (5_000, 100)])
 def test_each_of_many_clusters_lists_its_share(clusters: int, rows: int) -> None:
     """Some 100,000 rows in all, and never fewer than 100 of a cluster."""
@@ -171,7 +160,7 @@ def test_what_is_no_error_of_ours_is_a_defect() -> None:
 
 
 @pytest.mark.spark
-def test_every_cluster_is_told_once(tmp_path: Path, spark_handle: SparkHandle) -> None:
+def test_every_cluster_has_its_own_answer(tmp_path: Path, spark_handle: SparkHandle) -> None:
     """Two clusters; between them one whose bundle is not there, and one whose bundle is damaged."""
     (tmp_path / "torn.bundle").write_bytes(b"no bundle")
     members = [
@@ -179,10 +168,9 @@ def test_every_cluster_is_told_once(tmp_path: Path, spark_handle: SparkHandle) -
         *(Member(name, Target.BUNDLE, str(tmp_path / f"{name}.bundle")) for name in ("gone", "torn")),
         bundle(tmp_path, "b", large(120, moved=1)),
     ]
-    told: dict[int, bool] = {}
-    found = compare_members(spark_handle, members, TODAY, lambda number, good, _: told.update({number: good}))
-    assert told == {0: True, 1: False, 2: False, 3: True}
-    a, gone, torn, b = found
+    found = compare_members(spark_handle, members, TODAY)
+    assert all(seconds > 0 for seconds, _ in found)
+    a, gone, torn, b = (answer for _, answer in found)
     for answer in (gone, torn):
         assert isinstance(answer, NotRead)
         assert answer.id == "E-BUNDLE-01"
@@ -206,7 +194,8 @@ def test_a_bundle_of_a_fleet_has_the_report_of_diff(tmp_path: Path, spark_handle
     for name, seen in worlds_of.items():
         write_bundle(str(tmp_path / f"{name}.bundle"), seen, 1_700_000_000)
     members = [Member(name, Target.BUNDLE, str(tmp_path / f"{name}.bundle")) for name in worlds_of]
-    *compared_ones, before = compare_members(spark_handle, members, date.today())  # noqa: DTZ011 - as in `diff`
+    found = compare_members(spark_handle, members, date.today())  # noqa: DTZ011 - as in `diff`
+    *compared_ones, before = (answer for _, answer in found)
     from migrate.cli.diff import compared
     from migrate.cli.options import Evidence, load_target
 
@@ -248,16 +237,11 @@ def test_a_cluster_that_ends_its_process_is_the_only_one_that_is_not_read(spark_
             os.kill(os.getpid(), signal.SIGKILL)
         return Read(question)
 
-    spark = spark_handle.get(300)
-    told: dict[int, bool] = {}
-    found = compare_clusters(
-        spark, ["a", "bad", "b"], read, today=TODAY, done=lambda number, good, _: told.update({number: good})
-    )
+    found = [answer for _, answer in compare_clusters(spark_handle.get(300), ["a", "bad", "b"], read, today=TODAY)]
     assert isinstance(found[1], NotRead)
     assert found[1].id == "E-VIEW-01"
     assert found[0] == found[2]
     assert isinstance(found[0], ClusterAnswer)
-    assert told == {0: True, 1: False, 2: True}
 
 
 @pytest.mark.spark
@@ -271,7 +255,7 @@ def test_a_key_that_stands_twice_is_its_clusters_defect(spark_handle: SparkHandl
     def read(place: str) -> Read:
         return Read(twice if place == "bad" else question)
 
-    good, bad = compare_clusters(spark_handle.get(300), ["a", "bad"], read, today=TODAY)
+    (_, good), (_, bad) = compare_clusters(spark_handle.get(300), ["a", "bad"], read, today=TODAY)
     assert isinstance(good, ClusterAnswer)
     assert isinstance(bad, NotRead)
     assert "a key of zookeeper appears twice" in bad.what
@@ -289,10 +273,10 @@ def test_of_too_many_differences_each_cluster_lists_its_share(
         return Read(bare if place == "bad" else question)
 
     spark = spark_handle.get(300)
-    whole_list = compare_clusters(spark, ["a", "bad"], read, today=TODAY)
+    whole_list = [answer for _, answer in compare_clusters(spark, ["a", "bad"], read, today=TODAY)]
     monkeypatch.setattr("migrate.diff.fleet.MOST_LISTED", 2)
     monkeypatch.setattr("migrate.diff.fleet.LEAST_LISTED", 1)
-    cut = compare_clusters(spark, ["a", "bad"], read, today=TODAY)
+    cut = [answer for _, answer in compare_clusters(spark, ["a", "bad"], read, today=TODAY)]
     assert cut[0] == whole_list[0]
     assert isinstance(cut[1], ClusterAnswer)
     assert isinstance(whole_list[1], ClusterAnswer)
