@@ -264,6 +264,14 @@ def units(world: World) -> Sight[dict[NodeId, Unit]]:
     return _by_node(world.units, world.inventory.nodes, ("the unit of node {}", "the nodes' units"))
 
 
+def controller_units(world: World) -> Sight[dict[NodeId, Unit]]:
+    """The same of controllers alone."""
+    if world.inventory.executor not in ("local", "ssh"):
+        return Sight(None)
+    names = "the unit of controller {}", "the controllers' units"
+    return _by_node(world.units, world.inventory.controllers, names)
+
+
 def ledger(world: World) -> Sight[Ledger]:
     return _whole(world.ledger, "the ledger")
 

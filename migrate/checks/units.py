@@ -7,9 +7,9 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from migrate.checks.registry import ALWAYS, Blind, Hit, Result, check
-from migrate.checks.sight import host_rights, inventory, units
-from migrate.hosts.manual.commands import unit_enable
+from migrate.checks.phase import Phase, phase_of
+from migrate.checks.registry import ALWAYS, UNTIL_FINALIZED, Blind, Hit, Result, check
+from migrate.checks.sight import controller_units, host_rights, inventory, units
 from migrate.model.broker_modes import Mode, position_of
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory
@@ -159,21 +159,44 @@ def stays_down_over_a_dead_disk(seen: Units, world: World) -> Result:
     "After a power cut the node stays down. Brokers of a finalized cluster cannot start without its controllers. The "
     "report of a run says PROVEN only where every controller and every broker starts at boot.",
     "The unit was never enabled: units of controllers are new. Or it is linked, masked, static or transient.",
-    "On each host named: `systemctl enable -- UNIT`. A run does this, unless the playbook's "
-    "policy.enable_units is false: controllers once they lead, brokers at the cleanup.",
+    "On each host named: `systemctl enable -- UNIT`; of a broker that you keep from starting by itself over a missing "
+    "disk, once the migration is over.",
     "systemctl(1): is-enabled; states as systemd 252 gives them",
 ).sees(units, when=ALWAYS)
 def starts_at_boot(seen: Units, world: World) -> Result:
+    """Controllers until the migration is over are a blocker's business."""
+    over = phase_of(world) is Phase.FINALIZED
+    yield from _boots({node: unit for node, unit in seen.items() if over or not _is_controllers(node, unit, world)})
+
+
+def _is_controllers(node: NodeId, unit: Unit, world: World) -> bool:
+    """Of a node that is no unit nothing can be seen, and nothing be enabled: W-OPS-16 says what to compare."""
+    return node in {entry.id for entry in world.inventory.controllers} and not unit.is_own
+
+
+def _boots(seen: Units) -> Result:
     """By `is-enabled`, and by what default.target pulls in."""
-    ours = not isinstance(world.playbook, Unknown) and world.playbook.enable_units
     for node, unit in seen.items():
         about = f"node {int(node)} on {unit.host}"
         if isinstance(unit.starts_at_boot, Unknown):
             yield Blind(f"whether {about} starts at boot", f"{unit.name}: {unit.starts_at_boot.reason}")
         elif not unit.starts_at_boot:
-            fix = HAND.get(unit.word, f"on {unit.host}: {shlex.join(unit_enable(unit.name))}")
-            fix += " (a run of this playbook does it)" if ours and unit.may_be_enabled else ""
+            fix = HAND.get(unit.word, f"on {unit.host}: systemctl enable -- {shlex.quote(unit.name)}")
             yield Hit(about, f"{unit.name} is {unit.word}: a boot of the host does not start it", fix=fix)
+
+
+@check(
+    "B-OPS-17",
+    "a controller's unit does not start at boot",
+    "After a power cut the quorum stays down. Once the metadata leads, no broker can work without it, and brokers of a "
+    "finalized cluster cannot even start. No run enables a unit.",
+    "The unit was never enabled: units of controllers are new. Or it is linked, masked, static or transient.",
+    "On each host named, before the first plan: `systemctl enable -- UNIT`. Until a run has formatted the controller, "
+    "a boot's start of it fails and does no harm.",
+    "systemctl(1): is-enabled; states as systemd 252 gives them",
+).sees(controller_units, blocks_from=Stage.PREPARE, when=UNTIL_FINALIZED)
+def controllers_start_at_boot(seen: Units, world: World) -> Result:
+    yield from _boots({node: unit for node, unit in seen.items() if _is_controllers(node, unit, world)})
 
 
 @check(
@@ -183,7 +206,7 @@ def starts_at_boot(seen: Units, world: World) -> Result:
     "says that this was not checked.",
     "The executor `manual` reads no state of systemd.",
     "On each host: `systemctl is-enabled -- UNIT` must say `enabled`; if not, `systemctl enable -- UNIT`. Controllers "
-    "once they lead, brokers after the migration is finalized.",
+    "before the first plan, brokers at the latest after the migration is finalized.",
     "systemctl(1): is-enabled",
 ).sees(inventory, when=ALWAYS)
 def nobody_sees_the_boot(seen: Inventory, world: World) -> Result:

@@ -180,5 +180,5 @@ def _controller(name: str, access: Access, address: str) -> Iterator[Said]:
         name,
         Stand.LATER,
         told,
-        "only `directories rescue` and a playbook's `restore_preferred_leaders` need it",
+        "only `directories rescue` needs it",
     )

@@ -37,7 +37,7 @@ from migrate.report.plan_text import plan_html, plan_text
 from migrate.run import journal as journals
 from migrate.run.carry_out import folder_of, gone_back
 from migrate.run.clock import SystemClock
-from migrate.run.past_runs import ROLLBACK_NEEDS, by_journals, enabled_by_runs, rollback_facts
+from migrate.run.past_runs import ROLLBACK_NEEDS, by_journals, rollback_facts
 
 FIRST_NAME: Final = "plan.json"
 
@@ -85,7 +85,7 @@ def _gap_text(seconds: float | Unknown) -> str:
 def _seen(observer: Observer, needs: frozenset[Need]) -> World:
     """A look, with what journals prove, so that a plan names the place as `status` does."""
     world = observer.observe(needs, {})
-    return replace(world, facts={**by_journals(world.inventory), **enabled_by_runs(world.inventory)})
+    return replace(world, facts=by_journals(world.inventory))
 
 
 def make_directory_plan(observer: Observer, playbook: Playbook, *, created: float, back: bool = False) -> Plan:
@@ -118,7 +118,7 @@ def make_rollback_plan(
         return make_directory_plan(observer, playbook, created=created, back=True)
     if playbook.of_protocol:
         return make_protocol_plan(observer, playbook, created=created, back=True)
-    world = _seen(observer, rollback.PLANNED_ON | {Need.HOST_RIGHTS, Need.UNITS})
+    world = _seen(observer, rollback.PLANNED_ON | {Need.HOST_RIGHTS})
     plan = rollback.build(
         world, playbook, created=created, copy_again=copy_again, discard_differences=discard_differences
     )

@@ -1400,7 +1400,7 @@ def may_make(node: Node, path: str) -> str:
 COUNTS = {  # of each verb, how many words it takes; None: a node, and one or more
     "about": 0, "looks": 0, "links": 0, "clock": 0, "boot-units": 0, "sockets": 1, "facts": 1,
     "archive": 1, "target": 1,
-    "unit-show": 1, "unit-start": 1, "unit-stop": 1, "unit-is-enabled": 1, "unit-enable": 1, "unit-disable": 1,
+    "unit-show": 1, "unit-start": 1, "unit-stop": 1, "unit-is-enabled": 1,
     "unit-log": 2, "process": 2, "status": 2, "read": 2, "names": 2, "lock": 2, "try-lock": 2, "make-directory": 2,
     "remove": 2, "write": 3, "rename": 3, "format": None, "collect": None, "places": None, "service-look": 1,
     "service-start": 1, "service-stop": 1, "service-status": 1, "service-process": 2,
@@ -1414,8 +1414,6 @@ UNIT_COMMANDS = {
     "unit-show": ("show", "--no-pager", "-p", UNIT_PROPERTIES),
     "unit-start": ("start", "--no-block"),
     "unit-stop": ("stop", "--no-block"),
-    "unit-enable": ("enable",),
-    "unit-disable": ("disable",),
 }  # type: Dict[str, Tuple[str, ...]]
 LISTING = ("systemctl", "list-dependencies", "--plain", "--no-pager", "--", "default.target")
 

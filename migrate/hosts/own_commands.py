@@ -252,13 +252,6 @@ class HostServices(SystemdServices):
                 )
             self._clock.sleep(POLL_SECONDS)
 
-    def at_boot(self, node: NodeId, *, wanted: bool) -> None:
-        """`systemctl enable` or `disable`; HostCommandRefused for a node that is no unit."""
-        service = self._services[node]
-        if isinstance(service, Commanded):
-            raise HostCommandRefused("it is no unit: no boot is told to start it", where=service.where)
-        super().at_boot(node, wanted=wanted)
-
 
 def _same(state: Running, before: ServiceState) -> bool:
     return isinstance(before, Running) and state.pid == before.pid and abs(state.started_at - before.started_at) < 1

@@ -26,7 +26,6 @@ from migrate.errors import (
     ProcessNotStopped,
     ProcessSpecUnreadable,
     StorageNotFormatted,
-    UnitNotUsable,
 )
 from migrate.hosts.files import read_no_follow, replace_file
 from migrate.model import strict_json
@@ -266,10 +265,6 @@ class Supervisor:
             finally:
                 os.close(descriptor)
         self.state(spec.name)  # reaps a child of ours
-
-    def at_boot(self, node: NodeId, *, wanted: bool) -> None:  # noqa: ARG002 - there is nothing to want
-        """A lab is not started at boot; raises UnitNotUsable."""
-        raise UnitNotUsable("the lab's processes are no units of systemd", where=f"node {int(node)}")
 
     def last_words(self, node: NodeId | str, lines: int) -> Sequence[str]:
         """The last lines of its log; of its output where there is no log."""

@@ -321,14 +321,6 @@ class SystemdServices:
                 )
             self._clock.sleep(POLL_SECONDS)
 
-    def at_boot(self, node: NodeId, *, wanted: bool) -> None:
-        """`systemctl enable` or `disable`; raises HostCommandRefused, or HostCommandUnknown."""
-        service = self._services[node]
-        command = commands.unit_enable(service.unit) if wanted else commands.unit_disable(service.unit)
-        done = service.runner.run(command)
-        if done.code:
-            raise HostCommandRefused(f"{command[0]}: {done.says}", where=service.where)
-
     def format_storage(
         self, node: NodeId, cluster_id: str, release_version: str, *, ignore_formatted: bool = False
     ) -> str:

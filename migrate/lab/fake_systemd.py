@@ -20,7 +20,6 @@ from migrate.model.views import Running
 
 STOP_SECONDS: Final = 100.0
 SUFFIX: Final = ".service"
-ENABLED: Final = "enabled-units"
 USER: Final = "unit-user"
 PROGRAMS: Final = ("systemctl", "journalctl")
 
@@ -55,10 +54,6 @@ def answer(state: Path, words: Sequence[str]) -> tuple[int, str]:
                 return (0, "enabled\n") if _name(unit) in _enabled(state) else (1, "disabled\n")
             case ["systemctl", "list-dependencies", "--plain", "--no-pager", "--", target]:
                 return 0, "\n".join([target, *(f"  {name}{SUFFIX}" for name in sorted(_enabled(state)))]) + "\n"
-            case ["systemctl", "enable" | "disable" as act, "--", unit]:
-                names = _enabled(state) - {_name(unit)} | ({_name(unit)} if act == "enable" else set())
-                (state / ENABLED).write_text("\n".join(sorted(names)))
-                return 0, ""
             case ["systemctl", "stop", "--", unit]:  # a person's
                 services.stop(_name(unit), STOP_SECONDS)
                 return 0, ""
@@ -70,11 +65,8 @@ def answer(state: Path, words: Sequence[str]) -> tuple[int, str]:
 
 
 def _enabled(state: Path) -> set[str]:
-    """Units that start at boot: at first brokers alone, as on hosts whose controllers are new."""
-    try:
-        return set((state / ENABLED).read_text().split())
-    except FileNotFoundError:
-        return {name for name in Supervisor(state).specs() if name.startswith("broker-")}
+    """Units that start at boot: all nodes', as a plan asks for it."""
+    return {name for name in Supervisor(state).specs() if name.startswith(("broker-", "controller-"))}
 
 
 def _user(state: Path) -> str:

@@ -337,7 +337,6 @@ class Playbook:
     new_directories: Mapping[NodeId, tuple[str, ...]] = field(default_factory=dict)  # of a DirectoryPlaybook, absolute
     controller_overrides: Mapping[NodeId, Mapping[str, str]] = field(default_factory=dict)  # keys of rendered files
     remove_copies: bool = False  # from the nodes' hosts, at the cleanup?
-    enable_units: bool = True  # may a run let boots start the nodes' units?
     stage_patience: Mapping[Stage, float] = field(default_factory=dict)  # stages that name a no_progress_timeout
     notifications: tuple[Recipient, ...] = ()  # of the file that it names: who is told of what
 

@@ -68,7 +68,6 @@ class Listening:
 
 
 STOP_SECONDS: Final = 330.0  # how long a stop is waited for: Kafka itself gives up a controlled shutdown after 300
-ENABLED_BY_RUNS: Final = "units-enabled-by-runs"  # a fact: ids of nodes whose units a run of this cluster enabled
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,15 +91,6 @@ class Unit:
     restarts_halted: bool = False  # systemd starts it again when it has halted with exit code 1
     access: tuple[tuple[str, str], ...] | Unknown = ()  # what its user may not do, and what to do about it
     is_own: bool = False  # no unit: commands of the operator's, and `patience` is what the inventory says of them
-
-    @property
-    def may_be_enabled(self) -> bool:
-        """Does `systemctl enable` make it start at boot, and `disable` take back that and no more?
-
-        Disabling a linked unit removes the unit itself; a masked, static or generated one cannot be enabled (seen on
-        systemd 252).
-        """
-        return self.word in ("disabled", "enabled-runtime")
 
 
 STOP_ADVICE: Final = (

@@ -103,12 +103,6 @@ class ServiceControl(Protocol):
     def start(self, node: NodeId) -> None:
         """Start the process and return at once; readiness is observed, not assumed."""
 
-    def at_boot(self, node: NodeId, *, wanted: bool) -> None:
-        """Let the boot of the node's host start its unit, or not; what runs now is left as it is.
-
-        WorldError where that is refused, or the node is no unit.
-        """
-
     def last_words(self, node: NodeId, lines: int) -> Sequence[str]: ...
 
     def format_storage(
@@ -194,8 +188,6 @@ class Effects(Protocol):
 
     def stop(self, node: NodeId) -> None: ...
     def start(self, node: NodeId) -> None: ...
-    def enable_unit(self, node: NodeId, unit: str) -> None: ...
-    def disable_unit(self, node: NodeId, unit: str) -> None: ...
 
     def assign_directories(self, broker: NodeId) -> None:
         """Send the true directories of a broker's replicas, where proven by registration and disk."""

@@ -24,7 +24,6 @@ from migrate.model.world import World
 from migrate.plan.summary import summarize
 from migrate.steps import facts
 from migrate.steps.assign import AssignDirectories
-from migrate.steps.at_boot import enabling
 from migrate.steps.cleanup import ProveFinal, ReleaseZookeeper, RemoveCopies
 from migrate.steps.controllers import FormatController, StartControllers
 from migrate.steps.finalize import (
@@ -130,7 +129,6 @@ def steps_of(stage: Stage, world: World, playbook: Playbook) -> Iterator[Step]:
         case Stage.CONTROLLERS:
             yield from (FormatController(controller, RELEASE) for controller in controllers)
             yield StartControllers()
-            yield from enabling(world, playbook, stage)
         case Stage.MIGRATION_MODE:
             yield from _first_roll(roll_order(world, playbook, Mode.MIGRATION), playbook)
         case Stage.COPY:
@@ -151,7 +149,6 @@ def steps_of(stage: Stage, world: World, playbook: Playbook) -> Iterator[Step]:
             yield from (kind(position, count) for position in range(1, count + 1))
         case Stage.CLEANUP:
             yield ReleaseZookeeper()
-            yield from enabling(world, playbook, stage)
             if playbook.remove_copies:
                 yield RemoveCopies()
             yield ProveFinal()

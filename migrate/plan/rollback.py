@@ -34,7 +34,6 @@ from migrate.model.world import Need, World
 from migrate.plan.build import RELEASE, plan_of, planned_steps
 from migrate.plan.summary import summarize
 from migrate.steps import facts
-from migrate.steps.at_boot import disabling
 from migrate.steps.controllers import FormatController, StartControllers
 from migrate.steps.look import WatchCopy
 from migrate.steps.rollback import gates
@@ -156,7 +155,6 @@ def steps_of(world: World, start: Start, discarded: str = "") -> Iterator[Step]:
         yield FinishDualWrite(discarded)
     if start.controllers or leading or rolls:
         yield KeepZookeeper()
-    yield from disabling(world)
     if start.controllers or lacks:
         yield StopControllers(discarded)
     if start.controllers or leading or (rolls and are_behind(world)):

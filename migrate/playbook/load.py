@@ -327,7 +327,6 @@ def _playbook(document: Document, parsed: MigrationPlaybook) -> Playbook:
         pace=Pace(rollout.node_estimate, spec.policy.hybrid_max_age),
         roll_order=RollOrder(rollout.order),
         canary_soak=rollout.canary_soak,
-        enable_units=spec.policy.enable_units,
         remove_copies=spec.policy.remove_copies,
         controller_overrides=overrides_by_controller(spec.controllers),
     )

@@ -169,7 +169,6 @@ class Policies(Section):
     backup: Backup = Backup()
     lock: Lock = Lock()
     health: Health = Health()
-    enable_units: Flag = True
     remove_copies: Flag = False
     hybrid_max_age: Annotated[Duration, Field(ge=60)] = 86400.0  # half rolled or hybrid; KAFKA-19622
     no_progress_timeout: Annotated[Duration, Field(ge=10)] = 600.0

@@ -54,8 +54,6 @@ EFFECTS: Final = (  # all of them, as journal, crash points and docs/guarantees.
     "format-directories",
     "stop",
     "start",
-    "enable-unit",
-    "disable-unit",
     "assign-directories",
     "release-lock",
 )
@@ -289,14 +287,6 @@ class JournaledEffects:
     def start(self, node: NodeId) -> None:
         with self._effect("start", str(int(node)), ""):
             self._hands.services.start(node)
-
-    def enable_unit(self, node: NodeId, unit: str) -> None:
-        with self._effect("enable-unit", str(int(node)), unit):
-            self._hands.services.at_boot(node, wanted=True)
-
-    def disable_unit(self, node: NodeId, unit: str) -> None:
-        with self._effect("disable-unit", str(int(node)), unit):
-            self._hands.services.at_boot(node, wanted=False)
 
     def assign_directories(self, broker: NodeId) -> None:
         with self._effect("assign-directories", str(int(broker)), "AssignReplicasToDirs"):

@@ -2,8 +2,7 @@
 
 A lost journal takes no file's backup away: the copy beside it is found without one, and told by its content.  Any run's
 backup from before the copy will do: a run that was killed, or another plan after it, goes on with what was kept.  What
-journals prove is for people alone (`status`): no step and no gate rests on it, but that a rollback disables the units
-that runs enabled.
+journals prove is for people alone (`status`): no step and no gate rests on it.
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ from migrate.model.detect import CLEANUP_PROVEN, HYBRID_PROVEN
 from migrate.model.history import Event
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory
-from migrate.model.launch import ENABLED_BY_RUNS
 from migrate.model.outcome import Refused, Unknown
 from migrate.model.ports import Clock, Observer
 from migrate.model.rollback_readiness import KeptFile, Measured, RollbackFacts
@@ -205,22 +203,6 @@ def by_journals(inventory: Inventory) -> Mapping[str, str]:
             if well and (last is None or event.time >= last[0]):
                 last = (event.time, str(event.data["step"]), folder.name)
     return {PROOFS[last[1]]: f"run {last[2]}"} if last is not None and last[1] in PROOFS else {}
-
-
-def enabled_by_runs(inventory: Inventory) -> Mapping[str, str]:
-    """The fact which nodes' units a run has enabled and none has disabled since; {} where none has.
-
-    An intent counts although its effect was not written down: the unit was disabled until then.
-    """
-    last: dict[int, tuple[float, bool]] = {}
-    units = {int(node.id): node.unit for node in inventory.nodes}
-    for event in (event for _, events in readable(pathlib.Path(inventory.runs)) for event in events):
-        if event.name == "effect" and event.data["effect"] in ("enable-unit", "disable-unit"):
-            node = int(event.data["node"])
-            if units.get(node) == event.data["detail"] and event.time >= last.get(node, (0.0, False))[0]:
-                last[node] = event.time, event.data["effect"] == "enable-unit"
-    found = ",".join(str(node) for node, (_, enabled) in sorted(last.items()) if enabled)
-    return {ENABLED_BY_RUNS: found} if found else {}
 
 
 FIRST_ROLL: Final = re.compile(rf"{Stage.MIGRATION_MODE.label}/\d+")

@@ -10,7 +10,6 @@ from migrate.errors import PlanUnreadable
 from migrate.model.step import Step
 from migrate.steps import (
     assign,
-    at_boot,
     cleanup,
     controllers,
     finalize,
@@ -33,7 +32,6 @@ KINDS: Final[Mapping[str, Any]] = {
         prepare.RenderController,
         controllers.FormatController,
         controllers.StartControllers,
-        at_boot.EnableAtBoot,
         roll_broker.RollToMigrationMode,
         look.CanaryInMigrationMode,
         look.WatchCopy,
@@ -52,7 +50,6 @@ KINDS: Final[Mapping[str, Any]] = {
         flag.PutFlagBack,
         control.FinishDualWrite,
         control.KeepZookeeper,
-        at_boot.DisableAtBoot,
         control.StopControllers,
         control.RaiseStateVersions,
         control.HandBackControl,

@@ -242,6 +242,7 @@ def prepare(shape: Shape, n: int) -> str:
     configuration = "/opt/kafka/config" if shape.linked_configuration else "/etc/kafka"
     groups = shape.owner.partition(":")[2]
     login = shape.login
+    controller = "kafka-controller" if n in shape.controllers.values() else ""
     broker = ("runit" if not shape.is_unit(n) else shape.unit) if n <= shape.hosts else ""
     defaults = "".join(f"Defaults {word}\\n" for word in ("requiretty", "use_pty") if getattr(shape, word))
     rights = f"{login} ALL=(ALL) NOPASSWD: ALL\\n" if shape.rights == "all" else ""
@@ -264,7 +265,7 @@ def prepare(shape: Shape, n: int) -> str:
         *(links if shape.linked_disks else ()),
         *_python(shape),
         "systemd-machine-id-setup",
-        f"systemctl enable bed-network bed-disks ssh {broker} {'zookeeper' if n == 1 else ''}",
+        f"systemctl enable bed-network bed-disks ssh {broker} {controller} {'zookeeper' if n == 1 else ''}",
         "systemctl mask systemd-networkd systemd-resolved systemd-timesyncd console-getty",
         "systemctl disable apt-daily.timer apt-daily-upgrade.timer e2scrub_all.timer 2>/dev/null || true",
         "rm -rf /bed",

@@ -221,7 +221,10 @@ CONFIG = (
 OPERATIONS = (
     Case("B-OPS-06", ZK, "node 3000", unit_of(3000, patience=300.0)),
     Case("B-OPS-06", ZK, "node 1", unit_of(1, patience=Unknown("'TimeoutStopUSec'")), "unknown"),
-    Case("W-OPS-07", ZK, "node 3000", unit_of(3000, word="disabled", starts_at_boot=False)),
+    Case("W-OPS-07", ZK, "node 1", unit_of(1, word="disabled", starts_at_boot=False)),
+    Case("W-OPS-07", FINAL, "node 3000", unit_of(3000, word="disabled", starts_at_boot=False), "final"),
+    Case("B-OPS-17", ZK, "node 3000", unit_of(3000, word="disabled", starts_at_boot=False)),
+    Case("B-OPS-17", HYBRID, "node 3001", unit_of(3001, word="masked", starts_at_boot=False), "masked"),
     Case("I-OPS-08", ZK, "hosts", by_people),
     Case("B-OPS-09", ZK, "node 3001", unit_of(3001, faults=("KillMode=none: its process lives on",))),
     Case("B-OPS-09", ZK, "node 0", unit_of(0, faults=("systemd says that this unit is masked",)), "masked"),

@@ -142,7 +142,7 @@ NODES = INVENTORY.read_text()
         (NODES.replace("kind: ssh", "kind: docker"), "", ["'docker'", "supervisor, local, ssh or manual"]),
         (NODES.replace("- id: 2\n", "- id: 1\n"), "", ["node id 1 appears twice", "an id of its own"]),
         *(
-            (f"{SPEC}  policy: {{enable_units: {word}}}\n", "6:12", ["true or false is expected, without quotes"])
+            (f"{SPEC}  policy: {{remove_copies: {word}}}\n", "6:12", ["true or false is expected, without quotes"])
             for word in ("yes", "on", "1", "no", "True", "'true'")
         ),
     ],
@@ -166,10 +166,10 @@ def test_lint_says_where_a_file_is_wrong_and_what_is_right(
 def test_booleans_are_true_and_false_and_shown_so(word: str, tmp_path: Path) -> None:
     """As the file writes them."""
     file = tmp_path / PLACE
-    file.write_text(f"{SPEC}  policy: {{enable_units: {word}}}\n")
+    file.write_text(f"{SPEC}  policy: {{remove_copies: {word}}}\n")
     assert kraft_migrate("playbook", "lint", file).code == 0
     shown = kraft_migrate("playbook", "show", file).out
-    assert re.search(rf"policy\.enable_units +{word} +\(line 6\)", shown)
+    assert re.search(rf"policy\.remove_copies +{word} +\(line 6\)", shown)
     assert "False" not in shown
     assert "True" not in shown
 

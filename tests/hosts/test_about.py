@@ -127,8 +127,6 @@ def test_every_command_of_a_unit_and_of_a_controllers_metadata_is_asked_for(tmp_
         None,  # type: ignore[arg-type]
     )
     services.unit(node.id)
-    services.at_boot(node.id, wanted=True)
-    services.at_boot(node.id, wanted=False)
     for lines in (LOG_LINES, LOG_LINES_DEEP):
         services.last_words(node.id, lines)
     files.make_directory(node.id, node.metadata_directory)

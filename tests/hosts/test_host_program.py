@@ -445,19 +445,17 @@ def test_facts_are_what_the_units_user_finds(field: Field) -> None:
 # -- units and locks ------------------------------------------------------------------------------------------------
 def test_only_units_of_the_configuration_are_given_to_systemd(field: Field) -> None:
     """By these words and no others."""
-    for verb in ("unit-start", "unit-stop", "unit-enable", "unit-disable"):
+    for verb in ("unit-start", "unit-stop"):
         field.installed.must(verb, "kafka.service")
     field.installed.must("boot-units")
     assert field.installed.given == [
         "start --no-block -- kafka.service",
         "stop --no-block -- kafka.service",
-        "enable -- kafka.service",
-        "disable -- kafka.service",
         "list-dependencies --plain --no-pager -- default.target",
     ]
     for odd in ("sshd.service", "kafka.service sshd.service", "--force", "", "kafka.servic?"):
         assert field.installed.run("unit-stop", odd).code == host_program.NOT_CONFIGURED
-    assert len(field.installed.given) == 5
+    assert len(field.installed.given) == 3
     assert field.installed.must("unit-is-enabled", "kafka.service") == b"disabled\n"
 
 

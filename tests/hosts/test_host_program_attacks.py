@@ -233,7 +233,7 @@ def test_no_other_unit_is_touched(fields: Room) -> None:
         "../kafka.service",
         "kafka",
     )
-    verbs = ("unit-show", "unit-start", "unit-stop", "unit-enable", "unit-disable", "unit-is-enabled")
+    verbs = ("unit-show", "unit-start", "unit-stop", "unit-is-enabled")
     lists = [[verb, unit] for verb in verbs for unit in odd]
     lists += [["unit-log", unit, "10"] for unit in odd] + [["process", unit, "1"] for unit in odd]
     lists += [["unit-log", "kafka.service", "10 -u sshd.service"], ["unit-log", "kafka.service", "-10"]]

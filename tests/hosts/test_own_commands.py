@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from migrate.errors import HostCommandRefused, HostCommandUnknown, ProcessNotStarted, ProcessNotStopped, UnitNotUsable
+from migrate.errors import HostCommandUnknown, ProcessNotStarted, ProcessNotStopped, UnitNotUsable
 from migrate.hosts import own_commands
 from migrate.hosts.about import rights_of
 from migrate.hosts.collect_disks import processes_of
@@ -385,8 +385,6 @@ def test_only_programs_of_roots_and_nodes_of_the_configuration_are_given(place: 
         (rights,) = rights_of(inventory_of(place.folder, place.node(own)), {NODE: other.runner(NODE)}).values()
         assert isinstance(rights, HostRights)
         assert "of another inventory" in rights.refused[0].what
-        with pytest.raises(HostCommandRefused, match="it is no unit"):
-            place.services(own).at_boot(NODE, wanted=True)
 
 
 def test_what_the_user_of_a_node_with_commands_may_read_is_tried_as_that_user(place: Place) -> None:

@@ -81,15 +81,6 @@ def test_a_unit_starts_at_boot_only_where_word_and_links_say_so(
     assert isinstance(unit.starts_at_boot, Unknown) if starts is None else unit.starts_at_boot is starts
 
 
-@pytest.mark.parametrize(
-    ("word", "may"),
-    [("disabled", True), ("enabled-runtime", True), ("linked", False), ("masked", False), ("static", False)],
-)
-def test_only_a_unit_that_can_be_disabled_again_is_enabled_by_us(word: str, may: bool) -> None:
-    """Disabling a linked unit removes the unit (systemd 252): that is nothing to undo with."""
-    assert seen(Answers(word, 1, "", "", listed=False)).may_be_enabled is may
-
-
 def test_an_answer_that_is_none_is_unknown_with_the_reason() -> None:
     """A unit that is not there, and a list that was refused."""
     absent = Answers("", 1, "", "", listed=False, errors=f"Failed to get unit file state for {NAME}: No such file")

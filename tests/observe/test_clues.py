@@ -20,9 +20,6 @@ class Logs:
     def __init__(self) -> None:
         self.read: list[int] = []
 
-    def at_boot(self, node: NodeId, *, wanted: bool) -> None:
-        """Nothing boots."""
-
     def last_words(self, node: NodeId, lines: int) -> Sequence[str]:
         """Three lines."""
         self.read.append(int(node))

@@ -28,7 +28,7 @@ from migrate.plan.build import build, roll_order, steps_of
 from migrate.playbook.load import load_playbook
 from migrate.steps import configuration, facts
 from migrate.steps.registry import rebuild
-from tests.checks.bends import directory, unit_of
+from tests.checks.bends import directory
 from tests.cli.commands import PLAYBOOK
 from tests.run.gated import Gated
 from tests.run.test_engine import PLANNED_ON
@@ -286,17 +286,6 @@ def test_brokers_that_a_finalize_overtook_are_rolled_forward() -> None:
     assert len(forward) == 3
     assert "soak/soak" not in ids(made)
     assert not {"roll-to-kraft", "soak"} & {entry.kind for entry in made.steps}
-
-
-def test_units_that_no_boot_starts_are_enabled_with_the_controllers_and_at_the_end() -> None:
-    """Where nodes are units of hosts that a run may work on."""
-    world = unit_of(3001, word="disabled", starts_at_boot=False)(whole(Stage.PREPARE))
-    asks = replace(worlds.playbook(), enable_units=True)
-    order = ids(plan(world, playbook=asks))
-    enabling = [name for name in order if "boot" in name]
-    assert [name.split("/")[0] for name in enabling] == ["controllers", "cleanup"]
-    assert order[order.index(enabling[0]) - 1] == "controllers/start-controllers"
-    assert not [name for name in ids(plan(world, playbook=replace(asks, enable_units=False))) if "boot" in name]
 
 
 def test_without_a_soak_in_the_playbook_finalize_is_planned_alone() -> None:

@@ -108,9 +108,6 @@ class _Log:
     def start(self, node: NodeId) -> None:
         self._say(f"start {int(node)}")
 
-    def at_boot(self, node: NodeId, *, wanted: bool) -> None:
-        self._say(f"{'enable' if wanted else 'disable'} {int(node)}")
-
     def state(self, node: NodeId) -> ServiceState:
         return self.states.pop(0) if self.states else Stopped()
 
@@ -191,8 +188,6 @@ EFFECTS: dict[str, tuple[Act, str]] = {
     ),
     "stop": (lambda e: e.stop(NODE), f"stop 1 {STOP_SECONDS:g}"),
     "start": (lambda e: e.start(NODE), "start 1"),
-    "enable-unit": (lambda e: e.enable_unit(NODE, "kafka.service"), "enable 1"),
-    "disable-unit": (lambda e: e.disable_unit(NODE, "kafka.service"), "disable 1"),
     "assign-directories": (lambda e: e.assign_directories(NODE), "drive 1"),
     "release-lock": (lambda e: e.release_zookeeper_lock(), "release zookeeper"),
     "set-aside": (lambda e: e.set_aside(NODE, PATH), f"rename 1 {PATH} {PATH}{ASIDE_SUFFIX}-19700112T134640"),

@@ -181,14 +181,6 @@ class Remembered:
         """Remember it."""
         self.done.append(f"back up {name}")
 
-    def enable_unit(self, node: NodeId, unit: str) -> None:
-        """Remember it."""
-        self.done.append(f"enable {int(node)} {unit}")
-
-    def disable_unit(self, node: NodeId, unit: str) -> None:
-        """Remember it."""
-        self.done.append(f"disable {int(node)} {unit}")
-
     def stop_zookeeper(self, address: str) -> None:
         """Remember it."""
         self.done.append(f"stop zookeeper {address}")

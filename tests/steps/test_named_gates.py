@@ -27,7 +27,6 @@ UNGATED = {
     *("discover", "assess", "canary-in-migration-mode", "copy", "hybrid", "canary-in-kraft-mode", "soak"),
     *("prove-final", "prove-zookeeper-mode", "check-directories", "prove-directories"),  # they look
     *("back-up-zookeeper", "keep-zookeeper", "back-up-broker", "keep-directory-files", "render-controller"),
-    *("enable-at-boot", "disable-at-boot"),
     *("keep-protocol-files", "prove-protocol"),
 }
 GATED = sorted(KINDS.keys() - UNGATED)
@@ -35,8 +34,6 @@ GATED = sorted(KINDS.keys() - UNGATED)
 
 def made(kind: str) -> Any:
     """A step of that kind with plausible parameters."""
-    if kind == "enable-at-boot":
-        return rebuild(kind, {"of": "controllers"})
     return rebuild(kind, {entry.name: VALUES.get(entry.name, "1") for entry in fields(KINDS[kind])})
 
 

@@ -32,12 +32,11 @@ def test_a_step_is_rebuilt_from_its_kind_and_parameters(step: object) -> None:
 def test_every_kind_is_planned_somewhere_and_every_id_is_its_own() -> None:
     """A kind that nothing plans would never be tried; an id that appears twice would be concluded once."""
     late = [step for stage in Stage for step in steps_of(stage, EARLY, ASKING)]
-    back = {"disable-at-boot"}  # of a rollback, beside the forward ones
     assert {step.kind for step in (*ALL, *late)} == {
         kind
         for kind, cls in KINDS.items()
         if not {"rollback", "directories", "protocol"} & set(cls.__module__.split("."))
-    } - back
+    }
     assert len({step.id for step in ALL}) == len(ALL)
     assert all(step.id.startswith(f"{step.stage.label}/") for step in ALL)
 

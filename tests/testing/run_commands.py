@@ -25,8 +25,7 @@ SAMPLE_HASH: Final = "0" * 8
 SAMPLE_CLUSTER: Final = "A" * 22
 SAMPLE_RELEASE: Final = "3.9"
 UNIT_COMMANDS: Final = (
-    commands.unit_state, commands.unit_stop, commands.unit_start, commands.unit_is_enabled, commands.unit_enable,
-    commands.unit_disable,
+    commands.unit_state, commands.unit_stop, commands.unit_start, commands.unit_is_enabled,
 )  # fmt: skip
 
 

@@ -139,7 +139,7 @@ class SimulatedCluster:
     done: list[str] = field(default_factory=list)
     started: dict[int, str] = field(default_factory=dict)  # node -> hash of the file of its last start
     held_down: set[int] = field(default_factory=set)  # controllers whose service was stopped though none lived
-    enabled: set[int] = field(default_factory=set)  # nodes that a boot starts, where they are units
+    disabled: set[int] = field(default_factory=set)  # nodes that no boot starts, where they are units
     are_units: bool = False
     bend: Callable[[World], World] = lambda world: world
     compares: bool = True  # ZooKeeper with the metadata, once there is a copy
@@ -251,11 +251,6 @@ class SimulatedCluster:
         self._elect()
         self._register()
 
-    def at_boot(self, node: NodeId, *, wanted: bool) -> None:
-        """Boots start its units as systemd would."""
-        self.done.append(f"{'enable' if wanted else 'disable'} {int(node)}")
-        (self.enabled.add if wanted else self.enabled.discard)(int(node))
-
     def last_words(self, node: NodeId, lines: int) -> list[str]:
         """It never says anything."""
         return []
@@ -346,14 +341,14 @@ class SimulatedCluster:
         return world
 
     def _as_units(self, world: World) -> World:
-        """Reached over SSH, with every command allowed; a boot starts what is enabled."""
+        """Reached over SSH, with every command allowed; a boot starts what is not disabled."""
         units = {
             node.id: Unit(
                 node.host,
                 f"kafka-{int(node.id)}.service",
                 STOP_SECONDS,
-                "enabled" if int(node.id) in self.enabled else "disabled",
-                int(node.id) in self.enabled,
+                "disabled" if int(node.id) in self.disabled else "enabled",
+                int(node.id) not in self.disabled,
             )
             for node in world.inventory.nodes
         }

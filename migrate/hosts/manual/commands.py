@@ -30,8 +30,6 @@ def _systemctl(*words: str) -> Callable[[str], Words]:
 
 unit_start: Final = _systemctl("start", "--no-block")  # without waiting; the caller observes the result
 unit_stop: Final = _systemctl("stop")  # waits: the next command inspects the host
-unit_enable: Final = _systemctl("enable")  # running processes are not affected
-unit_disable: Final = _systemctl("disable")
 
 
 def storage_format(tool: str, config: str, cluster_id: str, release: str, *, ignore_formatted: bool) -> Words:

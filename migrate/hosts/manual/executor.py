@@ -383,10 +383,6 @@ class ManualServices:
         order = Order(node, entry.host, effect, what, lines, proofs, by_hand=by_hand)
         self._desk.carry_out(order, self._proofs.seen)
 
-    def at_boot(self, node: NodeId, *, wanted: bool) -> None:  # noqa: ARG002 - neither can be seen
-        """Nothing shows what starts at boot, so no instruction could be proven; raises CannotBeInstructed."""
-        raise CannotBeInstructed("what a boot starts is not seen here", where=f"node {int(node)}")
-
     def last_words(self, node: NodeId, lines: int) -> Sequence[str]:
         return (f"the last {lines} lines of its log are on {self._desk.inventory.node(node).host}: look there",)
 
