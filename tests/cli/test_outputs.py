@@ -46,7 +46,6 @@ def test_every_option_that_names_an_output_tries_it_first() -> None:
 
 def commands(folder: Path) -> list[tuple[object, ...]]:
     """Each with what it needs, but for the place; what they would ask is not there."""
-    (folder / "bare").mkdir(exist_ok=True)
     _, plan = make(folder)
     playbook, inventory = folder / "playbook.yaml", folder / "inventory.yaml"
     return [
@@ -56,7 +55,6 @@ def commands(folder: Path) -> list[tuple[object, ...]]:
         ("assess", "--inventory", inventory, "--html"),
         ("directories", "show", "--inventory", inventory, "--html"),
         ("diff", "--inventory", inventory, "--parquet"),
-        ("metadata", "export", folder / "bare", "--to"),
         ("inventory", "init", "--zookeeper", "127.0.0.1:1", "--out"),
         ("bundle", "create", "--inventory", inventory),
         ("backup", "create", "--inventory", inventory),
