@@ -189,7 +189,6 @@ def examine(kafka_home: str | None, directory: pathlib.Path) -> Iterator[Item]:
     yield from _packages()
     yield _told("java", _java)
     yield _told("kafka jars", lambda: _jars(kafka_home))
-    yield _archive(kafka_home)
     yield _told("ivy", _ivy)
     yield memory(pathlib.Path("/proc/meminfo"))
     yield _disk("disk", directory, LAB_DISK_MB)
@@ -277,21 +276,6 @@ def _jars(kafka_home: str | None) -> Item:
     jars = kafka_jars()  # reads every sum
     folder = pathlib.Path(jars.classpath[0]).parent
     return Item("kafka jars", Health.GOOD, f"{jars.version}, {len(jars.classpath)} jars in {folder}, every sum right")
-
-
-def _archive(kafka_home: str | None) -> Item:
-    from migrate.java.archive import archive_path
-    from migrate.java.find import find_java
-    from migrate.java.jars import cached_jars, kafka_jars
-
-    try:
-        jars = kafka_jars(kafka_home) if kafka_home is not None else cached_jars()
-        path = archive_path(find_java(), jars) if jars is not None else None
-    except MigrateError:
-        path = None  # what is missing is told above
-    if path is not None and path.exists():
-        return Item("class archive", Health.GOOD, str(path))
-    return Item("class archive", Health.LATER, "not built yet: the first `lab up` does it")
 
 
 def _ivy() -> Item:

@@ -189,21 +189,14 @@ EVERYWHERE: Final = (  # hidden: they mean what they mean before the command
     callback=_keep_color,
     help="Colour the output: auto (the default) on a terminal, unless NO_COLOR is set; may follow the command, too.",
 )
-@click.option(
-    "--no-class-archive", is_flag=True, help="Start Spark without its class archive (KRAFT_MIGRATE_CLASS_ARCHIVE=off)."
-)
 @click.pass_context
-def cli(ctx: click.Context, verbose: bool, no_class_archive: bool) -> None:
+def cli(ctx: click.Context, verbose: bool) -> None:
     """Migrate a ZooKeeper-mode Apache Kafka 3.9 cluster with multiple log directories per broker (JBOD) to KRaft.
 
     Plans every change, verifies every step, and can roll back until finalize.
     """
     ctx.obj = {"verbose": verbose}
     _say_more("migrate" if verbose else "migrate.manual", logging.DEBUG if verbose else logging.INFO)
-    if no_class_archive:
-        from migrate.java.archive import use_no_archive
-
-        use_no_archive()
 
 
 class _Printable(logging.Formatter):

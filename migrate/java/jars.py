@@ -37,7 +37,7 @@ from urllib.request import getproxies_environment
 
 from migrate.errors import JarSumWrong, JarsUnavailable, KafkaHomeUnusable
 from migrate.java.find import Java, find_java
-from migrate.java.run import SMALL_JVM, child_environment
+from migrate.java.run import SMALL_JVM
 from migrate.model.requirements import require
 from migrate.model.trusted import cache_directory, distrust_of
 
@@ -138,21 +138,10 @@ THIS: Final = Release(
 
 @dataclass(frozen=True, slots=True)
 class KafkaJars:
-    """A class path of explicit files, sorted (class archives ask for exactly that), and Kafka's version."""
+    """A class path of explicit files, sorted, and Kafka's version."""
 
     classpath: tuple[str, ...]
     version: str
-
-    @property
-    def fingerprint(self) -> str:
-        """Changes with names, order, sizes and times of the jars: what a class archive is bound to."""
-        return fingerprint(self.classpath)
-
-
-def fingerprint(classpath: Sequence[str]) -> str:
-    stats = ((path, Path(path).stat()) for path in classpath)
-    facts = "\n".join(f"{path} {stat.st_size} {stat.st_mtime_ns}" for path, stat in stats)
-    return hashlib.sha256(facts.encode()).hexdigest()[:16]
 
 
 def line_of(release: str) -> str:
@@ -454,8 +443,7 @@ def fetch(java: Java, work: Path, expected: int, lock: int, progress: Progress, 
     options = [*trust_options(java, work), *proxy_options(getproxies_environment())]
     argv = ivy_argv(java, ivy, work, options)
     with subprocess.Popen(
-        argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, env=child_environment(),
-        pass_fds=(lock,),
+        argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, pass_fds=(lock,)
     ) as child:  # fmt: skip
         try:
             tail = _watch(child, expected, progress)

@@ -9,7 +9,7 @@ import os
 import secrets
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -18,8 +18,6 @@ from migrate.java.find import Java, find_java
 
 # small and quick to start: the C1 compiler alone, the serial collector
 SMALL_JVM: Final = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Djava.awt.headless=true")
-# what belongs to one process alone, and must not reach its children
-NOT_INHERITED: Final = ("PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET")
 
 
 def java_argv(
@@ -27,12 +25,6 @@ def java_argv(
 ) -> tuple[str, ...]:
     """The argv of a JVM.  Never put secrets into `args` or `options`: everybody on the host can read them."""
     return (java.path, *SMALL_JVM, *options, "-cp", os.pathsep.join(classpath), main_class, *args)
-
-
-def child_environment(environment: Mapping[str, str] | None = None) -> dict[str, str]:
-    """This process's environment without its own variables."""
-    source = os.environ if environment is None else environment
-    return {name: value for name, value in source.items() if name not in NOT_INHERITED}
 
 
 def run_tool(
@@ -53,10 +45,19 @@ def run_tool(
 
 
 def _run(argv: Sequence[str], timeout: float) -> subprocess.CompletedProcess[str]:
-    environment, nothing = child_environment(), subprocess.DEVNULL
-    return subprocess.run(
-        argv, capture_output=True, text=True, timeout=timeout, check=False, stdin=nothing, env=environment
-    )
+    nothing = subprocess.DEVNULL
+    return subprocess.run(argv, capture_output=True, text=True, timeout=timeout, check=False, stdin=nothing)
+
+
+def end_at_end_of_input(process: subprocess.Popen[bytes], timeout: float) -> None:
+    """Close the stdin of a process that ends then; kill it where it has not after `timeout` seconds."""
+    if process.stdin is not None:
+        process.stdin.close()
+    try:
+        process.wait(timeout)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 SECONDS: Final = 60.0

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Final
 
 from migrate.errors import SecretUnreadable
-from migrate.java.run import child_environment
 from migrate.model import limits
 from migrate.model.trusted import distrust_of
 
@@ -77,7 +76,7 @@ def _run(argv: tuple[str, ...], timeout: float) -> bytes:
     try:
         process = subprocess.Popen(
             argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            env=child_environment(), start_new_session=True,
+            start_new_session=True,
         )  # fmt: skip
     except OSError as error:
         raise SecretUnreadable(f"the secret's command cannot be started: {error.strerror}", where=argv[0]) from None

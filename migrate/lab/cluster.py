@@ -17,7 +17,6 @@ from migrate.errors import LabMissing, PortTaken, ProcessNotStopped
 from migrate.hosts.files import replace_file
 from migrate.hosts.properties import parse
 from migrate.hosts.supervisor import Supervisor, write_spec
-from migrate.java.archive import archive_options
 from migrate.java.find import Java, find_java
 from migrate.java.jars import KafkaJars, Progress, kafka_jars, silent
 from migrate.lab import fake_operator, ready, secured, ssh_access
@@ -256,14 +255,13 @@ class Lab:
 
     def _describe_processes(self, kafka_home: str | None, progress: Progress) -> None:
         java = find_java()
-        self.describe(java, kafka_jars(kafka_home, progress, java=java), progress)
+        self.describe(java, kafka_jars(kafka_home, progress, java=java))
 
-    def describe(self, java: Java, jars: KafkaJars, progress: Progress) -> None:
+    def describe(self, java: Java, jars: KafkaJars) -> None:
         """Write how each process is started, with these jars."""
         listing = "".join(f"{path}\n" for path in jars.classpath)
         replace_file(str(self.topology.folder("jars.txt")), listing.encode())
-        options = archive_options(java, jars, progress)
-        for spec in process_specs(self.topology, java, jars, options, ENVIRONMENT):
+        for spec in process_specs(self.topology, java, jars, ENVIRONMENT):
             write_spec(self.topology.processes, spec)
         if self.topology.manual:
             fake_operator.lay_out(self.topology, self.supervisor.specs())

@@ -6,7 +6,6 @@ Controllers have no configuration here: the `prepare` stage writes theirs, as fo
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -156,15 +155,12 @@ def jmx_options(port: int) -> tuple[str, ...]:
     )
 
 
-def process_specs(
-    topology: Topology, java: Java, jars: KafkaJars, archive_options: Sequence[str], environment: dict[str, str]
-) -> list[ProcessSpec]:
+def process_specs(topology: Topology, java: Java, jars: KafkaJars, environment: dict[str, str]) -> list[ProcessSpec]:
     jmx = {broker.name: jmx_options(broker.jmx_port) for broker in topology.brokers if broker.jmx_port}
 
     def spec(name: str, main: str, node: int | None, heap: str, format_argv: tuple[str, ...] = ()) -> ProcessSpec:
         options = (
             *jmx.get(name, ()),
-            *archive_options,
             *((login_option(topology, name),) if topology.secured else ()),
             f"-Xmx{heap}",
             f"-Dlab.log={topology.log(name)}",
@@ -184,7 +180,7 @@ def process_specs(
         )
 
     tool_log = f"-Dlog4j.configuration=file:{topology.folder('conf', 'tool-log4j.properties')}"
-    tool_options = (*archive_options, "-Xmx128m", tool_log)
+    tool_options = ("-Xmx128m", tool_log)
     storage = java_argv(java, jars.classpath, STORAGE_MAIN, ("format",), tool_options)
     nodes: list[LabBroker | LabController] = [*topology.brokers, *topology.controllers]
     return [

@@ -1,6 +1,6 @@
 """The race of the demo: `lab demo` without load, with its plans, proofs and report, against the barest script.
 
-The script (`tests/bench/floor.py`) takes the same topology, seed, heaps and class archive through the same stages and
+The script (`tests/bench/floor.py`) takes the same topology, seed and heaps through the same stages and
 waits only for what its next change cannot do without.  There is no small form: a lab has one size.
 """
 

@@ -1,6 +1,6 @@
 """The floor: the lab's cluster through the same stages by the barest script, for the demo's time to be compared with.
 
-Same topology, seed, heaps, class archive, heartbeats, configuration files and restarts as the demo, those after the
+Same topology, seed, heaps, heartbeats, configuration files and restarts as the demo, those after the
 migration among them; no plan, no proof, no journal, no comparison: it changes a file, restarts, and waits only for what
 the next change cannot do without.
 

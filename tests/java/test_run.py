@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from migrate.errors import JavaToolFailed
 from migrate.java.find import Java, find_java
-from migrate.java.run import child_environment, java_argv, run_tool
+from migrate.java.run import end_at_end_of_input, java_argv, run_tool
 
 IVY_MAIN = "org.apache.ivy.Main"
 
@@ -19,12 +20,6 @@ def test_the_class_path_stands_before_the_main_class() -> None:
     assert argv[0] == "/java"
     assert argv[-4:] == ("-cp", "a.jar:b.jar", "Main", "x")
     assert "-Xmx1m" in argv[:-4]
-
-
-def test_the_spark_gateways_secret_reaches_no_child() -> None:
-    """It opens the driver to whoever holds it."""
-    found = child_environment({"PATH": "/bin", "PYSPARK_GATEWAY_PORT": "1", "PYSPARK_GATEWAY_SECRET": "s"})
-    assert found == {"PATH": "/bin"}
 
 
 def test_a_java_that_does_not_start_is_a_typed_error() -> None:
@@ -40,6 +35,14 @@ def test_a_tool_that_does_not_end_is_killed(tmp_path: Path) -> None:
     binary.chmod(0o755)
     with pytest.raises(JavaToolFailed, match="did not end within"):
         run_tool(Java(str(binary), 17, "PATH"), [], "Main", [], 0.2)
+
+
+def test_a_process_ends_at_the_end_of_its_input_or_is_killed() -> None:
+    """Nothing of ours may hang on a JVM that ignores it."""
+    for command, code in (("cat", 0), ("exec tail -f /dev/null", -9)):
+        process = subprocess.Popen(["sh", "-c", command], stdin=subprocess.PIPE)
+        end_at_end_of_input(process, 10.0 if code == 0 else 0.2)
+        assert process.returncode == code
 
 
 @pytest.mark.kafka

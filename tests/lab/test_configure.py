@@ -78,7 +78,7 @@ def test_no_key_stands_twice_and_comments_are_there_to_be_kept(topology: Topolog
 
 def test_kafka_logs_by_the_labs_own_configuration(topology: Topology) -> None:
     """Nodes and the storage tool alike."""
-    for spec in process_specs(topology, JAVA, JARS, (), {}):
+    for spec in process_specs(topology, JAVA, JARS, {}):
         for argv in (spec.argv, *([spec.format_argv] if spec.format_argv else [])):
             (word,) = (word for word in argv if word.startswith("-Dlog4j"))
             assert word.startswith("-Dlog4j.conf")
@@ -95,7 +95,7 @@ def test_zookeeper_keeps_its_data_in_the_lab(topology: Topology) -> None:
 
 def test_every_process_is_described_with_its_own_log(topology: Topology) -> None:
     """Controllers too, though their files are rendered later."""
-    specs = process_specs(topology, JAVA, JARS, ("-XX:SharedArchiveFile=/x.jsa",), {"PATH": "/bin"})
+    specs = process_specs(topology, JAVA, JARS, {"PATH": "/bin"})
     assert [spec.name for spec in specs] == [
         "zookeeper",
         *(f"broker-{number}" for number in range(3)),
@@ -113,7 +113,7 @@ def test_every_process_is_described_with_its_own_log(topology: Topology) -> None
 
 def test_only_nodes_of_kafka_can_be_formatted(topology: Topology) -> None:
     """kafka-storage with the same Java and jars: of controllers, and of directories that a broker gets."""
-    specs = {spec.name: spec for spec in process_specs(topology, JAVA, JARS, (), {})}
+    specs = {spec.name: spec for spec in process_specs(topology, JAVA, JARS, {})}
     assert specs["zookeeper"].format_argv == ()
     for name in ("controller-3000", "broker-0"):
         assert specs[name].format_argv[-2:] == ("kafka.tools.StorageTool", "format")
@@ -137,14 +137,14 @@ def test_no_secret_stands_in_an_argv_an_environment_or_the_inventory(topology: T
     found = make_secrets(topology)
     write_inventory(topology)
     public = topology.inventory.read_text()
-    public += repr(process_specs(topology, JAVA, JARS, (), {"PATH": "/bin"}))
+    public += repr(process_specs(topology, JAVA, JARS, {"PATH": "/bin"}))
     assert not [name for name, value in found.items() if value in public]
 
 
 def test_jmx_is_offered_by_brokers_alone_and_stands_in_the_inventory(tmp_path: Path) -> None:
     """On the loopback interface, and only where the lab was made so."""
     lab = plan_topology(tmp_path, Shape(jmx=True))
-    specs = {spec.name: " ".join(spec.argv) for spec in process_specs(lab, JAVA, JARS, (), {})}
+    specs = {spec.name: " ".join(spec.argv) for spec in process_specs(lab, JAVA, JARS, {})}
     for broker in lab.brokers:
         assert f"-Dcom.sun.management.jmxremote.port={broker.jmx_port}" in specs[broker.name]
         assert "-Dcom.sun.management.jmxremote.host=127.0.0.1" in specs[broker.name]
@@ -153,7 +153,7 @@ def test_jmx_is_offered_by_brokers_alone_and_stands_in_the_inventory(tmp_path: P
     found = load_inventory(lab.inventory)
     assert found == inventory_of(lab)
     assert [node.jmx for node in found.brokers] == [f"127.0.0.1:{broker.jmx_port}" for broker in lab.brokers]
-    plain = process_specs(plan_topology(tmp_path / "plain"), JAVA, JARS, (), {})
+    plain = process_specs(plan_topology(tmp_path / "plain"), JAVA, JARS, {})
     assert not [spec.name for spec in plain if "jmxremote" in " ".join(spec.argv)]
 
 

@@ -191,7 +191,7 @@ def test_only_the_names_in_javas_hosts_file_lead_to_the_proxy(topology: Topology
     assert hosts_file(link_address(1)).startswith("127.0.1.2 localhost\n")
     Path(topology.processes).mkdir(parents=True)
     topology.folder("conf").mkdir()
-    write_links(topology, process_specs(topology, JAVA, JARS, (), {}))
+    write_links(topology, process_specs(topology, JAVA, JARS, {}))
     specs = Supervisor(topology.processes).specs()
     assert specs.pop(LINKS).argv[-1] == topology.directory
     for name, argv in ((spec.name, spec.argv) for spec in specs.values()):
@@ -202,7 +202,7 @@ def test_a_lab_without_proxy_is_as_it_always_was(tmp_path: Path) -> None:
     """Addresses and options."""
     topology = plan_topology(tmp_path / "lab", Shape(brokers=1, controllers=1))
     assert inventory_of(topology).voters.startswith("3000@127.0.0.1:")
-    assert not any("hosts.file" in word for spec in process_specs(topology, JAVA, JARS, (), {}) for word in spec.argv)
+    assert not any("hosts.file" in word for spec in process_specs(topology, JAVA, JARS, {}) for word in spec.argv)
     Path(topology.directory).mkdir()
     save_topology(topology)
     assert load_topology(Path(topology.directory)) == topology

@@ -44,7 +44,7 @@ def test_a_stopped_lab_has_no_numbers_of_a_cluster(tmp_path: Path) -> None:
     passwords = make_secrets(topology)
     for broker in topology.brokers:
         topology.config(broker.name).write_text(broker_file(topology, broker, passwords))
-    for spec in process_specs(topology, Java("/java", 17, "PATH"), KafkaJars(("a.jar",), "3.9.2"), (), {}):
+    for spec in process_specs(topology, Java("/java", 17, "PATH"), KafkaJars(("a.jar",), "3.9.2"), {}):
         write_spec(topology.processes, spec)
     status = observe_lab(topology, Supervisor(topology.processes))
     assert (status.brokers, status.partitions, status.not_whole, status.seeded) == (None, None, None, False)

@@ -6,7 +6,6 @@ It ends with our pipe.  With `callbacks`, Java may call Python objects that impl
 from __future__ import annotations
 
 import contextlib
-import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +18,7 @@ from py4j.java_gateway import CallbackServerParameters, GatewayParameters, JavaG
 
 from migrate.java.find import find_java
 from migrate.java.jars import KafkaJars, kafka_jars
-from migrate.java.run import child_environment, java_argv
+from migrate.java.run import java_argv
 
 
 @contextlib.contextmanager
@@ -38,10 +37,7 @@ def kafka_jvm(*, callbacks: bool = False, jars: KafkaJars | None = None) -> Iter
         ("--die-on-broken-pipe", "0"),
     )
     pipe = subprocess.PIPE
-    environment = child_environment(os.environ)
-    with subprocess.Popen(
-        argv, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True, env=environment
-    ) as process:
+    with subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True) as process:
         assert process.stdout is not None
         port = process.stdout.readline()
         assert port.strip().isdecimal(), process.communicate(timeout=20)

@@ -16,12 +16,28 @@ from typing import Final
 import pyspark
 
 from migrate.java.find import find_java
-from migrate.java.gateway import MODULE_OPTIONS
 
 HOME: Final = Path(pyspark.__file__).parent
 DEADLINE: Final = 120.0
 MASTER: Final = re.compile(r"Starting Spark master at (spark://\S+)")
 WORKERS: Final = 2
+# `org.apache.spark.launcher.JavaModuleOptions` of Spark 4, without the incubator module
+MODULE_OPTIONS: Final = (
+    "-XX:+IgnoreUnrecognizedVMOptions",
+    *(
+        f"--add-opens={package}=ALL-UNNAMED"
+        for package in (
+            "java.base/java.lang", "java.base/java.lang.invoke", "java.base/java.lang.reflect", "java.base/java.io",
+            "java.base/java.net", "java.base/java.nio", "java.base/java.util", "java.base/java.util.concurrent",
+            "java.base/java.util.concurrent.atomic", "java.base/jdk.internal.ref", "java.base/sun.nio.ch",
+            "java.base/sun.nio.cs", "java.base/sun.security.action", "java.base/sun.util.calendar",
+            "java.security.jgss/sun.security.krb5",
+        )
+    ),
+    "-Dio.netty.tryReflectionSetAccessible=true",
+    "-Djdk.reflect.useDirectMethodHandle=false",
+    "-Djava.awt.headless=true",
+)  # fmt: skip
 
 
 class SparkCluster:

@@ -31,4 +31,4 @@ def spark(spark_handle: SparkHandle) -> SparkSession:
 
 def driver_pid(handle: SparkHandle) -> int | None:
     """The process id of its driver, while there is one."""
-    return None if handle._jvm is None else handle._jvm.pid
+    return None if handle._gateway is None else handle._gateway.proc.pid
