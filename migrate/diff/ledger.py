@@ -1,28 +1,31 @@
-"""The ledger as conditions in Spark's SQL: the same table as `migrate.model.facts.build`, for the whole cluster.
+"""The ledger by Spark, which joins the views and applies the one rule (`migrate.model.ledger`) to batches of rows.
 
-`STATE` is `migrate.model.ledger.decide` as a list of conditions, first match wins; a property test holds the two
-equal.  Inputs are the views' frames; several clusters can share a job (column `cluster`).
+Executors are sent the rule's functions themselves (`mapInArrow`), so that they need no package of ours.  Inputs are the
+views' frames; several clusters can share a job (column `cluster`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Final
 
 import pyarrow as pa
+from pyspark import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import broadcast, expr
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from migrate.diff import frames
-from migrate.diff.expected import chosen, literal
 from migrate.diff.frames import answering
+from migrate.model import ledger as rule
 from migrate.model.columns import PartitionColumns
 from migrate.model.facts import DisksByBroker, row_order, standing_offset, unknown_views
 from migrate.model.ids import NodeId
-from migrate.model.ledger import RESERVED_STATES, Ledger, LedgerRow, ReplicaState
+from migrate.model.ledger import Ledger, LedgerRow, ReplicaState
 from migrate.model.outcome import Unknown
-from migrate.model.views import KraftView, Registration, ZookeeperView, whole_or_unknown
+from migrate.model.views import KraftView, ZookeeperView, whole_or_unknown
 from migrate.model.words import as_utf8
 
 TABLES: Final = {
@@ -34,8 +37,19 @@ TABLES: Final = {
 }
 KEYS: Final = ("cluster", "topic_id", "partition", "broker")
 FOLDER_KEYS: Final = ("cluster", "broker", "topic", "partition")
-NO_ID: Final = "zookeeper: the topic has no topic_id"
-UNREADABLE: Final = "disks: a partition.metadata cannot be read"
+JOINED: Final = (  # as `facts_of` takes them, after `cluster`
+    *("cluster", "topic", "topic_id", "partition", "broker", "in_zookeeper", "directory", "copies", "future"),
+    *("unreadable", "registered", "blind", "metadata_speaks", "finalized"),
+)
+ROWS: Final = pa.schema(
+    [
+        ("cluster", pa.int32()),
+        *((name, pa.string()) for name in ("topic", "topic_id")),
+        *((name, pa.int32()) for name in ("partition", "broker")),
+        *((name, pa.string()) for name in ("state", "on_disk", "in_metadata", "why")),
+    ]
+)
+cloudpickle.register_pickle_by_value(rule)  # type: ignore[no-untyped-call]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +84,6 @@ class Question:
         asked = self.metadata_speaks or isinstance(self.zookeeper, Unknown)
         return self.kraft.partitions if asked and not isinstance(self.kraft, Unknown) else PartitionColumns()
 
-    def registrations(self) -> Mapping[NodeId, Registration]:
-        return {} if isinstance(self.kraft, Unknown) else self.kraft.brokers
-
     @property
     def named(self) -> int:
         """How many replicas a list names at least: a ledger with fewer rows would let a gate pass."""
@@ -88,12 +99,13 @@ class Question:
         clusters.add(cluster, as_utf8("; ".join(self.missing)), self.metadata_speaks, self.finalized)
         lists = self.zookeeper_partitions(), self.kraft_partitions()
         ids = {NodeId(broker) for columns in lists for replicas in columns.replicas for broker in replicas}
-        ids |= self.registrations().keys() | (set() if isinstance(self.disks, Unknown) else self.disks.keys())
+        ids |= set() if isinstance(self.kraft, Unknown) else self.kraft.brokers.keys()
+        ids |= set() if isinstance(self.disks, Unknown) else self.disks.keys()
         return {
             "zookeeper": frames.partitions(lists[0], cluster),
             "kraft": frames.partitions(lists[1], cluster),
             "folders": frames.folders(self.disks, cluster),
-            "brokers": frames.brokers(ids, self.disks, self.registrations(), cluster),
+            "brokers": frames.brokers(ids, self.disks, self.kraft, cluster),
             "clusters": clusters.table(),
         }
 
@@ -156,22 +168,31 @@ def rows_of(spark: SparkSession, questions: Sequence[Question]) -> DataFrame:
 
 def rows_from(tables: Mapping[str, DataFrame]) -> DataFrame:
     """The same of DataFrames of `TABLES`."""
-    facts = _facts(
+    joined = _joined(
         _seeds(_replicas(tables["zookeeper"]), _replicas(tables["kraft"])),
         _held(tables["folders"]),
         tables["brokers"],
         tables["clusters"],
     )
-    return facts.selectExpr(
-        *("cluster", "topic", "topic_id", "partition", "broker"),
-        f"{STATE} AS state",
-        "array_join(on_disk, ',') AS on_disk",
-        "coalesce(in_metadata, '') AS in_metadata",
-        "unknown AS why",
-    )
+    return joined.mapInArrow(decider(), from_arrow_schema(ROWS))
 
 
-# -- facts -------------------------------------------------------------------------------------------------------
+def decider() -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """The rule for batches of joined rows; pickled, it is all that an executor needs of ours."""
+    facts_of, row, values_of = rule.facts_of, rule.row, attrgetter(*ROWS.names[1:])
+
+    def decided(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            columns = [batch.column(name).to_pylist() for name in JOINED]
+            rows = [(cluster, *values_of(row(facts_of(*facts)))) for cluster, *facts in zip(*columns, strict=True)]
+            if rows:
+                found = zip(zip(*rows, strict=True), ROWS.types, strict=True)
+                yield pa.RecordBatch.from_arrays([pa.array(column, kind) for column, kind in found], schema=ROWS)
+
+    return decided
+
+
+# -- the join ----------------------------------------------------------------------------------------------------
 def _replicas(partitions: DataFrame) -> DataFrame:
     """One row a replica with its directory, "" where the list of directories is too short."""
     of_partition = ("cluster", "topic", "topic_id", "partition")
@@ -183,7 +204,9 @@ def _seeds(zookeeper: DataFrame, kraft: DataFrame) -> DataFrame:
     left = zookeeper.selectExpr(*KEYS, "topic AS z_topic")
     right = kraft.selectExpr(*KEYS, "topic AS k_topic", "directory")
     named = left.join(right, list(KEYS), "full_outer")
-    return named.selectExpr(*KEYS, "z_topic", "directory", "coalesce(z_topic, k_topic) AS topic")
+    return named.selectExpr(
+        *KEYS, "z_topic IS NOT NULL AS in_zookeeper", "directory", "coalesce(z_topic, k_topic) AS topic"
+    )
 
 
 def _held(folders: DataFrame) -> DataFrame:
@@ -196,50 +219,17 @@ def _held(folders: DataFrame) -> DataFrame:
     )
 
 
-def _facts(seeds: DataFrame, held: DataFrame, brokers: DataFrame, clusters: DataFrame) -> DataFrame:
-    """`ReplicaFacts` as columns."""
+def _joined(seeds: DataFrame, held: DataFrame, brokers: DataFrame, clusters: DataFrame) -> DataFrame:
+    """What `facts_of` takes, as columns."""
     joined = (
         seeds.join(held, list(FOLDER_KEYS), "left")
         .join(broadcast(brokers), ["cluster", "broker"], "left")
         .join(broadcast(clusters), ["cluster"], "left")
     )
-    mine = "filter(copies, copy -> copy.id != '' AND copy.id = topic_id)"
-    return joined.selectExpr(
-        *("cluster", "topic", "topic_id", "partition", "broker", "registered"),
-        f"coalesce(transform({mine}, copy -> copy.directory), CAST(array() AS ARRAY<STRING>)) AS on_disk",
-        "coalesce(future, false) AS future",
-        "CASE WHEN metadata_speaks THEN coalesce(directory, '') END AS in_metadata",
-        f"{UNKNOWN} AS unknown",
-        "(finalized OR z_topic IS NOT NULL) AND (NOT metadata_speaks OR directory IS NOT NULL) AS listed",
-    )
-
-
-def _state() -> str:
-    """`decide` as a chain of conditions; `on_disk` is in order."""
-    here = "get(on_disk, 0)"
-    conditions = {
-        "unknown != ''": ReplicaState.UNKNOWN,
-        "size(on_disk) > 1": ReplicaState.TWO_COPIES,
-        "size(on_disk) = 0": ReplicaState.NOT_ON_DISK,
-        f"registered IS NOT NULL AND NOT array_contains(registered, {here})": ReplicaState.NOT_REGISTERED,
-        "future": ReplicaState.MOVING,
-        "in_metadata IS NULL": ReplicaState.MIGRATING,
-        **{f"in_metadata = {literal(directory)}": state for directory, state in RESERVED_STATES.items()},
-        f"in_metadata != {here} OR registered IS NULL OR NOT listed": ReplicaState.MISMATCH,
+    made = {
+        "copies": "coalesce(transform(copies, copy -> array(copy.id, copy.directory)), array())",
+        "future": "coalesce(future, false)",
+        "unreadable": "coalesce(unreadable, false)",
+        "blind": "CASE WHEN missing != '' THEN missing ELSE unseen END",
     }
-    return chosen(
-        {condition: literal(state) for condition, state in conditions.items()}, literal(ReplicaState.VERIFIED)
-    )
-
-
-STATE: Final = _state()
-# Why the row is unknown: a view that all rows need, then the broker's disks, then this replica's own
-UNKNOWN: Final = chosen(
-    {
-        "missing != ''": "missing",
-        "unseen != ''": "unseen",
-        "topic_id = ''": literal(NO_ID),
-        "coalesce(unreadable, false)": literal(UNREADABLE),
-    },
-    "''",
-)
+    return joined.selectExpr(*(f"{made[name]} AS {name}" if name in made else name for name in JOINED))

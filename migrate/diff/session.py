@@ -157,7 +157,7 @@ class SparkHandle:
     def start(cls, workdir: Path, where: SparkWhere | None = None) -> SparkHandle:
         """Start a session in the background.  `workdir` is the run's folder (it must exist).  Raises PackageMissing."""
         where = where or SparkWhere()
-        require("pyspark", "pyarrow", *(("grpc", "pandas") if where.is_connect else ()))
+        require("pyspark", "pyarrow", "pandas", *(("grpc",) if where.is_connect else ()))
         handle = cls(where, workdir)
         handle._thread.start()
         return handle
@@ -189,7 +189,6 @@ class SparkHandle:
 
         Raises what `get` raises.
         """
-        require("pandas")  # or mapInArrow would refuse, by an error of its own
         session = self.get()
         if self._where.is_local or self._shipped:
             return session

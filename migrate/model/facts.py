@@ -1,8 +1,8 @@
-"""From the views to the ledger's facts: one `ReplicaFacts` a replica, in plain Python (the reference).
+"""From the views to the ledger's facts: one `ReplicaFacts` a replica, in plain Python, without Spark.
 
 Rows are seeded from ZooKeeper's replica lists, after finalize from the metadata's own.  After the copy, replicas that
 the metadata alone names have a row too: KIP-858 promises something about *every* replica of a broker, and one that
-ZooKeeper does not list is still the broker's.  `migrate.diff.ledger` computes the same in Spark.  Where the
+ZooKeeper does not list is still the broker's.  `migrate.diff.ledger` joins the same in Spark.  Where the
 cluster stands in the copy is decided here, too.
 """
 
@@ -14,7 +14,7 @@ from typing import Final
 
 from migrate.model.columns import UNREADABLE_TOPIC_ID, PartitionColumns, unswept
 from migrate.model.ids import NodeId
-from migrate.model.ledger import Ledger, LedgerRow, ReplicaFacts, row
+from migrate.model.ledger import Ledger, LedgerRow, ReplicaFacts, facts_of, row
 from migrate.model.new_directories import alone
 from migrate.model.outcome import Unknown
 from migrate.model.stage import ZkMigrationState
@@ -78,21 +78,20 @@ def gather(
         if broker is None:
             broker = brokers[seed.broker] = _of_broker(seed.broker, kraft, disks)
         here = broker.folders.get((seed.topic, seed.partition), NO_FOLDER)
-        matching = tuple(directory for topic_id, directory in here.current if topic_id and topic_id == seed.topic_id)
-        yield ReplicaFacts(
-            topic=seed.topic,
-            topic_id=seed.topic_id,
-            partition=seed.partition,
-            broker=seed.broker,
-            on_disk=matching,
-            future=here.future,
-            registered=broker.registered,
-            in_metadata=(seed.in_metadata or "") if metadata_speaks else None,
-            unknown=missing
-            or broker.unknown
-            or ("" if seed.topic_id else "zookeeper: the topic has no topic_id")
-            or ("disks: a partition.metadata cannot be read" if here.unreadable else ""),
-            listed=(finalized or seed.in_zookeeper) and (not metadata_speaks or seed.in_metadata is not None),
+        yield facts_of(
+            seed.topic,
+            seed.topic_id,
+            seed.partition,
+            seed.broker,
+            seed.in_zookeeper,
+            seed.in_metadata,
+            here.current,
+            here.future,
+            here.unreadable,
+            broker.registered,
+            missing or broker.unknown,
+            metadata_speaks,
+            finalized,
         )
 
 
@@ -152,13 +151,20 @@ def unknown_views(
 
 
 def _of_broker(broker: int, kraft: KraftView | Unknown, disks: DisksByBroker | Unknown) -> OfBroker:
-    found = disks if isinstance(disks, Unknown) else disks.get(NodeId(broker))
-    registered = _registered(kraft, broker)
-    if found is None:
-        return OfBroker({}, registered, f"disks: broker {broker} was not looked at")
-    if isinstance(found, Unknown):
-        return OfBroker({}, registered, f"disks: {found.reason}")
-    return OfBroker(_folders(found), registered, f"disks: {found.unproven}" if found.unproven else "")
+    found = disks if isinstance(disks, Unknown) else disks.get(NodeId(broker), Unknown(""))
+    folders = {} if isinstance(found, Unknown) else _folders(found)
+    return OfBroker(folders, registered_directories(kraft, broker), unseen(broker, disks))
+
+
+def unseen(broker: int, disks: DisksByBroker | Unknown) -> str:
+    """Why the broker's disks are unknown, "" if they are known."""
+    if isinstance(disks, Unknown):
+        return f"disks: {disks.reason}"
+    seen = disks.get(NodeId(broker))
+    if seen is None:
+        return f"disks: broker {broker} was not looked at"
+    reason = seen.reason if isinstance(seen, Unknown) else seen.unproven
+    return f"disks: {reason}" if reason else ""
 
 
 def _folders(disks: BrokerDisks) -> dict[tuple[str, int], Folders]:
@@ -181,7 +187,7 @@ def _folders(disks: BrokerDisks) -> dict[tuple[str, int], Folders]:
     return found
 
 
-def _registered(kraft: KraftView | Unknown, broker: int) -> frozenset[str] | None:
+def registered_directories(kraft: KraftView | Unknown, broker: int) -> frozenset[str] | None:
     """LogDirs of the registration; None without one, and for one without LogDirs (below metadata.version 3.7-IV2)."""
     if isinstance(kraft, Unknown):
         return None

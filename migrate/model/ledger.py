@@ -1,8 +1,9 @@
 """The ledger, one row per replica, and two verdicts per broker: may it restart into KRaft, and can it unfence?  Pure.
 
-The ledger is recomputed from the views each time, never carried forward.  `decide` is the rule in plain Python (the
-reference); `migrate.diff.ledger` computes the same table in Spark, and a property test holds the two equal.  Meaning
-of the states: KIP-858 as Apache Kafka 3.9 ships it.
+The ledger is recomputed from the views each time, never carried forward.  `decide` is the one rule.  Two joins bring
+the views together for it: `migrate.model.facts` in plain Python, and `migrate.diff.ledger` in Spark, which sends this
+module's functions to its executors; a property test holds the two equal.  Meaning of the states: KIP-858 as Apache
+Kafka 3.9 ships it.
 
 Both verdicts gate the second roll.  Kafka 3.9 as shipped holds neither back: a broker unfences without waiting for its
 assignments (`BrokerHeartbeatManager`), and a replica whose directory is MIGRATING or UNASSIGNED is not failed over
@@ -12,7 +13,7 @@ when its disk dies (`DirectoryId.isOnline`).  What is unknown is a no.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
@@ -66,6 +67,40 @@ class ReplicaFacts:
     in_metadata: str | None
     unknown: str = ""
     listed: bool = True
+
+
+NO_ID: Final = "zookeeper: the topic has no topic_id"
+UNREADABLE: Final = "disks: a partition.metadata cannot be read"
+
+
+def facts_of(
+    topic: str,
+    topic_id: str,
+    partition: int,
+    broker: int,
+    in_zookeeper: bool,  # the lists of replicas: does ZooKeeper's name the broker
+    directory: str | None,  # the metadata's, "" where that names none; None: the broker is not in its list
+    copies: Iterable[Sequence[str]],  # (topic id, directory id) of current folders in healthy directories, in order
+    future: bool,
+    unreadable: bool,
+    registered: Collection[str] | None,
+    blind: str,  # the view that is missing for all of this broker's rows
+    metadata_speaks: bool,
+    finalized: bool,
+) -> ReplicaFacts:
+    """The facts of one replica, of what the joined views have for it (pure)."""
+    return ReplicaFacts(
+        topic=topic,
+        topic_id=topic_id,
+        partition=partition,
+        broker=broker,
+        on_disk=tuple(here for found, here in copies if found and found == topic_id),
+        future=future,
+        registered=None if registered is None else frozenset(registered),
+        in_metadata=(directory or "") if metadata_speaks else None,
+        unknown=blind or ("" if topic_id else NO_ID) or (UNREADABLE if unreadable else ""),
+        listed=(finalized or in_zookeeper) and (not metadata_speaks or directory is not None),
+    )
 
 
 @dataclass(frozen=True, slots=True)

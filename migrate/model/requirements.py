@@ -15,10 +15,8 @@ from migrate.errors import PackageMissing
 
 DISTRIBUTION: Final = "kafka-kraft-migrate"
 EXTRAS: Final = {  # for users, each with what needs it
-    "fast": "compiled loops for large files",
     "java": "a Java runtime, for hosts without one",
     "lab": "`lab`",
-    "fleet": "`fleet diff`, and `fleet assess` of bundles on Spark",
     "connect": "`diff` on a Spark Connect server",
 }
 _LINE: Final = re.compile(r'(?P<text>(?P<package>[\w.-]+)[^;]*?)\s*(;.*extra == "(?P<extra>\w+)".*)?')

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import subprocess
+import sys
+from dataclasses import asdict, replace
 from random import Random  # noqa: TID251 - seeded
 
+import pyarrow as pa
 import pytest
+from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 
-from migrate.diff.ledger import Question, ledger, ledgers
+from migrate.diff.ledger import JOINED, Question, decider, ledger, ledgers
 from migrate.model.facts import build
 from migrate.model.ids import NodeId
-from migrate.model.ledger import Ledger, ReplicaState
+from migrate.model.ledger import Ledger, ReplicaState, facts_of, row
 from migrate.model.outcome import Unknown
 from tests.diff.arbitrary import any_question
-from tests.testing.clusters import healthy_cluster, zookeeper_view
+from tests.testing.clusters import directory_id, healthy_cluster, zookeeper_view
 
 pytestmark = pytest.mark.spark
 SEEDS = range(6)
@@ -58,6 +62,26 @@ def test_the_bent_clusters_show_every_state() -> None:
     """The claim above is worth something only if all ten states occur in it."""
     seen = {state for seed in SEEDS for question in bent_clusters(seed) for state in pure(question).counts()}
     assert seen == {state.value for state in ReplicaState}
+
+
+ELSEWHERE = """
+import pickle, sys
+sys.modules["migrate"] = None
+import pyarrow as pa
+decided, batch = pickle.load(sys.stdin.buffer)
+print(next(decided(iter([batch]))).to_pylist()[0])
+"""
+
+
+def test_an_executor_needs_no_package_of_ours_for_the_rule() -> None:
+    """Neither a fleet's, nor a single file's Python, which has no such package either."""
+    here = directory_id(0, 0)
+    facts = ("t", "id", 0, 0, True, here, [["id", here]], False, False, [here], "", True, False)
+    batch = pa.RecordBatch.from_pylist([dict(zip(JOINED, (3, *facts), strict=True))])
+    sent = cloudpickle.dumps((decider(), batch))  # type: ignore[no-untyped-call]
+    done = subprocess.run([sys.executable, "-c", ELSEWHERE], input=sent, capture_output=True, check=True)
+    expected = {"cluster": 3, **asdict(row(facts_of(*facts)))}
+    assert done.stdout.decode().strip() == str(expected | {"state": "VERIFIED"})
 
 
 def test_a_healthy_cluster_is_verified_by_spark(spark: SparkSession) -> None:

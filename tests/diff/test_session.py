@@ -355,7 +355,7 @@ def wait(name):
 for name in ("launch", "_connect", "_warm"):
     real = wait(name)
     handle = SparkHandle.start(folder)
-    assert reached.wait(120), name
+    assert reached.wait(400), name
     pid = driver_pid(handle)
     handle.stop()
     setattr(session, name, real)

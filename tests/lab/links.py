@@ -68,9 +68,9 @@ class ProxiedLab(Lab):
         """Of that shape, with the controllers by name."""
         return cls.create(directory, replace(shape, controller_host=NAME))
 
-    def describe(self, java: Java, jars: KafkaJars, progress: Progress) -> None:
+    def describe(self, java: Java, jars: KafkaJars) -> None:
         """Each process with a hosts file of its own, and the proxy."""
-        super().describe(java, jars, progress)
+        super().describe(java, jars)
         write_links(self.topology, self.supervisor.specs().values())
 
     def up(self, progress: Progress = silent) -> None:

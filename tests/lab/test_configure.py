@@ -106,7 +106,6 @@ def test_every_process_is_described_with_its_own_log(topology: Topology) -> None
         assert spec.argv[0] == JAVA.path
         assert spec.argv[-1] == spec.config
         assert f"-Dlab.log={spec.log}" in spec.argv
-        assert "-XX:SharedArchiveFile=/x.jsa" in spec.argv
         assert spec.environment == {"PATH": "/bin"}
     assert "${lab.log}" in LOG4J
 

@@ -46,10 +46,10 @@ def test_all_and_dev_bring_what_the_other_extras_bring() -> None:
 @pytest.mark.parametrize(
     ("module", "text", "why"),
     [
-        ("confluent_kafka.admin", "confluent-kafka>=2.6", "it comes with the extra `lab` and `probe`"),
+        ("confluent_kafka.admin", "confluent-kafka>=2.6", "it comes with the extra `lab`"),
         ("asyncssh", "asyncssh>=2.18", "it comes with the extra `lab`"),
         ("grpc", "pyspark[connect]>=4.0,<5", "it comes with the extra `connect`"),
-        ("pandas", "pandas>=2.2,<3", "it comes with the extra `fleet` and `connect`"),
+        ("pandas", "pandas>=2.2,<3", "a plain installation has it"),
         ("pyspark", "pyspark>=4.0,<5", "a plain installation has it"),
         ("py4j.protocol", "pyspark>=4.0,<5", "a plain installation has it"),
         ("yaml", "pyyaml>=6.0", "a plain installation has it"),
