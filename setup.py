@@ -19,6 +19,7 @@ RUNTIME = [  # what every command needs, and the comparison
     "javaproperties>=0.8",
     "jinja2>=3.1",
     "kazoo[sasl]>=2.10,<3",
+    "msgspec>=0.19",  # the states of partitions in ZooKeeper, decoded by type
     "pandas>=2.2,<3",  # pyspark's mapInArrow refuses to start without it, and uses none of it
     "pyarrow>=18",
     "pydantic>=2.11,<3",

@@ -203,12 +203,10 @@ def _read_batch(reader: TreeReader, found: Collected, batch: Sequence[Wanted]) -
                 states[partition] = answer
         elif not isinstance(before, decode.PartitionState) or before.mzxid != answer.mzxid:
             fresh.append((wanted, answer))
-    for ((states, partition, path), znode), state in zip(
-        fresh, decode.written_states([znode for _, znode in fresh]), strict=True
-    ):
+    for (states, partition, path), znode in fresh:
         now: State = Absent.MALFORMED
         try:
-            now = state or decode.partition_state(path, znode.data, znode.mzxid)
+            now = decode.partition_state(path, znode.data, znode.mzxid)
         except MalformedZnode as error:
             found.keep_malformed(error, ZnodePart.STATE)
         if now is not Absent.MALFORMED or states.get(partition) is not now:

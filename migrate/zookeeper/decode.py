@@ -6,12 +6,13 @@ what the znode says.  Schemas: `kafka/zk/ZkData.scala` of 3.9.
 
 from __future__ import annotations
 
-import functools
-import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Final, Literal, NamedTuple
+
+from msgspec import Meta, MsgspecError, Struct
+from msgspec.json import Decoder
 
 from migrate.model.ids import KafkaUuid, NodeId
 from migrate.model.views import ControllerZnode, MigrationZnode, NullZnode, ZkBroker
@@ -21,13 +22,20 @@ from migrate.zookeeper.layout import Znode, name_of
 ENDPOINT: Final = re.compile(r"([^:/]+)://(\[[0-9A-Fa-f:.%]+\]|[^/\[\]]*):(-?[0-9]{1,5})")
 LEADER_RECOVERING: Final = 1
 LEADER_DURING_DELETE: Final = -2  # LeaderAndIsr.LeaderDuringDelete; -1 is no leader
-# a partition's state, byte for byte as Kafka writes it (Jackson, in the order of a Scala map of five entries); numbers
-# of up to nine digits are in their range
-_NUMBER: Final = rb"(?:0|[1-9][0-9]{0,8})"
-STATE: Final = re.compile(
-    rb'\{"controller_epoch":(%b),"leader":(-1|%b),"version":1,"leader_epoch":(%b),"isr":\[((?:%b(?:,%b)*)?)\]\}'
-    % ((_NUMBER,) * 5)
-)
+KEYS: Final = 5  # of a state as Kafka writes it; `leader_recovery_state` is a sixth, while a leader recovers
+
+
+class _State(Struct, forbid_unknown_fields=True, gc=False):
+    """A partition's state as Kafka writes it: fields and ranges as `_strict_state` wants them."""
+
+    controller_epoch: Annotated[int, Meta(ge=-1, lt=INT32)]
+    leader: Annotated[int, Meta(ge=LEADER_DURING_DELETE, lt=INT32)]
+    version: Literal[1]
+    leader_epoch: Annotated[int, Meta(ge=0, lt=INT32)]
+    isr: list[Annotated[int, Meta(ge=0, lt=INT32)]]
+
+
+_state: Final = Decoder(_State).decode
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,75 +122,20 @@ def topic(path: str, data: bytes | None) -> TopicZnode:
 def partition_state(path: str, data: bytes | None, mzxid: int) -> PartitionState:
     """A partition's state.
 
-    Plain ones take a short way; everything else goes through the strict one.
-    """
-    plain = _plain_state(data) if data else None
-    if plain is None:
-        return _strict_partition_state(path, data, mzxid)
-    leader, epoch, isr, recovery, writer = plain
-    return PartitionState(leader, epoch, list(isr), recovery, mzxid, writer)
-
-
-def written_states(znodes: Sequence[Znode]) -> list[PartitionState | None]:
-    """Partitions' states that are byte for byte as Kafka writes them; None: `partition_state` looks closer."""
-    found: list[PartitionState | None] = []
-    new, append = tuple.__new__, found.append
-    for znode, written in zip(znodes, [STATE.fullmatch(znode.data or b"") for znode in znodes], strict=True):
-        members = None
-        if written is not None:
-            writer, leader, term, listed = written.groups()
-            members = _members(listed)
-        if members is None:
-            append(None)
-        else:
-            append(new(PartitionState, (int(leader), int(term), [*members], 0, znode.mzxid, int(writer))))
-    return found
-
-
-@functools.lru_cache(maxsize=1 << 14)
-def _members(listed: bytes) -> tuple[int, ...] | None:
-    """An ISR as STATE found it; None: one appears twice."""
-    ids = (*map(int, listed.split(b",")),) if listed else ()
-    return ids if len(set(ids)) == len(ids) else None
-
-
-@functools.lru_cache(maxsize=1 << 14)
-def _plain_state(data: bytes) -> tuple[int, int, tuple[int, ...], int, int] | None:
-    """Leader, epoch, ISR, recovery state and controller's epoch of data without doubt or escape; None: look closer.
-
-    Cached: the states of a cluster's partitions repeat each other.
+    Most are decoded by type: hundreds of thousands of them are read.  `_strict_state` decodes the others, and says what
+    is wrong.
     """
     try:
-        values = json.loads(data)
-    except (ValueError, RecursionError):
-        return None
-    # as many keys as `":` stand in it: none appears twice
-    if type(values) is not dict or data.count(b'":') != len(values) or b"\\" in data:
-        return None
-    numbers: tuple[Any, ...] = (
-        values.get("version"),
-        values.get("leader"),
-        values.get("leader_epoch"),
-        values.get("leader_recovery_state", 0),
-        values.get("controller_epoch", -1),
-    )
-    isr = values.get("isr")
-    if {*map(type, numbers)} != {int} or type(isr) is not list or not {*map(type, isr)} <= {int}:
-        return None
-    version, leader, epoch, recovery, writer = numbers
-    if (
-        version != 1
-        or not LEADER_DURING_DELETE <= leader < INT32
-        or not 0 <= epoch < INT32
-        or recovery not in (0, LEADER_RECOVERING)
-    ):
-        return None
-    if isr and (min(isr) < 0 or max(isr) >= INT32 or len(set(isr)) != len(isr)):
-        return None
-    return (leader, epoch, tuple(isr), recovery, writer) if -1 <= writer < INT32 else None
+        found = _state(data or b"")
+    except MsgspecError:
+        return _strict_state(path, data, mzxid)
+    # the type's decoder takes a key twice; with two quotes for each field there is none
+    if not data or data.count(b'"') != 2 * KEYS or len({*found.isr}) != len(found.isr):
+        return _strict_state(path, data, mzxid)
+    return PartitionState(found.leader, found.leader_epoch, found.isr, 0, mzxid, found.controller_epoch)
 
 
-def _strict_partition_state(path: str, data: bytes | None, mzxid: int) -> PartitionState:
+def _strict_state(path: str, data: bytes | None, mzxid: int) -> PartitionState:
     fields = JsonZnode.parse(path, data)
     fields.version((1,))
     recovery = 0
