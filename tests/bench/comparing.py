@@ -7,9 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
-from typing import Any, Final
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any, Final
 
 from migrate.diff.compare import compare
 from migrate.diff.session import SparkHandle
@@ -20,6 +18,9 @@ from tests.bench.files import cluster
 from tests.bench.races import Race, Work
 from tests.testing.clusters import Partition, kraft_view, zookeeper_view
 from tests.testing.spark_session import driver_pid
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FIELDS: Final = ("topic_id", "replicas", "isr", "adding", "removing", "leader", "leader_epoch", "recovery_state")
 EVERY: Final = 997  # one partition in so many differs
@@ -123,6 +124,7 @@ def merged(left: PartitionColumns, right: PartitionColumns) -> list[tuple[str, s
 
 def frame(columns: PartitionColumns) -> pd.DataFrame:
     """The columns that both sides have."""
+    import pandas as pd  # by the process alone that races it
 
     def plain(name: str) -> list[Any]:
         values: list[Any] = getattr(columns, name)

@@ -39,7 +39,9 @@ NAMES = (
 
 def a_race(**changes: object) -> Race:
     """A race of nothing."""
-    return replace(listing.RACES[0], **{"seconds": 0.0, "growing": ("ours", "peer"), **changes})  # type: ignore[arg-type]
+    return replace(
+        listing.RACES[0], **{"seconds": 0.0, "around": comparing.nothing, "growing": ("ours", "peer"), **changes}
+    )  # type: ignore[arg-type]
 
 
 def ran(seconds: float, answer: str = "same") -> Run:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.bench import listing, run
+from tests.bench import growing, listing, races, run
 from tests.bench.growing import with_growth
 from tests.bench.races import ROOT, Race, known, result
 from tests.bench.races import Run as Ran
@@ -17,6 +17,13 @@ from tests.bench.run import Kept, Machine
 
 NO_FIGURE = re.compile(r"\| (not measured yet|no benchmark yet|skipped: [^|]*|failed: [^|]*) \|")
 HERE = Machine("a CPU", 2, 24, "3.11.7", "17.0.15", "3.9.2", (0.5, 0.4, 0.3))
+
+
+@pytest.fixture
+def _in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not each side in one of its own, as `test_races` has it."""
+    for module in (races, growing):
+        monkeypatch.setattr(module, "in_its_own_process", races.here)
 
 
 def a_race(**changes: object) -> Race:
@@ -81,6 +88,7 @@ def test_a_race_that_is_kept_is_not_run_again(tmp_path: Path, monkeypatch: pytes
     assert asked[1:] == [("audit of a host", 3), ("audit of a host", 2)]
 
 
+@pytest.mark.usefixtures("_in_this_process")
 def test_growth_is_not_tried_where_there_is_no_time_for_it(tmp_path: Path) -> None:
     """And the table says so."""
     words = ["--only", "audit of a host", "--small", "--no-growth", "--into", str(tmp_path)]
@@ -91,6 +99,7 @@ def test_growth_is_not_tried_where_there_is_no_time_for_it(tmp_path: Path) -> No
     assert "| not tried |" in run.as_markdown([found])
 
 
+@pytest.mark.usefixtures("_in_this_process")
 def test_growth_is_tried_behind_the_rounds_that_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The rounds stay as they were; what was grown is not grown again, and what is not kept is not begun."""
     words = ["--only", "audit of a host", "--into", str(tmp_path)]
@@ -113,6 +122,7 @@ def test_growth_is_tried_behind_the_rounds_that_are_kept(tmp_path: Path, monkeyp
     assert run.main([*words, "--growth"]) == 0
 
 
+@pytest.mark.usefixtures("_in_this_process")
 def test_growth_that_fails_leaves_the_rounds_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """And the exit code tells."""
     words = ["--only", "audit of a host", "--into", str(tmp_path)]
@@ -175,7 +185,7 @@ def test_a_race_that_fails_stops_no_other_and_is_not_kept(
 def test_a_small_race_runs_from_the_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """As a reader would type it; the project's own table is left alone."""
     before = run.PAGE.read_text()
-    words = ["--only", "audit of a host", "--small", "--json", str(tmp_path / "table.json")]
+    words = ["--only", "audit of a host", "--small", "--no-growth", "--json", str(tmp_path / "table.json")]
     assert run.main(words) == 0
     assert "| audit of a host | 100 |" in capsys.readouterr().out
     (row,) = json.loads((tmp_path / "table.json").read_text())
