@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import click
 
 from migrate.cli.errors import EXIT_OK
-from migrate.cli.options import FILE, OUTPUT_FILE, account
+from migrate.cli.options import FILE, account
 from migrate.cli.screen import say
-from migrate.errors import FileNotReplaced, LockHeld, MigrateError, NotConfirmed, RunLocked, UsageWrong
+from migrate.errors import FileNotReplaced, LockHeld, RunLocked, UsageWrong
 from migrate.model.afterwards import after_the_migration
 from migrate.model.history import Event
 from migrate.model.plan import Plan, PlanKind
@@ -29,20 +29,25 @@ JSON_LINES = click.option(
     is_flag=True,
     help="Each event as a line of JSON on stdout, with the journal's numbers; a person's lines stay on stderr.",
 )
-METRICS = click.option(
-    "--metrics",
-    metavar="FILE",
-    type=OUTPUT_FILE,
-    callback=lambda _, __, path: collected(path),
-    help="Keep the run's state in FILE, *.prom, for the textfile collector of Prometheus' node_exporter.",
+ON_EVENT = click.option(
+    "--on-event",
+    metavar="CMD",
+    callback=lambda _, __, text: words_of(text),
+    help="Start CMD for each event, with its line of JSON as input; no shell. The run never waits for it.",
 )
 
 
-def collected(path: pathlib.Path | None) -> pathlib.Path | None:
-    """The path; UsageWrong for a name that the collector leaves out without a word."""
-    if path is not None and path.suffix != ".prom":
-        raise UsageWrong("the collector reads files whose name ends in .prom", where=str(path))
-    return path
+def words_of(text: str | None) -> tuple[str, ...]:
+    """The words of a command, () for none; UsageWrong for what has none, or an open quotation mark."""
+    if text is None:
+        return ()
+    try:
+        words = tuple(shlex.split(text))
+    except ValueError as error:
+        raise UsageWrong(f"--on-event is no command: {error}", next_step="quote its words as in a shell") from error
+    if not words:
+        raise UsageWrong("--on-event names no command", next_step="name a program: docs/events.md has examples")
+    return words
 
 
 @click.command()
@@ -57,9 +62,9 @@ def collected(path: pathlib.Path | None) -> pathlib.Path | None:
     "--confirm-cluster", default="", metavar="NAME", help="The cluster's name, on top; asked for on a terminal."
 )
 @JSON_LINES
-@METRICS
+@ON_EVENT
 def apply(
-    plan_file: pathlib.Path, confirm: str, confirm_cluster: str, json_lines: bool, metrics: pathlib.Path | None
+    plan_file: pathlib.Path, confirm: str, confirm_cluster: str, json_lines: bool, on_event: tuple[str, ...]
 ) -> int:
     """Carry out a saved plan, with a proof after every step.
 
@@ -80,7 +85,7 @@ def apply(
         raise UsageWrong("this plan is a rollback: `kraft-migrate rollback apply` applies it", where=str(plan_file))
     if plan.irreversible and confirm == plan.fingerprint and not confirm_cluster:
         confirm_cluster = typed_name(plan)
-    return carry_out_saved(plan, confirm, confirm_cluster, json_lines=json_lines, metrics=metrics)
+    return carry_out_saved(plan, confirm, confirm_cluster, json_lines=json_lines, on_event=on_event)
 
 
 def typed_name(plan: Plan) -> str:
@@ -106,17 +111,15 @@ def carry_out_saved(
     confirm_cluster: str = "",
     *,
     json_lines: bool = False,
-    metrics: pathlib.Path | None = None,
+    on_event: tuple[str, ...] = (),
 ) -> int:
     """Carry it out with lines of progress, and write its report however it ends."""
-    from migrate.cli.following import Following, MetricsFile, Notifier
-    from migrate.cli.progress import EventLines, ProgressLines
+    from migrate.cli.progress import EventLines, LineWriter, ProgressLines
     from migrate.observe.sources import Sources
     from migrate.playbook.load import load_inventory, load_playbook
-    from migrate.report.notices import RunState
     from migrate.run.carry_out import Options, carry_out, folder_of
     from migrate.run.clock import SystemClock
-    from migrate.run.past_runs import half_rolled_before
+    from migrate.run.on_event import EventCommand
 
     inventory = load_inventory(plan.inventory)
     playbook = load_playbook(plan.playbook, inventory)
@@ -124,21 +127,23 @@ def carry_out_saved(
     sources = Sources(inventory, playbook, folder.path / "spark")
     lines = ProgressLines()
     warn = partial(lines.say, tone=Tone.WARN)
-    events = EventLines(plan, folder.journal, sys.stdout) if json_lines else None
-    followers, notifying, clock = [], None, SystemClock()
-    rolled = half_rolled_before(inventory) if playbook.notifications or metrics is not None else None
-    if playbook.notifications:
-        notifier = partial(Notifier, RunState(plan, rolled), playbook.notifications, clock=clock, say=warn)
-        notifying = Following(folder.journal, notifier)
-        followers.append(notifying)
-    if metrics is not None:
-        file = partial(MetricsFile, RunState(plan, rolled), metrics, clock=clock, say=warn)
-        followers.append(Following(folder.journal, file))
+    command = EventCommand(on_event, SystemClock(), warn) if on_event else None
+    takers: list[Callable[[str], None]] = [LineWriter(sys.stdout)] if json_lines else []
+    takers += [] if command is None else [command]
+    events = EventLines(plan, folder.journal, *takers) if takers else None
+
+    def untold() -> str:
+        """What is left is told first: an interrupt's words, and facts, stand in the journal without having been."""
+        if events is not None:
+            events.close()
+        return "" if command is None else command.close()
+
     ours = True  # a run that was refused because another one acts leaves that one's report as it is
     options = Options(
         confirm=confirm,
         owner=account(),
-        listen=all_of(*([] if events is None else [events]), lines, *followers),
+        listen=all_of(*([] if events is None else [events]), lines),
+        untold=untold,
         confirm_cluster=confirm_cluster,
         say=warn,
     )
@@ -152,18 +157,14 @@ def carry_out_saved(
     except (LockHeld, RunLocked):
         ours = False
         raise
-    except MigrateError as error:
-        if notifying is not None and not isinstance(error, NotConfirmed):  # who confirms is there to see it
-            notifying.refused(error, clock.now())
-        raise
     finally:
         sources.close()
-        if events is not None:
+        if ours and events is not None:
             events.close()
         if ours and folder.journal.exists():
             _tell_report(plan, folder)
-        for follower in followers:
-            follower.close()
+        if command is not None:
+            command.close()
     return EXIT_OK
 
 

@@ -81,7 +81,7 @@ MANUALS: Final[Mapping[str, Manual]] = {
         (
             ("apply runs/1a2b3c4d/plan.json", "exactly that plan; the same command resumes after any stop"),
             ("apply runs/1a2b3c4d/plan.json --json-lines", "each event for a program, on stdout"),
-            ("apply runs/1a2b3c4d/plan.json --metrics kraft.prom", "its state for Prometheus' node_exporter"),
+            ("apply runs/1a2b3c4d/plan.json --on-event ./tell-mail", "each event to a command: docs/events.md"),
         ),
         RUN_FILES,
     ),
@@ -195,10 +195,6 @@ MANUALS: Final[Mapping[str, Manual]] = {
     ),
     "playbook lint": Manual((("playbook lint playbook.yaml inventory.yaml", "every problem, with line and column"),)),
     "playbook schema": Manual((("playbook schema > playbook.schema.json", "JSON Schema, for an editor"),)),
-    "playbook notify-test": Manual(
-        (("playbook notify-test notifications.yaml", "before the change window: does the pager ring?"),),
-        (("FILE", "read, with the secrets that it names; nothing is written"),),
-    ),
     "playbook show": Manual((("playbook show playbook.yaml", "every default, each window's next opening"),)),
     "explain": Manual((("explain B-ZKN-01 E-JAVA-01", "these codes"), ("explain --all", "every code in a line"))),
     "unlock": Manual(

@@ -1,4 +1,4 @@
-"""`playbook lint|schema|show|notify-test`: check a file, print its schema, show its values, try its notifications."""
+"""`playbook lint|schema|show`: check a file, print its schema, show its values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from migrate.cli.completion import complete_kind
 from migrate.cli.errors import EXIT_ERROR, EXIT_OK, render
 from migrate.cli.options import FILE, output_option
 from migrate.cli.screen import say, say_page, say_text
-from migrate.errors import DocumentInvalid, InputError, MigrateError, UsageWrong
+from migrate.errors import DocumentInvalid, InputError, MigrateError
 from migrate.model.inventory import Inventory, Playbook
 from migrate.report.wording import printable
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def playbook() -> None:
-    """Playbooks, inventories and accepted differences: lint, schema, show, notify-test."""
+    """Playbooks, inventories and accepted differences: lint, schema, show."""
 
 
 @playbook.command()
@@ -71,7 +71,6 @@ def _problems(file: pathlib.Path) -> list[MigrateError]:
         load_accepted,
         load_fleet,
         load_inventory,
-        load_notifications,
         load_playbook,
         load_playbook_with_inventory,
     )
@@ -82,7 +81,6 @@ def _problems(file: pathlib.Path) -> list[MigrateError]:
         "DirectoryPlaybook": lint_roll_playbook,
         "ProtocolPlaybook": lint_roll_playbook,
         "Fleet": load_fleet,
-        "Notifications": load_notifications,
     }
     try:
         kind = kind_of(file)
@@ -102,8 +100,8 @@ def _problems(file: pathlib.Path) -> list[MigrateError]:
 def schema(kind: str) -> int:
     """Print the JSON Schema of KIND, for editors and scripts.
 
-    KIND is MigrationPlaybook, DirectoryPlaybook, ProtocolPlaybook, Inventory, AcceptedDifferences, Fleet or
-    Notifications; for the JSON output of a command it is that command, such as status or directories-verify.
+    KIND is MigrationPlaybook, DirectoryPlaybook, ProtocolPlaybook, Inventory, AcceptedDifferences or Fleet;
+    for the JSON output of a command it is that command, such as status or directories-verify.
     """
     from migrate.cli.answers import answer_schema, schema_names
     from migrate.playbook.load import KINDS, json_schema
@@ -145,48 +143,12 @@ def show(file: pathlib.Path, output: str) -> int:
     return EXIT_OK
 
 
-@playbook.command("notify-test", short_help="Send a test to everybody whom a file names.")
-@click.argument("file", type=FILE)
-def notify_test(file: pathlib.Path) -> int:
-    """Send a test notification to every webhook and hook of FILE: a playbook, or a file of kind Notifications.
-
-    Each is told the event `test`, whatever it has chosen, signed and retried as in a run.  No cluster is asked.
-
-    Exit code 1 where one was not delivered, or nobody is named.
-    """
-    import socket
-
-    from migrate.playbook.load import kind_of, load_notifications, load_playbook
-    from migrate.report.notices import trial
-    from migrate.run.clock import SystemClock
-    from migrate.run.deliver import deliver
-
-    clock = SystemClock()
-    named = kind_of(file) == "Notifications"
-    recipients = load_notifications(file) if named else load_playbook(file).notifications
-    if not recipients:
-        raise UsageWrong(
-            "no webhook and no hook is named", where=str(file), next_step="write them: docs/notifications.md"
-        )
-    code = EXIT_OK
-    for one in recipients:
-        try:
-            deliver(one, trial(file.stem, socket.gethostname(), clock.now()), clock)
-        except MigrateError as error:
-            code = EXIT_ERROR
-            say_text(render(error))
-        else:
-            say(f"{printable(one.place)}: delivered")
-    return code
-
-
 def _resolved(found: Playbook | Inventory) -> dict[str, Any]:
     """The value as plain data: stages and policies by name.  Secrets are paths, so nothing is hidden."""
     plain = asdict(found)
     if isinstance(found, Playbook):
         plain["stage_windows"] = {stage.label: name for stage, name in found.stage_windows.items()}
         plain["new_directories"] = {str(int(node)): list(paths) for node, paths in found.new_directories.items()}
-        plain["notifications"] = [one.place for one in found.notifications]
         plain["stages"] = [stage.label for stage in found.stages]
         plain["default_policy"] = found.default_policy.name.lower()
         plain["broker_policies"] = {str(int(node)): p.name.lower() for node, p in found.broker_policies.items()}

@@ -194,18 +194,31 @@ class WholeJournal:
 
 
 class EventLines(WholeJournal):
-    """Each event as a line of JSON: sessions fed to one file give every event once."""
+    """Each event as a line of JSON, to each of `takers`: sessions fed to one file give every event once."""
 
-    def __init__(self, plan: Plan, journal: pathlib.Path, out: TextIO) -> None:
-        super().__init__(journal, self._write)
-        self._plan, self._out = plan, out
-        self.gone = False  # whoever read the lines went away: the run continues without them
+    def __init__(self, plan: Plan, journal: pathlib.Path, *takers: Callable[[str], None]) -> None:
+        super().__init__(journal, self._give)
+        self._plan, self._takers = plan, takers
 
-    def _write(self, event: Event) -> None:
+    def _give(self, event: Event) -> None:
+        line = json_line(self._plan, event)
+        for take in self._takers:
+            take(line)
+
+
+class LineWriter:
+    """Writes lines to a stream, until whoever reads them goes away: the run continues without them."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+        self.gone = False
+
+    def __call__(self, line: str) -> None:
+        """Write one."""
         if self.gone:
             return
         try:
-            self._out.write(json_line(self._plan, event) + "\n")
+            self._out.write(line + "\n")
             self._out.flush()
         except OSError:
             self.gone = True

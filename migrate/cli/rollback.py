@@ -8,7 +8,7 @@ import time
 import click
 
 from migrate.cli.answers import give_answer
-from migrate.cli.apply import JSON_LINES, METRICS
+from migrate.cli.apply import JSON_LINES, ON_EVENT
 from migrate.cli.errors import EXIT_BLOCKED, EXIT_CHANGES, EXIT_OK
 from migrate.cli.options import FILE, OUTPUT_FILE, output_option, require_folder
 from migrate.cli.screen import page_width, say, say_lines
@@ -100,8 +100,8 @@ def plan_back(
 @click.argument("plan_file", metavar="PLAN", type=FILE)
 @click.option("--confirm", default="", metavar="FINGERPRINT", help="The plan's whole fingerprint: always needed.")
 @JSON_LINES
-@METRICS
-def apply_back(plan_file: pathlib.Path, confirm: str, json_lines: bool, metrics: pathlib.Path | None) -> int:
+@ON_EVENT
+def apply_back(plan_file: pathlib.Path, confirm: str, json_lines: bool, on_event: tuple[str, ...]) -> int:
     """Carry out a saved rollback plan, with a proof after every step.
 
     Safe to run again: it resumes after an interruption.  Afterwards the cluster can be migrated again.
@@ -115,4 +115,4 @@ def apply_back(plan_file: pathlib.Path, confirm: str, json_lines: bool, metrics:
     plan = load_plan(plan_file)
     if not plan.kind.rolls_back:
         raise UsageWrong("this plan goes forward: `kraft-migrate apply` carries it out", where=str(plan_file))
-    return carry_out_saved(plan, confirm, json_lines=json_lines, metrics=metrics)
+    return carry_out_saved(plan, confirm, json_lines=json_lines, on_event=on_event)

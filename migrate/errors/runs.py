@@ -163,18 +163,6 @@ class ClockJumped(WorldError, code="E-PARK-03"):
     hint = "correct the clock (NTP), then run the same command again; windows depend on it"
 
 
-class NotDelivered(WorldError, code="E-NOTE-01"):
-    """A notification did not reach its webhook or hook, and no retry would help; a run continues without it."""
-
-    hint = "correct the file of kind Notifications, or the receiver; then `kraft-migrate playbook notify-test FILE`"
-
-
-class NotTaken(WorldError, Retryable, code="E-NOTE-02"):
-    """A webhook did not answer, or answered that it could not take a notification now; a run continues without it."""
-
-    hint = "look at the receiver's own log; `kraft-migrate playbook notify-test FILE` tries it"
-
-
 class ControlUnreadable(InputError, code="E-CTL-01"):
     """A run's control file cannot be read; an unreadable request is never treated as no request."""
 

@@ -8,11 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
-from urllib.parse import urlsplit
 
 from migrate.errors import Defect, MigrateError
 from migrate.model.ids import NodeId
-from migrate.model.notifications import Happening
 from migrate.model.patterns import compiled
 from migrate.model.stage import ACTING, DirectoryPolicy, Stage
 from migrate.model.windows import Window
@@ -41,39 +39,6 @@ class SecretCommand:
 
 
 Secret = SecretFile | SecretVariable | SecretCommand
-
-
-@dataclass(frozen=True, slots=True)
-class Webhook:
-    """Where notifications are posted to; each is signed with the secret.  The URL may hold a token: it is not shown."""
-
-    url: str = field(repr=False)
-    secret: Secret
-
-
-@dataclass(frozen=True, slots=True)
-class Hook:
-    """A command that gets a notification as its input, and `timeout` seconds for it; no shell."""
-
-    argv: tuple[str, ...] = field(repr=False)
-    timeout: float
-
-
-@dataclass(frozen=True, slots=True)
-class Recipient:
-    """Who is told of which events; `longer_than` has the events that are told when they last: seconds by name."""
-
-    name: str
-    to: Webhook | Hook
-    events: frozenset[Happening]
-    longer_than: Mapping[Happening, float]
-
-    @property
-    def place(self) -> str:
-        """For people: never the URL's path, nor a word of the command but its program."""
-        if isinstance(self.to, Webhook):
-            return f"webhook {self.name} at {urlsplit(self.to.url).hostname}"
-        return f"hook {self.name} ({self.to.argv[0]})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,7 +303,6 @@ class Playbook:
     controller_overrides: Mapping[NodeId, Mapping[str, str]] = field(default_factory=dict)  # keys of rendered files
     remove_copies: bool = False  # from the nodes' hosts, at the cleanup?
     stage_patience: Mapping[Stage, float] = field(default_factory=dict)  # stages that name a no_progress_timeout
-    notifications: tuple[Recipient, ...] = ()  # of the file that it names: who is told of what
 
     def __post_init__(self) -> None:
         """Refuse a pattern that cannot be read; one in a bundle was not seen by the playbook's reader."""

@@ -19,9 +19,7 @@ from migrate.model.inventory import HealthPolicy, Inventory, Pace, Playbook
 from migrate.model.stage import DirectoryPolicy, Stage
 from migrate.playbook.document import Document
 from migrate.playbook.fields import Duration, Fault, FilePath, Location, Metadata, Name, Section, Text, refuse
-from migrate.playbook.notifications import load_notifications
 from migrate.playbook.schema import (
-    HOOKS,
     Availability,
     Cluster,
     Health,
@@ -75,14 +73,12 @@ class RollSpec(Section):
 
     later: ClassVar[Mapping[str, str]] = {
         "stages": "there is one: all brokers, one at a time",
-        "hooks": HOOKS,
     }
     cluster: Cluster
     policy: RollPolicies = RollPolicies()
     windows: dict[Name, WindowSection] = Field(default_factory=dict)
     window: Name | None = None
     rollback: Rollback = Rollback()
-    notifications: FilePath | None = None
 
 
 class DirectorySpec(RollSpec):
@@ -177,7 +173,6 @@ def shared_playbook(
         rollback_window=spec.rollback.window or "",
         health=HealthPolicy(spec.policy.health.samples, spec.policy.health.interval),
         pace=Pace(rollout.node_estimate),
-        notifications=load_notifications(near / spec.notifications) if spec.notifications else (),
     )
 
 

@@ -313,7 +313,6 @@ OURS: Final = {
     "ProtocolPlaybook": PLAYBOOK,
     "Inventory": FileKind("an inventory", "kraft-migrate status --inventory FILE"),
     "Fleet": FileKind("a fleet", "kraft-migrate fleet assess FILE"),
-    "Notifications": FileKind("a list of notifications", "kraft-migrate playbook notify-test FILE"),
     "AcceptedDifferences": FileKind(
         "a list of accepted differences", "name it in a playbook: diff.accept of the stage hybrid"
     ),

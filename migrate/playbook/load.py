@@ -48,7 +48,6 @@ from migrate.playbook.fields import (
     validate,
 )
 from migrate.playbook.inventory import InventoryDocument, dump_inventory, inventory_of
-from migrate.playbook.notifications import NotificationsDocument, load_notifications
 from migrate.playbook.schema import (
     STAGE_KEYS,
     AcceptedDifferences,
@@ -170,7 +169,6 @@ __all__ = [
     "load_accepted",
     "load_fleet",
     "load_inventory",
-    "load_notifications",
     "load_playbook",
     "load_playbook_with_inventory",
     "read_secret",
@@ -183,7 +181,6 @@ KINDS: Final[dict[str, type[Section]]] = {
     "Inventory": InventoryDocument,
     "AcceptedDifferences": AcceptedDifferences,
     "Fleet": FleetDocument,
-    "Notifications": NotificationsDocument,
 }
 ROLLS: Final[dict[str, type[RollPlaybook]]] = {
     "DirectoryPlaybook": DirectoryPlaybook,
@@ -276,10 +273,7 @@ def lint_roll_playbook(path: str | Path) -> None:
     if (document.path.absolute().parent / parsed.spec.cluster.inventory).exists():
         _of_roll(document, None)
     else:
-        near = document.path.absolute().parent
         refuse(document, faults_of(parsed.spec))
-        if parsed.spec.notifications:
-            load_notifications(near / parsed.spec.notifications)
 
 
 def named_inventory(path: str | Path) -> str:

@@ -223,22 +223,17 @@ class Rollback(Section):
     window: Name | None = None
 
 
-HOOKS: Final = "name a file of kind Notifications under `notifications`: hooks stand there"
-
-
 class Spec(Section):
     """The whole intent."""
 
     later: ClassVar[Mapping[str, str]] = {
         "reports": "reports are in the run's folder, which the inventory names as `runs`",
-        "hooks": HOOKS,
     }
     cluster: Cluster
     controllers: Controllers | None = None
     policy: Policies = Policies()
     windows: dict[Name, WindowSection] = Field(default_factory=dict)
     rollback: Rollback = Rollback()
-    notifications: FilePath | None = None
     stages: Annotated[list[StageSection], Field(min_length=1)] = Field(
         default_factory=lambda: [StageSection(name="assess")]
     )

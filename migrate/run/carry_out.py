@@ -18,6 +18,7 @@ from migrate import __version__
 from migrate.errors import (
     HostRightMissing,
     JournalDamaged,
+    JournalUnwritable,
     LockHeld,
     MigrateError,
     NotConfirmed,
@@ -85,7 +86,8 @@ def folder_of(inventory: Inventory, plan: Plan) -> RunFolder:
 class Options:
     """How to carry it out: the confirmations, who listens, and what stands between us and AssignReplicasToDirs.
 
-    With `say`, the first Ctrl-C only asks to park at the next safe point, and `say` is told so.
+    With `say`, the first Ctrl-C only asks to park at the next safe point, and `say` is told so.  `untold` is asked when
+    the engine has ended, and answers what `--on-event` did not take: the journal has it as its last line.
     """
 
     confirm: str = ""
@@ -94,6 +96,7 @@ class Options:
     wrap_assigner: Callable[[DirectoryAssigner], DirectoryAssigner] = lambda assigner: assigner
     confirm_cluster: str = ""  # the cluster's name, typed: asked for on top where there is no rollback
     say: Callable[[str], None] | None = None
+    untold: Callable[[], str] = str
 
 
 def carry_out(plan: Plan, sources: Sources, options: Options) -> RunFolder:
@@ -151,10 +154,21 @@ def carry_out(plan: Plan, sources: Sources, options: Options) -> RunFolder:
             _interrupted(plan, journal, clock.now(), options)
         raise
     finally:
+        _over(journal, lock, clock, options.untold)
+    return folder
+
+
+def _over(journal: Journal | None, lock: RunLock, clock: SystemClock, untold: Callable[[], str]) -> None:
+    """Note what was not told, close, and give the lock back; a full disk must not hide what ended the run."""
+    try:
+        if journal is not None and (missed := untold()):
+            journal.append(clock.now(), "note", {"key": "on-event", "value": missed})
+    except JournalUnwritable as error:
+        LOG.warning("what --on-event did not take is not in the journal: %s", error)
+    finally:
         if journal is not None:
             journal.close()
         _give_back(lock)
-    return folder
 
 
 def _may_be_carried_out(plan: Plan, sources: Sources, options: Options) -> None:

@@ -203,28 +203,3 @@ def by_journals(inventory: Inventory) -> Mapping[str, str]:
             if well and (last is None or event.time >= last[0]):
                 last = (event.time, str(event.data["step"]), folder.name)
     return {PROOFS[last[1]]: f"run {last[2]}"} if last is not None and last[1] in PROOFS else {}
-
-
-FIRST_ROLL: Final = re.compile(rf"{Stage.MIGRATION_MODE.label}/\d+")
-BEHIND: Final = frozenset({stage.label for stage in (Stage.SOAK, Stage.FINALIZE, Stage.CLEANUP)})
-
-
-def half_rolled_before(inventory: Inventory) -> float | None:
-    """Since when the cluster is half rolled or hybrid, by all of its runs so far; None where it is not.
-
-    Each stage may have a plan of its own, and a rollback has one.
-    """
-    began: float | None = None
-    runs = runs_of(pathlib.Path(inventory.runs), inventory.name)
-    for event in sorted((event for _, found in runs for event in found), key=lambda event: event.time):
-        data = event.data
-        match event.name:
-            case "intend" if began is None and FIRST_ROLL.fullmatch(str(data.get("step"))):
-                began = event.time
-            case "intend" | "conclude" if data.get("stage") in BEHIND:
-                began = None
-            case "end" if data.get("target") == (Stage.ASSESS if data.get("back") else Stage.KRAFT_MODE).label:
-                began = None
-            case _:
-                pass
-    return began

@@ -36,7 +36,7 @@ def test_lint_says_ok_for_each_file_that_is_right(tmp_path: Path) -> None:
 def test_lint_tells_every_problem_with_place_and_next_step(tmp_path: Path) -> None:
     """Exit code 1; the right file among them is told as such."""
     good = write(tmp_path, "inventory.yaml", INVENTORY)
-    bad = write(tmp_path, "p.yaml", SPEC + "  polcy: {}\n  hooks: []\n")
+    bad = write(tmp_path, "p.yaml", SPEC + "  polcy: {}\n  reports: []\n")
     result = run("lint", good, bad, str(tmp_path / "missing.yaml"))
     assert result.return_value == 1
     for part in (f"{good}: ok", f"{bad}:6:3", f"{bad}:7:3", "did you mean `policy`?", "E-PLAY-01", "missing.yaml"):

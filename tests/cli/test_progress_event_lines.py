@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from migrate.cli.apply import all_of
-from migrate.cli.progress import SCHEMA, EventLines, ProgressLines
+from migrate.cli.progress import SCHEMA, EventLines, LineWriter, ProgressLines
 from migrate.cli.report import read_report
 from migrate.model.history import Event
 from migrate.report.run_values import run_json
@@ -35,7 +35,7 @@ class Tells:
 def told(run: Gated) -> list[dict[str, object]]:
     """One session's lines, and those behind its end."""
     out = io.StringIO()
-    lines = EventLines(run.planned(), run.folder / "journal.jsonl", out)
+    lines = EventLines(run.planned(), run.folder / "journal.jsonl", LineWriter(out))
     run.said = Tells(lines)  # type: ignore[assignment] # a run only appends
     try:
         run.session()
@@ -89,7 +89,7 @@ def test_what_is_journalled_at_the_end_without_telling_comes_with_the_close(tmp_
     run = Gated(tmp_path, worlds.playbook())
     run.session()
     out = io.StringIO()
-    lines = EventLines(run.planned(), tmp_path / "journal.jsonl", out)
+    lines = EventLines(run.planned(), tmp_path / "journal.jsonl", LineWriter(out))
     lines.close()
     assert out.getvalue() == "", "of an earlier session"
     lines._next = len(run.events) - 2
@@ -101,7 +101,7 @@ def test_control_characters_never_reach_a_terminal(tmp_path: Path) -> None:
     """A line is ASCII, whatever a log said."""
     out = io.StringIO()
     run = Gated(tmp_path, worlds.playbook())
-    lines = EventLines(run.planned(), tmp_path / "journal.jsonl", out)
+    lines = EventLines(run.planned(), tmp_path / "journal.jsonl", LineWriter(out))
     lines(Event(0, 1.0, "stop", {"reason": "\x1b[2J\u202eevil\n", "code": ""}))
     text = out.getvalue()
     assert text.isascii()
@@ -113,7 +113,7 @@ def test_both_listeners_hear_each_event(tmp_path: Path, capsys: pytest.CaptureFi
     """A program reads stdout, a person stderr."""
     run = Gated(tmp_path, worlds.playbook())
     out = io.StringIO()
-    tell = all_of(ProgressLines(), EventLines(run.planned(), tmp_path / "journal.jsonl", out))
+    tell = all_of(ProgressLines(), EventLines(run.planned(), tmp_path / "journal.jsonl", LineWriter(out)))
     tell(Event(0, 1.0, "stage", {"stage": "copy"}))
     assert "stage copy" in capsys.readouterr().err
     assert json.loads(out.getvalue())["event"] == "stage"
@@ -122,17 +122,18 @@ def test_both_listeners_hear_each_event(tmp_path: Path, capsys: pytest.CaptureFi
 GONE = """
 import sys
 from pathlib import Path
-from migrate.cli.progress import EventLines
+from migrate.cli.progress import EventLines, LineWriter
 from tests.run.gated import Gated
 from tests.testing import worlds
 
 run = Gated(Path(sys.argv[1]), worlds.playbook())
-lines = EventLines(run.planned(), run.folder / "journal.jsonl", sys.stdout)
+writer = LineWriter(sys.stdout)
+lines = EventLines(run.planned(), run.folder / "journal.jsonl", writer)
 run.said = type("Tells", (), {"append": lambda self, event: lines(event)})()
 sys.stdin.read()
 run.session()
 lines.close()
-assert lines.gone
+assert writer.gone
 print("into nowhere")
 """
 

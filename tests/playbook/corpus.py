@@ -181,8 +181,7 @@ NO_PLAYBOOK = (
         "unknown key in a list", stages("{name: assess, colour: red}"), DocumentInvalid, "7:22", "spec.stages[0].colour"
     ),
     *ACTING,
-    Bad("hooks", SPEC + "  hooks: []\n", NotSupportedYet, "6:3", "spec.hooks"),
-    Bad("notifications", SPEC + "  notifications: []\n", DocumentInvalid, "6:3", "text is expected"),
+    Bad("notifications", SPEC + "  notifications: n.yaml\n", DocumentInvalid, "6:3", "unknown key"),
     Bad("rehearsal", SPEC + "  rollback: {rehearsed_within: 14d}\n", NotSupportedYet, "6:14", "rehearse"),
     Bad("signing", SPEC + "  reports: {sign: {}}\n", NotSupportedYet, "6:3", "runs"),
     Bad("bootstrap", HEAD + "spec:\n  cluster: {inventory: i, bootstrap: [a]}\n", NotSupportedYet, "5:27", "bootstrap"),

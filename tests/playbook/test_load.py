@@ -74,7 +74,7 @@ def test_wrong_content_is_refused_with_line_and_column(tmp_path: Path, bad: Bad)
 
 def test_all_problems_of_a_file_are_told_at_once(tmp_path: Path) -> None:
     """Nobody wants to mend one line a run; what is only not supported yet does not come first."""
-    text = SPEC + "  hooks: []\n  polcy: {}\n  controllers: {ids: ['1']}\n"
+    text = SPEC + "  reports: []\n  polcy: {}\n  controllers: {ids: ['1']}\n"
     with pytest.raises(DocumentInvalid) as caught:
         load_playbook(write(tmp_path, text))
     assert "(and 2 more)" in caught.value.what
@@ -353,7 +353,7 @@ def test_schemas_refuse_unknown_keys_everywhere(kind: str) -> None:
         if part.get("type") == "object":
             assert part["additionalProperties"] is False, name
     text = json.dumps(schema)
-    assert ('"type": "integer"' in text) is (kind not in ("AcceptedDifferences", "Fleet", "Notifications"))
+    assert ('"type": "integer"' in text) is (kind not in ("AcceptedDifferences", "Fleet"))
     assert "apiVersion" in schema["properties"]
 
 

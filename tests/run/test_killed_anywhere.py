@@ -137,7 +137,6 @@ ACTING = {  # what changes something -> where it may be called
         "observe/bundle.py",
         "observe/bundled.py",
         "cli/report.py",
-        "cli/following.py",  # the file of `--metrics`, here
     },
     "set_data": {"zookeeper"},
     "ZookeeperWriter": {"run/carry_out.py", "run/restore_znodes.py"},

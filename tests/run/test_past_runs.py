@@ -18,8 +18,7 @@ from migrate.model.stage import Stage
 from migrate.model.views import HostFile, KeptFiles, NoFile
 from migrate.model.world import World
 from migrate.run.journal import Journal
-from migrate.run.past_runs import half_rolled_before, rollback_facts
-from tests.run.gated import Gated
+from migrate.run.past_runs import rollback_facts
 from tests.testing import worlds
 from tests.testing.worlds import BROKER_FILE
 
@@ -153,57 +152,3 @@ def test_a_controller_started_in_finalize_is_remembered(
     world = here(tmp_path)
     journal(world.inventory, "one", (1.0, "effect", {"effect": "start", "node": str(node), "step": step, "detail": ""}))
     assert rollback_facts(world).unflagged == want
-
-
-def rolls(stage: str, *steps: tuple[float, str]) -> list[tuple[float, str, Data]]:
-    """Those steps of a stage, begun and concluded."""
-    return [
-        event
-        for time, step in steps
-        for event in (
-            (time, "intend", {"step": f"{stage}/{step}", "stage": stage, "title": ""}),
-            (time + 1, "conclude", {"step": f"{stage}/{step}", "stage": stage, "outcome": "Verified"}),
-        )
-    ]
-
-
-def test_the_time_half_rolled_is_known_over_the_plans_of_single_stages(tmp_path: Path) -> None:
-    """From the first roll of one plan to the end of the second roll of another."""
-    inventory = here(tmp_path).inventory
-    assert half_rolled_before(inventory) is None
-    journal(inventory, "a", *rolls("prepare", (10.0, "back-up-broker-0")), (15.0, "end", {"target": "controllers"}))
-    assert half_rolled_before(inventory) is None
-    journal(inventory, "b", *rolls("migration-mode", (20.0, "0"), (30.0, "1")), (40.0, "end", {"target": "hybrid"}))
-    journal(inventory, "x", *rolls("migration-mode", (1.0, "0")), cluster="another")
-    assert half_rolled_before(inventory) == 20.0
-    journal(inventory, "c", *rolls("kraft-mode", (50.0, "0")))
-    assert half_rolled_before(inventory) == 20.0
-    journal(inventory, "d", *rolls("kraft-mode", (60.0, "1")), (70.0, "end", {"target": "kraft-mode"}))
-    assert half_rolled_before(inventory) is None
-
-
-def test_a_soak_or_a_rollback_ends_it_and_the_copy_made_again_does_not(tmp_path: Path) -> None:
-    """Whatever comes behind it counts anew."""
-    inventory = here(tmp_path).inventory
-    journal(inventory, "a", *rolls("migration-mode", (20.0, "0")))
-    journal(inventory, "b", (30.0, "end", {"target": "copy", "back": True}))
-    assert half_rolled_before(inventory) == 20.0
-    journal(inventory, "c", (40.0, "end", {"target": "assess", "back": True}))
-    assert half_rolled_before(inventory) is None
-    journal(inventory, "d", *rolls("migration-mode", (50.0, "0")))
-    assert half_rolled_before(inventory) == 50.0
-    journal(inventory, "e", *rolls("soak", (60.0, "soak")))
-    assert half_rolled_before(inventory) is None
-
-
-def test_a_real_runs_journal_has_the_steps_that_are_looked_for(tmp_path: Path) -> None:
-    """Cut before its first roll, behind its beginning, before the last broker of the second roll, and whole."""
-    run = Gated(tmp_path, worlds.playbook(), target=Stage.SOAK)
-    events = run.session()
-    first = next(event for event in events if event.name == "intend" and event.data["step"] == "migration-mode/0")
-    last = next(event for event in events if event.name == "intend" and event.data["step"] == "kraft-mode/2")
-    cuts = {first.number: None, first.number + 1: first.time, last.number: first.time, len(events): None}
-    for cut, expected in cuts.items():
-        inventory = replace(here(tmp_path).inventory, runs=str(tmp_path / f"runs-{cut}"))
-        journal(inventory, "a", *((event.time, event.name, event.data) for event in events[1:cut]))
-        assert half_rolled_before(inventory) == expected
