@@ -67,6 +67,28 @@ def test_every_other_header_is_refused(fields: dict[str, object]) -> None:
         unpack(other(**fields))
 
 
+def header(size: bytes, kind: bytes = b"0") -> bytes:
+    """A header with that size field, its checksum right."""
+    raw = bytearray(tarfile.TarInfo("a.json").tobuf(tarfile.USTAR_FORMAT))
+    raw[124:136], raw[156:157], raw[148:156] = size, kind, b" " * 8
+    raw[148:156] = b"%06o\0 " % sum(raw)
+    return bytes(raw)
+
+
+@pytest.mark.parametrize(
+    "second",
+    [header(b"\xff" + (2**88 - 512).to_bytes(11, "big")), header(b"%011o\0" % 20_480, b"x") + b"1" * 20_480],
+    ids=["a negative size", "an extended header of digits"],
+)
+def test_what_pythons_own_reader_reads_without_end_is_refused_at_once(second: bytes) -> None:
+    """The reason for these two readers: it goes back by such a size, and tries every digit of such a header."""
+    raw = header(b"%011o\0" % 0) + second + bytes(2 * BLOCK)
+    with pytest.raises(NotPlainTar):
+        unpack(raw)
+    with pytest.raises(NotPlainTar):
+        read(raw)
+
+
 def test_a_size_is_believed_only_where_the_bytes_are_there() -> None:
     """A header that claims three gigabytes costs nothing."""
     info = tarfile.TarInfo("a.json")
