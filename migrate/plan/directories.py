@@ -7,7 +7,7 @@ what the playbook names, so that a run which was cut short is planned anew as it
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
@@ -39,6 +39,10 @@ PLANNED_ON: Final = frozenset(
     {Need.KRAFT, Need.DISKS, Need.LIVE, Need.CONFIGS, Need.SERVICES, Need.LEDGER, Need.NEW_DIRECTORIES}
 )
 SHOWN: Final = 5
+MOVE: Final = (
+    "move them to another directory of that broker with `kafka-reassign-partitions.sh` (`log_dirs` of its file names "
+    "the directory), `--verify` it, then plan again"
+)
 
 
 def build(world: World, playbook: Playbook, *, created: float, back: bool = False) -> Plan:
@@ -123,40 +127,12 @@ def _against(world: World, due: dict[int, tuple[str, ...]], *, back: bool) -> It
             yield from _told(gates.fit_to_format(world, broker, paths), "")
             continue
         yield from _told(gates.not_metadata(world, broker, paths), "")
-        replicas = gates.moves(world, broker, paths)
-        fix = moves_away(world, broker, replicas) if replicas else ""
-        yield from _told(gates.holds_nothing(world, broker, paths), fix)
+        yield from _told(gates.holds_nothing(world, broker, paths), MOVE)
 
 
 def _told(found: object, fix: str) -> Iterator[tuple[str, str]]:
     if isinstance(found, Refused | Unknown):
-        yield found.reason, fix
-
-
-def moves_away(world: World, broker: int, replicas: Iterable[str]) -> str:
-    """How kafka-reassign-partitions moves them into another directory of that broker, in words and as its JSON."""
-    here = gates.listed(world, broker)
-    keep = "DIRECTORY" if isinstance(here, Unknown) else here[0]
-    names = list(replicas)
-    entries = ",".join(_entry(world, broker, name, keep) for name in names[:SHOWN])
-    rest = f" ({len(names) - SHOWN} more of their kind)" if len(names) > SHOWN else ""
-    return (
-        f"move them with `kafka-reassign-partitions.sh --bootstrap-server HOST:PORT --reassignment-json-file FILE "
-        f'--execute`, FILE being {{"version":1,"partitions":[{entries}]}}{rest}; `--verify` it, then plan again'
-    )
-
-
-def _entry(world: World, broker: int, name: str, keep: str) -> str:
-    topic, _, number = name.rpartition("-")
-    nodes: list[int] = [broker]
-    if not isinstance(world.kraft, Unknown):
-        columns = world.kraft.partitions
-        for row in columns.rows_of(broker):
-            if (columns.topic[row], columns.partition[row]) == (topic, int(number)):
-                nodes = columns.replicas[row]
-    places = ",".join(f'"{keep}"' if node == broker else '"any"' for node in nodes)
-    listed = ",".join(map(str, nodes))
-    return f'{{"topic":"{topic}","partition":{number},"replicas":[{listed}],"log_dirs":[{places}]}}'
+        yield found.reason, fix if isinstance(found, Refused) else ""
 
 
 def _steps(due: dict[int, tuple[str, ...]], release: str, *, back: bool) -> Iterator[Step]:

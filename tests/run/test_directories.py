@@ -208,7 +208,6 @@ def test_replicas_in_a_directory_are_named_with_what_moves_them(tmp_path: Path) 
     with pytest.raises(DirectoriesRefused, match=r"/new/b1/e0 of broker 1 holds 1 replicas: late-0") as caught:
         plan_for(cluster, back=True)
     assert "kafka-reassign-partitions.sh" in caught.value.next_step
-    assert '"log_dirs":["/data/b1/d0"]' in caught.value.next_step
 
 
 def test_a_replica_that_comes_as_the_broker_stops_is_found_and_the_broker_started_as_it_was(tmp_path: Path) -> None:

@@ -200,19 +200,6 @@ def assigned(world: World, broker: int, directory: str) -> list[str]:
     ]
 
 
-def moves(world: World, broker: int, wanted: Sequence[str]) -> tuple[str, ...]:
-    found = entries(world, broker, wanted)
-    if isinstance(found, Unknown):
-        return ()
-    names: dict[str, None] = {}
-    for entry in found:
-        rows = entry.directory.replicas
-        listing = zip(rows.topic, rows.partition, rows.kind, strict=True)
-        current = [f"{topic}-{number}" for topic, number, kind in listing if kind == "current"]
-        names |= dict.fromkeys((*current, *assigned(world, broker, str(entry.directory.id or ""))))
-    return tuple(names)
-
-
 def not_metadata(world: World, broker: int, wanted: Sequence[str]) -> Readiness:
     file = facts.config(world, broker)
     if not isinstance(file, ConfigFile):
