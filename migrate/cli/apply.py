@@ -61,10 +61,16 @@ def words_of(text: str | None) -> tuple[str, ...]:
 @click.option(
     "--confirm-cluster", default="", metavar="NAME", help="The cluster's name, on top; asked for on a terminal."
 )
+@click.option("--until", default="", metavar="STAGE|STEP", help="Park after that stage or step of the plan.")
 @JSON_LINES
 @ON_EVENT
 def apply(
-    plan_file: pathlib.Path, confirm: str, confirm_cluster: str, json_lines: bool, on_event: tuple[str, ...]
+    plan_file: pathlib.Path,
+    confirm: str,
+    confirm_cluster: str,
+    until: str,
+    json_lines: bool,
+    on_event: tuple[str, ...],
 ) -> int:
     """Carry out a saved plan, with a proof after every step.
 
@@ -72,20 +78,24 @@ def apply(
     what comes next. Without one there are plain lines.
 
     Safe to run again: it resumes after an interruption.  It never stops the cluster.  Ctrl-C parks at the next safe
-    point; a second one stops at once and says what is half done.  `control` reaches it from another terminal.
+    point; a second one stops at once and says what is half done.  SIGTERM does the same, and a closed terminal (SIGHUP)
+    parks it.
 
     Exit code 0: carried out; 3: a gate or a proof stopped it; 4: waits for confirmation or a window, nothing was
     begun; 5: parked at a safe point, or a wait made no progress; 6: the plan is stale; 7: another run holds the
     lock; 130: parked by Ctrl-C, or stopped by a second one.
     """
     from migrate.cli.planning import load_plan
+    from migrate.plan.parking import last_before
 
     plan = load_plan(plan_file)
     if plan.kind.rolls_back:
         raise UsageWrong("this plan is a rollback: `kraft-migrate rollback apply` applies it", where=str(plan_file))
+    if until:
+        last_before(plan.steps, until)
     if plan.irreversible and confirm == plan.fingerprint and not confirm_cluster:
         confirm_cluster = typed_name(plan)
-    return carry_out_saved(plan, confirm, confirm_cluster, json_lines=json_lines, on_event=on_event)
+    return carry_out_saved(plan, confirm, confirm_cluster, until=until, json_lines=json_lines, on_event=on_event)
 
 
 def typed_name(plan: Plan) -> str:
@@ -110,6 +120,7 @@ def carry_out_saved(
     confirm: str,
     confirm_cluster: str = "",
     *,
+    until: str = "",
     json_lines: bool = False,
     on_event: tuple[str, ...] = (),
 ) -> int:
@@ -146,6 +157,7 @@ def carry_out_saved(
         untold=untold,
         confirm_cluster=confirm_cluster,
         say=warn,
+        until=until,
     )
     try:
         with lines.following(plan, folder.journal, playbook, lambda: sources.work):

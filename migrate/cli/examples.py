@@ -34,7 +34,6 @@ LAB_FILES: Final = (("DIR/", "the whole cluster: data, logs, inventory.yaml, pla
 PLAYBOOK_READ: Final = (("PLAYBOOK", "read, with the inventory that it names; nothing is written"),)
 FLEET_READ: Final = (("FLEET", "read, with the inventories, playbooks and bundles that it names"),)
 LOOK: Final = PLAYBOOK_READ
-REQUEST: Final = (("RUNS/PLAN/control.json", "the request, read by the run before every step"),)
 
 MANUALS: Final[Mapping[str, Manual]] = {
     "lab up": Manual(
@@ -80,6 +79,7 @@ MANUALS: Final[Mapping[str, Manual]] = {
     "apply": Manual(
         (
             ("apply runs/1a2b3c4d/plan.json", "exactly that plan; the same command resumes after any stop"),
+            ("apply runs/1a2b3c4d/plan.json --until hybrid", "park after a stage, or a step such as kraft-mode/1"),
             ("apply runs/1a2b3c4d/plan.json --json-lines", "each event for a program, on stdout"),
             ("apply runs/1a2b3c4d/plan.json --on-event ./tell-mail", "each event to a command: docs/events.md"),
         ),
@@ -95,17 +95,6 @@ MANUALS: Final[Mapping[str, Manual]] = {
     "rollback apply": Manual(
         (("rollback apply back.json --confirm FINGERPRINT", "the plan's last line has the fingerprint"),), RUN_FILES
     ),
-    "control pause": Manual(
-        (('control pause runs/1a2b3c4d --reason "look at broker 0"', "wait at the next parking point"),),
-        REQUEST,
-    ),
-    "control resume": Manual((("control resume runs/1a2b3c4d", "clear all requests"),), REQUEST),
-    "control abort": Manual((("control abort runs/1a2b3c4d", "end there"),), REQUEST),
-    "control hold-after": Manual(
-        (("control hold-after runs/1a2b3c4d hybrid", "compare, then wait for a person"),),
-        REQUEST,
-    ),
-    "control show": Manual((("control show runs/1a2b3c4d", "what is requested"),), REQUEST),
     "manual look": Manual(
         (("manual look -i inventory.yaml", "render how each node is looked at; bring the answers back"),),
         (("RUNS/manual/look-NODE/", "what goes to that node's host"),),

@@ -23,7 +23,7 @@ from migrate.report.lines import WIDEST
 
 GROUPS: Final = {  # in the order of use
     "Look": ("doctor", "inventory", "playbook", "assess", "fleet", "status", "diff", "directories", "metadata"),
-    "Change": ("plan", "apply", "control", "manual", "rollback", "unlock"),
+    "Change": ("plan", "apply", "manual", "rollback", "unlock"),
     "Records": ("report", "bundle", "backup"),
     "Help": ("explain", "help", "lab"),
 }
@@ -40,7 +40,6 @@ COMMANDS: Final = {
     "metadata": ("migrate.cli.metadata", "metadata", "Read KRaft metadata files: dump, image, export."),
     "plan": ("migrate.cli.plan", "plan", "Plan every change without making any."),
     "apply": ("migrate.cli.apply", "apply", "Apply a saved plan, with a proof after every step."),
-    "control": ("migrate.cli.control", "control", "Control a run in progress: pause, resume, hold-after, abort, show."),
     "manual": ("migrate.cli.manual", "manual", "Manual executor: look, could-not."),
     "rollback": (
         "migrate.cli.rollback",

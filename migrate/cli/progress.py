@@ -32,7 +32,6 @@ TONES: Final = {
     "stage": Tone.TITLE,
     "waiting": Tone.WARN,
     "fault": Tone.WARN,
-    "paused": Tone.WARN,
     "stop": Tone.BAD,
     "end": Tone.GOOD,
 }
@@ -146,10 +145,6 @@ def line_of(name: str, data: Mapping[str, Any]) -> str:
             return "\n  ".join((line, *data.get("left", ())))
         case "fault":
             return f"    fault {data['state']}: {data['what']}"
-        case "paused":
-            return f"paused before {data['step']}, {data['by']}; `control resume` continues it"
-        case "resumed":
-            return "resumed"
         case "stop":
             return f"stopped: {data['reason']}"
         case "end":

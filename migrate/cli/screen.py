@@ -9,6 +9,7 @@ line prints (ruff's TID251 holds that).
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import sys
 import threading
@@ -85,8 +86,7 @@ def say_lines(lines: Iterable[Line], *, err: bool = False) -> None:
 def say_page(text: str, *, err: bool = False, end: str = "\n") -> None:
     """A page that we made, for a program or to be copied: what foreign values have in it is spelled out."""
     ProgressLine.clear()
-    page = "\n".join(map(printable, text.split("\n")))
-    click.echo(page + end, err=err, nl=False)  # noqa: TID251 - the one place
+    _echo("\n".join(map(printable, text.split("\n"))) + end, err=err)
 
 
 def _say(lines: Iterable[Line], *, err: bool, folded: bool = False) -> None:
@@ -95,7 +95,16 @@ def _say(lines: Iterable[Line], *, err: bool, folded: bool = False) -> None:
     color = coloured(err=err)
     text = "\n".join(painted(piece) if color else piece.text for piece in pieces)
     ProgressLine.clear()
-    click.echo(text, err=err, color=color)  # noqa: TID251 - the one place
+    _echo(text + "\n", err=err, color=color)
+
+
+def _echo(text: str, *, err: bool, color: bool | None = None) -> None:
+    """A terminal that was closed takes no messages: the command ends with its own exit code all the same."""
+    try:
+        click.echo(text, err=err, color=color, nl=False)  # noqa: TID251 - the one place
+    except OSError as error:
+        if not err or error.errno != errno.EIO:
+            raise
 
 
 class ProgressLine:

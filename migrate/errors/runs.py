@@ -152,7 +152,7 @@ class RunParked(WorldError, code="E-PARK-01", exit_code=5):
 
 
 class RunInterrupted(WorldError, code="E-PARK-02", exit_code=130):
-    """Ctrl-C or SIGTERM: the run stopped at the next safe point, with no step in progress."""
+    """Ctrl-C, SIGTERM or SIGHUP: the run stopped at the next safe point, with no step in progress."""
 
     hint = "run the same command again to resume"
 
@@ -161,18 +161,6 @@ class ClockJumped(WorldError, code="E-PARK-03"):
     """This host's clock was changed during the run, or is before the journal's last line."""
 
     hint = "correct the clock (NTP), then run the same command again; windows depend on it"
-
-
-class ControlUnreadable(InputError, code="E-CTL-01"):
-    """A run's control file cannot be read; an unreadable request is never treated as no request."""
-
-    hint = "write it with `kraft-migrate control`, or delete the file; nothing was changed"
-
-
-class ControlUnwritable(WorldError, code="E-CTL-02"):
-    """A request cannot be written into the run's folder: the run continues as before."""
-
-    hint = "free disk space, or grant write permission on the run's folder; then run the same command again"
 
 
 class LockNotDead(WorldError, code="E-LOCK-03", exit_code=7):

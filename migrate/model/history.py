@@ -15,7 +15,6 @@
 | `units` | step, executor, nodes: list of {node, unit, word, starts, why}, unseen: which units a boot starts |
 | `conclude` | step, stage, outcome (as `Verified`, `AlreadyDone`, `Failed`), reason, evidence, left, boot, at |
 | `fault` | step, state (began, ended, happened), what: while a soak lasted something did not hold, or was restarted |
-| `paused` / `resumed` | step, by: a run waited at a parking point because somebody asked for it |
 | `stop` | reason, code: why the engine stopped before the end |
 | `note` | key, value |
 | `end` | target: every step of the plan is concluded |
@@ -87,7 +86,6 @@ SHAPES: Final[Mapping[str, dict[str, Any]]] = {
     "copy-check": {"at_end": bool},
     "units": {"nodes": [UNIT]},
     "conclude": {**STEP, "stage?": str, "outcome": str, "evidence?": [str], **READING},
-    "paused": {**STEP, "by": str},
     "stop": {"reason": str},
     "note": {"key": str, "value": str},
 }

@@ -41,7 +41,6 @@ LIMITS: Final[dict[str, Limit]] = {
     "instruction": Limit("a file of an instruction for a person", MIB, "E-MAN-05"),
     "quorum-state": Limit("quorum-state of a metadata directory", MIB, "E-KRAFT-01"),
     "meta-properties": Limit("meta.properties of a directory", MIB, "finding"),
-    "control": Limit("the control file of a run", 16 * KIB, "E-CTL-01"),
     "store": Limit("a keystore or truststore", 8 * MIB, "E-KAFKA-16"),
     "secret": Limit("a secret, by file or command", 64 * KIB, "E-HOST-05"),
 }

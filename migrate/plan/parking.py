@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
+from migrate.errors import UsageWrong
 from migrate.model.history import Event
 from migrate.model.plan import PlannedStep
 from migrate.steps.registry import KINDS
@@ -34,6 +35,30 @@ def may_park_before(steps: Sequence[PlannedStep], index: int) -> bool:
     if kind in ONLY_BEFORE_THE_FIRST and steps[index - 1].kind == kind:
         return False
     return kind not in NEVER_BEFORE and not without_controller(steps, index)
+
+
+def last_before(steps: Sequence[PlannedStep], until: str) -> int:
+    """The number of the last step of that stage, or with that id: `apply --until` stops after it.
+
+    Raises UsageWrong, with the names that there are, where no step has it, and where a run may not stop after it.
+    """
+    stages = list(dict.fromkeys(step.stage.label for step in steps))
+    last = max((index for index, step in enumerate(steps) if until in (step.id, step.stage.label)), default=None)
+    if last is None:
+        raise UsageWrong(
+            f"the plan has no stage and no step {until!r}",
+            why="nothing was done",
+            next_step=f"its stages: {', '.join(stages)}; its steps: {', '.join(step.id for step in steps)}",
+        )
+    end = last + len(block(steps, last))
+    if end > last + 1:
+        later = f"--until {steps[end - 1].id}" if end < len(steps) else "leave --until out"
+        raise UsageWrong(
+            f"a run may not stop after {until}",
+            why=f"from there it goes on to the end of {steps[end - 1].id}; nothing was done",
+            next_step=later,
+        )
+    return last
 
 
 def without_controller(steps: Sequence[PlannedStep], index: int) -> bool:

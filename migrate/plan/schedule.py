@@ -273,7 +273,7 @@ def measured(events: Iterable[Event], kinds: Mapping[str, str]) -> dict[str, tup
             began.clear()
             acted.clear()
         step = event.data.get("step")
-        if not isinstance(step, str) or step not in kinds or event.name in ("paused", "resumed"):
+        if not isinstance(step, str) or step not in kinds:
             continue
         began.setdefault(step, event.time)
         if event.name == "intend":

@@ -134,7 +134,7 @@ class Rollout(Section):
     """How brokers are rolled: always one at a time, and the first failure stops."""
 
     later: ClassVar[Mapping[str, str]] = dict.fromkeys(
-        ("order", "canary_soak", "batches"), "the plan shows the order; `control hold-after` parks behind a stage"
+        ("order", "canary_soak", "batches"), "the plan shows the order; `apply --until` parks after a stage"
     )
     max_fail: Annotated[Whole, Field(le=0), ALWAYS_SO] = 0
     node_estimate: Annotated[Duration, Field(ge=1)] = 900.0  # a node's p90, until this run has measured one
@@ -144,7 +144,7 @@ class MigrationRollout(Rollout):
     """How brokers are rolled: one at a time, in the inventory's order or a canary first and then rack by rack."""
 
     later: ClassVar[Mapping[str, str]] = dict.fromkeys(
-        ("batches",), "`control pause` holds a run before its next broker, `control hold-after` behind its stage"
+        ("batches",), "Ctrl-C parks a run before its next broker, `apply --until` after a step or stage"
     )
     order: Literal["inventory", "canary-first"] = "inventory"
     canary_soak: Annotated[Duration, Field(ge=0)] = 0.0  # watched behind the first broker of each roll

@@ -37,7 +37,7 @@ class Cell(StrEnum):
 class Board:
     """`rows`: node and one cell a column; `waiting`: what, owner and next step of the present wait, since when.
 
-    `doing` is one word for what happens on the node whose cell is NOW: the effect in progress, `waits`, `paused` or "".
+    `doing` is one word for what happens on the node whose cell is NOW: the effect in progress, `waits` or "".
     `now` is the step in progress, `phase` what of it, `since` when that began.  `began` and `over` are the session's.
     """
 
@@ -113,9 +113,7 @@ def _doing(events: Sequence[Event]) -> str:
                 return str(event.data["effect"])
             case "waiting":
                 return "waits"
-            case "paused":
-                return "paused"
-            case "effected" | "intend" | "resumed" | "session":
+            case "effected" | "intend" | "session":
                 return ""
             case _:
                 continue
@@ -142,7 +140,7 @@ class Present:
     def hear(self, event: Event) -> None:
         """One event more."""
         data, name = event.data, event.name
-        if name in ("session", "intend", "paused", "resumed", "conclude", "effect", "effected"):
+        if name in ("session", "intend", "conclude", "effect", "effected"):
             self.since, self.waiting, self.waits_since = event.time, None, None
         match name:
             case "session":
@@ -157,10 +155,6 @@ class Present:
                 elif self.waiting[0] != what:
                     self.since = event.time
                 self.step, self.waiting = str(data["step"]), (what, str(data["owner"]), str(data["next"]))
-            case "paused":
-                self.state, self.step, self.phase = f"paused {data['by']}", str(data["step"]), ""
-            case "resumed":
-                self.state = "running"
             case "conclude":
                 self.step = self.phase = ""
             case "effect":

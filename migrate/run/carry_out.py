@@ -43,12 +43,12 @@ from migrate.plan.parking import may_lack_controller
 from migrate.run import journal as journals
 from migrate.run import locks
 from migrate.run.clock import SystemClock
-from migrate.run.control import ParkRequest, half_done, parking_on_interrupt
 from migrate.run.drive import MOST, Driver
 from migrate.run.effects import CrashPoints, Hands, JournaledEffects
 from migrate.run.engine import Engine, Machinery
 from migrate.run.gatekeeper import RunGate
 from migrate.run.guards import own_step
+from migrate.run.interrupts import ParkRequest, half_done, parking_on_interrupt
 from migrate.run.journal import Journal
 from migrate.run.last_words import last_words_told, once_more
 from migrate.run.locks import LockFile, RunLock, of_brokers
@@ -86,8 +86,8 @@ def folder_of(inventory: Inventory, plan: Plan) -> RunFolder:
 class Options:
     """How to carry it out: the confirmations, who listens, and what stands between us and AssignReplicasToDirs.
 
-    With `say`, the first Ctrl-C only asks to park at the next safe point, and `say` is told so.  `untold` is asked when
-    the engine has ended, and answers what `--on-event` did not take: the journal has it as its last line.
+    With `say`, the first signal (Ctrl-C, SIGTERM, SIGHUP) only asks to park at the next safe point, and `say` is told.
+    `untold` is asked when the engine has ended, and answers what `--on-event` did not take: the journal's last line.
     """
 
     confirm: str = ""
@@ -97,6 +97,7 @@ class Options:
     confirm_cluster: str = ""  # the cluster's name, typed: asked for on top where there is no rollback
     say: Callable[[str], None] | None = None
     untold: Callable[[], str] = str
+    until: str = ""  # a stage or a step of the plan: park after it
 
 
 def carry_out(plan: Plan, sources: Sources, options: Options) -> RunFolder:
@@ -139,7 +140,9 @@ def carry_out(plan: Plan, sources: Sources, options: Options) -> RunFolder:
         if any((step.needs | step.proof_needs) & SLOW for step in steps):
             sources.start_spark()
         effects = _effects(observer, options, folder, journal, lock, fence, clock)
-        gate = RunGate(plan, sources.playbook, folder.path, journal, clock, observer, options.listen, request)
+        gate = RunGate(
+            plan, sources.playbook, folder.path, journal, clock, observer, options.listen, request, options.until
+        )
         patience = (lambda _: NO_PROGRESS) if isinstance(sources.playbook, Unknown) else sources.playbook.patience
         engine = Engine(plan, Machinery(observer, effects, journal, lock, clock, patience, options.listen, gate))
         parking = nullcontext() if options.say is None else parking_on_interrupt(request, options.say)

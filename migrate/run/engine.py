@@ -182,10 +182,10 @@ class Engine:
             self._keep_passing(readiness)
             waits = isinstance(readiness, NotYet | Awaited)
             if waiting.is_over(readiness):
-                acts = isinstance(progress, NotBegun) and isinstance(readiness, Ready)
-                if not acts or gatekeeper.still(planned):
-                    return world, progress, readiness
-            elif isinstance(progress, NotBegun):
+                if isinstance(progress, NotBegun) and isinstance(readiness, Ready):
+                    gatekeeper.still(planned)
+                return world, progress, readiness
+            if isinstance(progress, NotBegun):
                 gatekeeper.while_waiting(planned, begun=False)
 
     def _still_waits(

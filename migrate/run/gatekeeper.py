@@ -1,4 +1,4 @@
-"""Asked before every step: may the run go on, by clock, control file, windows and health?
+"""Asked before every step: may the run go on, by clock, requests, windows and health?
 
 It may only stop at parking points (`migrate.plan.parking`), else it goes on to the next one, in a new session too:
 between the stop of the controllers and /controller's deletion the cluster has no controller, whatever the hour.  A
@@ -15,7 +15,6 @@ from typing import Any, Final, NoReturn, Protocol
 
 from migrate.errors import (
     ClockJumped,
-    ControlUnreadable,
     PlanStopped,
     RunInterrupted,
     RunParked,
@@ -34,6 +33,7 @@ from migrate.plan.parking import (
     block,
     half_rolled_since,
     in_between,
+    last_before,
     may_leave_while_waiting,
     may_park_before,
 )
@@ -47,14 +47,12 @@ from migrate.plan.schedule import (
     window_for,
     windows_of,
 )
-from migrate.run import control
-from migrate.run.control import Control, ParkRequest, Request
+from migrate.run.interrupts import ParkRequest
 from migrate.run.journal import Journal
 from migrate.run.waits import Wait
 from migrate.steps import gates
 
 JUMP: Final = 60.0  # seconds by which the clock may differ from the time that passed
-PAUSE: Final = 1.0  # seconds between two looks at the control file while paused
 HEALTH: Final = frozenset({Need.LIVE, Need.ZOOKEEPER, Need.KRAFT, Need.SERVICES})
 
 
@@ -64,8 +62,8 @@ class Gatekeeper(Protocol):
     def before(self, planned: PlannedStep) -> None:
         """A step that is not begun is about to be looked at."""
 
-    def still(self, planned: PlannedStep) -> bool:
-        """Its look is over and nothing of it is begun: may it act on that look?  False where a pause made it old."""
+    def still(self, planned: PlannedStep) -> None:
+        """Its look is over and nothing of it is begun: may it act on that look?"""
 
     def while_waiting(self, planned: PlannedStep, *, begun: bool) -> None:
         """The step waits: for its gates, or (begun) for its proof."""
@@ -81,51 +79,45 @@ class RunGate:
     observer: Observer
     listen: Callable[[Event], None]
     request: ParkRequest = field(default_factory=ParkRequest)
+    until: str = ""  # the stage or step after which the run stops
     _aged: bool = False
     _since: tuple[float, float] | None = None
     _postponed: str = ""  # what was asked for where the run may not park, as the journal says it
-    _held: Control = field(default_factory=Control)  # the hold among it
 
     # -- what the engine asks ----------------------------------------------------------------------------------------
     def before(self, planned: PlannedStep) -> None:
-        """By clock, control, windows and health, in this order: what is cheap and changes nothing first."""
+        """By clock, requests, windows and health, in this order: what is cheap and changes nothing first."""
         index = self._index(planned)
         if not may_park_before(self.plan.steps, index):
-            self._postpone(planned, index)
+            self._postpone(index)
             return
         self._check_clock()
-        self._check_requests(planned, index, pause=True)
+        self._check_requests(planned, index)
         self._check_window(planned, index)
         self._check_age(planned, index)
         restarts = any(action.symbol in (">", "!") and not action.znode for action in planned.actions)
         if restarts and self._check_health(planned):
             self._check_again(planned, index)
 
-    def still(self, planned: PlannedStep) -> bool:
+    def still(self, planned: PlannedStep) -> None:
         """What changed while the step looked, a minute perhaps: a request, the hour."""
-        index = self._index(planned)
-        if may_park_before(self.plan.steps, index):
-            return not self._check_again(planned, index)
-        self._postpone(planned, index)
-        return True
+        self.while_waiting(planned, begun=False)
 
     def while_waiting(self, planned: PlannedStep, *, begun: bool) -> None:
         index = self._index(planned)
         if begun:
             if may_leave_while_waiting(self.plan.steps, index):
-                watched = planned.kind in GOES_ON
-                self._check_requests(planned, index, pause=watched, hold=not watched)
+                self._check_requests(planned, index)
         elif may_park_before(self.plan.steps, index):
             self._check_again(planned, index)
         else:
-            self._postpone(planned, index)
+            self._postpone(index)
 
-    def _check_again(self, planned: PlannedStep, index: int) -> bool:
-        """What changes while time passes: clock, requests, window; did a pause pass?"""
+    def _check_again(self, planned: PlannedStep, index: int) -> None:
+        """What changes while time passes: clock, requests, window."""
         self._check_clock()
-        paused = self._check_requests(planned, index, pause=True)
+        self._check_requests(planned, index)
         self._check_window(planned, index)
-        return paused
 
     # -- clock -------------------------------------------------------------------------------------------------------
     def _check_clock(self) -> None:
@@ -147,51 +139,21 @@ class RunGate:
         self._since = (now, passed)
 
     # -- requests ------------------------------------------------------------------------------------------------------
-    def _check_requests(self, planned: PlannedStep, index: int, *, pause: bool, hold: bool = True) -> bool:
-        paused = ""
-        while True:
-            if self.request.by:
-                self._park(planned, f"{self.request.by} asked for it", RunInterrupted)
-            found = control.read(self.folder)
-            if found.request is Request.ABORT:
-                control.clear_abort(self.folder, found)
-                self._park(planned, f"abort was requested {found.said}")
-            if hold and (found.holds_before(planned.stage) or (found.hold_after and found == self._held)):
-                self._park(
-                    planned,
-                    f"held after stage {found.hold_after} {found.said}",
-                    next_step=f"kraft-migrate control resume {self.folder}, then run the same command again",
-                )
-            if found.request is not Request.PAUSE or not pause:
-                break
-            if not paused:
-                paused = found.said
-                self._write("paused", step=planned.id, by=found.said)
-            self._check_window(planned, index)
-            self.clock.sleep(PAUSE)
-        if paused:
-            self._check_clock()
-            self._write("resumed", step=planned.id, by=paused)
-        return bool(paused)
+    def _check_requests(self, planned: PlannedStep, index: int) -> None:
+        if self.request.by:
+            self._park(planned, f"{self.request.by} asked for it", RunInterrupted)
+        if self.until and index > last_before(self.plan.steps, self.until):
+            later = "run the same command again without --until, or with a later one"
+            self._park(planned, f"--until {self.until} asked for it", next_step=later)
 
-    def _postpone(self, planned: PlannedStep, index: int) -> None:
+    def _postpone(self, index: int) -> None:
         """Note what somebody asks for where the run may not park: it is obeyed at the next parking point."""
-        asked = [f"{self.request.by} asked to park"] if self.request.by else []
-        try:
-            found = control.read(self.folder)
-        except ControlUnreadable as error:
-            asked.append(f"the control file cannot be read ({error.what})")
-        else:
-            if found.request is not Request.RUN:
-                asked.append(f"{found.request.value} was asked for {found.said}")
-            if found.holds_before(planned.stage):
-                asked.append(f"hold after stage {found.hold_after} was asked for {found.said}")
-                self._held = found
-        if asked and self._postponed != (said := "; ".join(asked)):
-            self._postponed = said
+        if self.request.by and self._postponed != self.request.by:
+            self._postponed = self.request.by
             after = index + len(block(self.plan.steps, index))
             where = f"before {self.plan.steps[after].id}" if after < len(self.plan.steps) else "at the plan's end"
-            self._write("note", key="postponed", value=f"{said}: obeyed {where}, as the run may not park sooner")
+            said = f"{self.request.by} asked to park: obeyed {where}, as the run may not park sooner"
+            self._write("note", key="postponed", value=said)
 
     # -- windows -----------------------------------------------------------------------------------------------------
     def _check_window(self, planned: PlannedStep, index: int) -> None:
@@ -254,7 +216,7 @@ class RunGate:
                     raise PlanStopped(
                         f"the cluster's health does not allow the next restart: {reason}", where=f"step {planned.id}"
                     )
-                self._check_requests(planned, self._index(planned), pause=False)
+                self._check_requests(planned, self._index(planned))
         if policy.samples > 1:
             self.clock.sleep(policy.interval)  # the step's own look comes as long after the last of these
         return bool(good)

@@ -50,8 +50,6 @@ def test_each_shell_gets_its_script(shell: str, tmp_path: Path) -> None:
         ("kraft-migrate plan p.yaml --stage mig", {"migration-mode"}, {"soak"}),
         ("kraft-migrate lab demo --until h", {"hybrid"}, {"copy"}),
         ("kraft-migrate playbook schema I", {"Inventory"}, {"Fleet"}),
-        ("kraft-migrate control hold-after ", {"runs/0123abcd"}, set()),
-        ("kraft-migrate control hold-after runs/0123abcd k", {"kraft-mode"}, {"soak"}),
     ],
 )
 def test_bash_completes_with_it(line: str, wanted: set[str], unwanted: set[str], tmp_path: Path) -> None:

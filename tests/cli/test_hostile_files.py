@@ -34,7 +34,7 @@ from migrate.plan.build import build
 from migrate.playbook.load import load_inventory, load_playbook
 from migrate.run import journal as journals
 from migrate.run.journal import Journal
-from tests.cli.commands import kraft_migrate, playbook_in
+from tests.cli.commands import playbook_in
 from tests.cli.terminals import ANSI, shown
 from tests.playbook.test_load_fleet import written
 from tests.run.test_engine import PLANNED_ON, run
@@ -240,16 +240,10 @@ def data_of(events: Sequence[Event], index: int, at: int, path: tuple[str, ...])
 
 
 def test_what_persons_wrote_stays_text(ran: Path, tmp_path: Path) -> None:
-    """A control file, lock files, a collector's file, a damaged instruction."""
+    """Lock files, a collector's file, a damaged instruction."""
     folder = tmp_path / "run"
     shutil.copytree(ran, folder)
-    kraft_migrate("control", "pause", folder, "--reason", "a")
-    control = json.loads((folder / "control.json").read_text())
     for kind in KINDS:
-        for path in sorted(set(places(control))):
-            for text in (HOSTILE, LONE):
-                (folder / "control.json").write_text(json.dumps(bent(control, path, text)))
-                harmless(kind, "control", "show", folder)
         for name in ("d0", "d1"):
             disk = tmp_path / name
             disk.mkdir(exist_ok=True)

@@ -42,12 +42,6 @@ WAIT = {"step": "s", "what": "the copy", "owner": "the driver", "next": "look at
         ("conclude", {"step": "s", "outcome": "Refused", "evidence": [], "reason": "no"}, "  s: Refused - no"),
         ("conclude", {"step": "s", "outcome": "AlreadyDone", "evidence": [""], "reason": ""}, "  s: AlreadyDone"),
         ("stop", {"reason": "a disk died", "code": ""}, "stopped: a disk died"),
-        (
-            "paused",
-            {"step": "kraft-mode/1", "by": "by root on vm: a look"},
-            "paused before kraft-mode/1, by root on vm: a look; `control resume` continues it",
-        ),
-        ("resumed", {"step": "kraft-mode/1", "by": ""}, "resumed"),
         ("end", {"target": "cleanup"}, "the plan is complete: cleanup"),
         ("end", {"target": "cleanup", "back": False}, "the plan is complete: cleanup"),
         (

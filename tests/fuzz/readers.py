@@ -61,7 +61,6 @@ from tests.fuzz.runs import (
     bundle_parts,
     in_run,
     read_bundle,
-    read_control,
     read_journal,
     read_plan,
     sealed_journal,
@@ -100,7 +99,6 @@ READERS: Final = tuple(
         ),
         Reader("plan", f"{RUN}/plan.json", in_run("plan.json"), read_plan, edits=60),
         Reader("journal", f"{RUN}/journal.jsonl", unsealed_journal, read_journal, edits=40, drawn=15),
-        Reader("control", f"{RUN}/control.json", in_run("control.json"), read_control, edits=300),
         Reader("backup", "tree.jsonl.gz", backup_parts, read_backup, wrapped=gzipped, edits=80),
         Reader("metadata-log", FIRST, one("log.bin", captured_log()[:6000]), read_metadata),
         Reader(

@@ -20,7 +20,6 @@ from migrate.model.plan import Plan
 from migrate.model.stage import Stage
 from migrate.observe import bundle
 from migrate.playbook.load import load_inventory
-from migrate.run import control
 from migrate.run.journal import HEAD, START
 from tests.cli.commands import playbook_in
 from tests.fuzz.damage import Parts
@@ -99,7 +98,6 @@ def run_folder(folder: Path) -> Path:
     made = save_plan(inventory, plan).parent
     place = made.rename(folder / RUN)
     (place / "journal.jsonl").write_bytes(sealed_journal(journal_bytes(plan.fingerprint)))
-    control.write(place, control.Control(control.Request.PAUSE, "copy", "bob", "desk", 4.0, "lunch"))
     return place
 
 
@@ -170,9 +168,3 @@ def read_journal(place: Path, path: Path) -> None:
     command("report", path.parent)
     command("report", path.parent, "-o", "json")
     unended(place)
-
-
-def read_control(place: Path, path: Path) -> None:
-    """Shown, in both forms."""
-    command("control", "show", path.parent)
-    command("control", "show", path.parent, "-o", "json")

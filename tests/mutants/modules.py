@@ -83,11 +83,10 @@ GROUPS: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
         ),
     ),
     "gatekeeper": (
-        ("migrate.run.gatekeeper", "migrate.run.control"),
+        ("migrate.run.gatekeeper", "migrate.run.interrupts"),
         (
             "tests/run/test_canary.py",
-            "tests/run/test_control.py",
-            "tests/run/test_control_interrupts.py",
+            "tests/run/test_interrupts.py",
             "tests/run/test_gatekeeper.py",
             "tests/run/test_gatekeeper_health.py",
             "tests/run/test_gatekeeper_rules.py",

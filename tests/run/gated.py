@@ -20,10 +20,10 @@ from migrate.model.world import Need, World
 from migrate.plan.build import build
 from migrate.report.plan_json import plan_to_json
 from migrate.run import journal as journals
-from migrate.run.control import ParkRequest
 from migrate.run.effects import Hands, JournaledEffects
 from migrate.run.engine import Engine, Machinery
 from migrate.run.gatekeeper import RunGate
+from migrate.run.interrupts import ParkRequest
 from migrate.run.journal import Journal
 from tests.run.test_engine import PLANNED_ON, NoLock
 from tests.testing import worlds
@@ -59,6 +59,7 @@ class Gated:
     cluster: SimulatedCluster = field(default_factory=SimulatedCluster.in_zookeeper_mode)
     clock: JumpingClock = field(default_factory=lambda: JumpingClock(EVENING))
     request: ParkRequest = field(default_factory=ParkRequest)
+    until: str = ""
     target: Stage = Stage.SOAK
     node_seconds: float = 0.0
     stops: list[float] = field(default_factory=list)  # seconds of the first stops, instead
@@ -99,7 +100,9 @@ class Gated:
             not_storing=self.cluster.not_storing,
         )
         effects = JournaledEffects(hands, begun, NoLock(), self.clock, self.folder, KillAt())  # type: ignore[arg-type] # counts points as the real one does
-        gate = RunGate(plan, self.playbook, self.folder, begun, self.clock, self, self.said.append, self.request)
+        gate = RunGate(
+            plan, self.playbook, self.folder, begun, self.clock, self, self.said.append, self.request, self.until
+        )
         machinery = Machinery(
             self, effects, begun, NoLock(), self.clock, self.playbook.patience, self.said.append, gate
         )

@@ -7,11 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from migrate.errors import ClockJumped, MigrateError, RunInterrupted, RunParked
+from migrate.errors import ClockJumped, RunInterrupted, RunParked
 from migrate.model.inventory import HealthPolicy, Pace
 from migrate.model.windows import Dated
-from migrate.run import control
-from migrate.run.control import Control, Request
 from tests.run.gated import EVENING, HOUR, Gated, bound, gated
 from tests.run.test_gatekeeper import NIGHTS
 from tests.run.test_gatekeeper_health import unhealthy
@@ -38,31 +36,17 @@ def test_a_clock_that_is_set_while_it_is_looked_starts_nothing(tmp_path: Path) -
     assert not any(entry.startswith("start") for entry in run.cluster.done)
 
 
-@pytest.mark.parametrize(
-    ("said", "error"),
-    [
-        (Control(Request.ABORT, by="bob", host="desk"), RunParked),
-        (Control(hold_after="prepare", by="bob", host="desk"), RunParked),
-        (None, RunInterrupted),
-    ],
-    ids=["abort", "hold-after", "ctrl-c"],
-)
-def test_a_request_that_comes_while_it_is_looked_starts_nothing(
-    said: Control | None, error: type[MigrateError], tmp_path: Path
-) -> None:
+def test_a_request_that_comes_while_it_is_looked_starts_nothing(tmp_path: Path) -> None:
     """Every look is good; whoever speaks meanwhile is heard before the controllers are started."""
     run = gated(tmp_path, health=LOOKS)
 
     def speak() -> None:
         if run.clock.now() >= EVENING + 1800.0:
             run.clock.slept = lambda: None
-            if said is None:
-                run.request.by = "Ctrl-C"
-            else:
-                control.write(run.folder, said)
+            run.request.by = "Ctrl-C"
 
     run.clock.slept = speak
-    with pytest.raises(error, match="parked before controllers/start-controllers"):
+    with pytest.raises(RunInterrupted, match="parked before controllers/start-controllers"):
         run.session()
     assert not any(entry.startswith("start") for entry in run.cluster.done)
 

@@ -11,7 +11,6 @@ import pytest
 
 from migrate.errors import (
     ClockJumped,
-    ControlUnreadable,
     RunInterrupted,
     RunParked,
     WindowClosed,
@@ -20,8 +19,6 @@ from migrate.model.inventory import Pace
 from migrate.model.plan import Direction
 from migrate.model.stage import Stage
 from migrate.model.windows import Dated, Weekly, Window
-from migrate.run import control
-from migrate.run.control import Control, Request
 from tests.run.gated import EVENING, HOUR, Gated, bound, gated, refused
 
 NIGHTS = Window("default", "UTC", (Weekly(tuple(range(7)), 21 * 60, 5 * 60),), (), 2700.0)
@@ -202,81 +199,30 @@ def test_a_soak_can_be_left_while_it_lasts(tmp_path: Path) -> None:
     assert run.session()[-1].name == "end"
 
 
-def test_abort_counts_once(tmp_path: Path) -> None:
-    """Obeyed at the next parking point, with who requested it; the next apply goes on."""
+def test_until_a_stage_parks_behind_it_and_the_same_plan_goes_on(tmp_path: Path) -> None:
+    """Again, as often as it is asked for; without it the run is carried out."""
     run = gated(tmp_path)
-    request = Control(Request.ABORT, by="alice", host="desk", time=1.0, reason="pager")
-    run.each_look = _once(lambda: run.stopped() == ["0"], lambda: control.write(run.folder, request))
-    error = refused(run, RunParked)
-    assert "parked before migration-mode/1: abort was requested by alice on desk: pager" in error.what
-    assert control.read(run.folder).request is Request.RUN
-    assert run.session()[-1].name == "end"
-
-
-def test_hold_after_a_stage_stops_behind_it_until_it_is_resumed(tmp_path: Path) -> None:
-    """Every apply stops there, and says how to go on."""
-    run = gated(tmp_path)
-    control.write(run.folder, Control(hold_after="hybrid", by="bob", host="desk"))
+    run.until = "hybrid"
     for _ in range(2):
         error = refused(run, RunParked)
-        assert "held after stage hybrid by bob on desk" in error.what
-        assert "control resume" in error.next_step
-    assert run.stopped() == ["0", "1", "2"]
-    control.write(run.folder, Control())
+        assert "--until hybrid asked for it" in error.what
+        assert "without --until" in error.next_step
+        assert run.stopped() == ["0", "1", "2"]
+        assert {event.data["stage"] for event in run.named("conclude")} >= {"hybrid"}
+        assert "kraft-mode" not in {event.data["stage"] for event in run.named("intend")}
+    run.until = ""
     assert run.session()[-1].name == "end"
 
 
-def test_pause_waits_at_the_next_parking_point_and_resume_goes_on(tmp_path: Path) -> None:
-    """The process stays and holds its lock; both are in the journal, and are no part of a node's time."""
+def test_until_a_step_parks_behind_it(tmp_path: Path) -> None:
+    """One broker of a roll, then the next one."""
     run = gated(tmp_path)
-    pause = Control(Request.PAUSE, by="alice", host="desk")
-    run.each_look = _once(lambda: run.stopped() == ["0"], lambda: control.write(run.folder, pause))
-    run.clock.slept = lambda: (
-        control.write(run.folder, Control())
-        if run.named("paused") and run.clock.now() > run.named("paused")[-1].time + 30.0
-        else None
-    )
+    for broker in ("0", "1"):
+        run.until = f"migration-mode/{broker}"
+        assert f"parked before migration-mode/{int(broker) + 1}" in refused(run, RunParked).what
+        assert run.stopped() == [str(number) for number in range(int(broker) + 1)]
+    run.until = "soak"
     assert run.session()[-1].name == "end"
-    paused, resumed = run.named("paused")[0], run.named("resumed")[0]
-    assert (paused.data["step"], paused.data["by"]) == ("migration-mode/1", "by alice on desk")
-    assert resumed.time - paused.time > 30.0
-
-
-def test_a_pause_that_outlasts_the_window_parks(tmp_path: Path) -> None:
-    """Nobody resumes: at 04:00 there is no more room, and the lock is given back."""
-    short = replace(NIGHTS, allow=(Dated("2026-12-07T20:00", "2026-12-07T22:00"),))
-    run = Gated(tmp_path, bound(short, stage_windows={Stage.DISCOVER: "default"}))
-    control.write(run.folder, Control(Request.PAUSE, by="alice"))
-    refused(run, WindowClosed)
-    assert EVENING < run.clock.now() < EVENING + 0.5 * HOUR
-    assert run.cluster.done == []
-
-
-REQUEST = (
-    b'{"format": "kraft-migrate/control/v1", "request": "abort", "hold_after": "", "by": "", "host": "", "reason": "", '
-    b'"time": %s}'
-)
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"",
-        b"{}",
-        b"pause",
-        b'{"format": "kraft-migrate/control/v2"}',
-        b"\xff",
-        b"[" * 9,
-        REQUEST % b"NaN",
-        REQUEST % (b"9" * 400),
-    ],
-)
-def test_a_control_file_that_cannot_be_read_stops_the_run(tmp_path: Path, content: bytes) -> None:
-    """It may say pause; nobody knows."""
-    run = gated(tmp_path)
-    (tmp_path / control.NAME).write_bytes(content)
-    refused(run, ControlUnreadable)
-    assert run.cluster.done == []
 
 
 # -- the clock -------------------------------------------------------------------------------------------------------

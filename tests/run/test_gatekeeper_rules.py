@@ -26,9 +26,8 @@ from migrate.model.stage import Stage
 from migrate.model.step import Action
 from migrate.model.windows import Dated, Window
 from migrate.model.world import Need, World
-from migrate.run import control
-from migrate.run.control import Control, ParkRequest, Request
 from migrate.run.gatekeeper import RunGate
+from migrate.run.interrupts import ParkRequest
 from migrate.run.journal import Journal
 from tests.run.gated import EVENING, HOUR, Gated, JumpingClock
 from tests.steps.looks import unhealthy
@@ -92,10 +91,6 @@ class Gate:
     def write(self, name: str, **data: str) -> None:
         """A line of the journal."""
         self.journal.append(self.clock.now(), name, data)
-
-    def ask(self, request: Request = Request.RUN, **changes: Any) -> None:
-        """A control file."""
-        control.write(self.folder, Control(request, by="alice", host="desk", **changes))
 
     def told(self, name: str) -> list[Event]:
         """What was said by that name."""
@@ -163,12 +158,11 @@ def test_a_clock_that_is_set_while_a_step_looks_stops_it_before_it_acts(gate: Ga
 # -- requests ----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("step", [BACK_UP, RESTART, "finalize/1-of-3", "cleanup/prove-final"])
 def test_who_asks_to_park_is_obeyed_before_a_step(gate: Gate, step: str) -> None:
-    """By Ctrl-C, or by an abort, which counts once."""
-    gate.request.by = "Ctrl-C"
-    assert gate.parked(step, RunInterrupted) == f"parked before {step}: Ctrl-C asked for it"
+    """By its name."""
+    for by in ("Ctrl-C", "SIGHUP"):
+        gate.request.by = by
+        assert gate.parked(step, RunInterrupted) == f"parked before {step}: {by} asked for it"
     gate.request.by = ""
-    gate.ask(Request.ABORT, reason="pager")
-    assert gate.parked(step) == f"parked before {step}: abort was requested by alice on desk: pager"
     gate.before(step)
 
 
@@ -182,29 +176,14 @@ def test_what_is_asked_where_the_run_may_not_park_is_noted_once_and_obeyed_later
     gate.before(step)
     assert gate.said == []
     gate.request.by = "Ctrl-C"
-    gate.ask(Request.PAUSE)
     gate.before(step)
-    assert gate.gate.still(gate.step(step))
+    gate.gate.still(gate.step(step))
     gate.gate.while_waiting(gate.step(step), begun=False)
     (note,) = gate.told("note")
     assert note.data == {
         "key": "postponed",
-        "value": f"Ctrl-C asked to park; pause was asked for by alice on desk: obeyed {where}, as the run may not park "
-        "sooner",
+        "value": f"Ctrl-C asked to park: obeyed {where}, as the run may not park sooner",
     }
-    gate.ask(Request.ABORT)
-    gate.before(step)
-    assert len(gate.told("note")) == 2
-    assert control.read(gate.folder).request is Request.ABORT, "it is obeyed at the next parking point"
-
-
-def test_what_is_taken_back_where_the_run_may_not_park_is_not_noted(gate: Gate) -> None:
-    """Nothing is left to obey."""
-    gate.ask(Request.PAUSE)
-    gate.before(COPY)
-    gate.ask()
-    gate.before(COPY)
-    assert len(gate.told("note")) == 1
 
 
 def test_at_the_end_of_a_plan_there_is_no_next_step_to_park_before(tmp_path: Path) -> None:
@@ -217,65 +196,17 @@ def test_at_the_end_of_a_plan_there_is_no_next_step_to_park_before(tmp_path: Pat
     assert "obeyed at the plan's end" in gate.told("note")[0].data["value"]
 
 
-def test_a_control_file_that_cannot_be_read_is_noted_where_the_run_may_not_park(gate: Gate) -> None:
-    """It stops the run at the next point."""
-    (gate.folder / control.NAME).write_text("{")
-    gate.before(COPY)
-    assert "the control file cannot be read" in gate.told("note")[0].data["value"]
-
-
-def test_a_hold_that_falls_into_a_block_is_obeyed_behind_it(gate: Gate) -> None:
-    """And names it: held after the stage, not before it."""
-    gate.ask(hold_after="migration-mode")
-    gate.before(RESTART)
-    gate.before(COPY)
-    assert "hold after stage migration-mode was asked for by alice" in gate.told("note")[0].data["value"]
-    assert "held after stage migration-mode by alice on desk" in gate.parked("hybrid/hybrid")
-    gate.ask()
-    gate.before("hybrid/hybrid")
-
-
-def test_a_hold_binds_only_behind_its_stage(gate: Gate) -> None:
-    """A later one holds nothing yet, and is none of those that were put off."""
-    gate.ask(hold_after="soak")
+def test_what_is_asked_for_by_until_binds_only_behind_it(gate: Gate) -> None:
+    """Also where the plan is past it already; a step that is named is done itself."""
+    gate.gate.until = "soak"
     for step in (BACK_UP, RESTART, COPY, "hybrid/hybrid", "soak/soak"):
         gate.before(step)
+    assert gate.parked("finalize/1-of-3") == "parked before finalize/1-of-3: --until soak asked for it"
+    gate.gate.until = RESTART
+    gate.before(RESTART)
+    gate.before(COPY)
+    assert "--until migration-mode/1 asked for it" in gate.parked("soak/soak")
     assert gate.told("note") == []
-    assert "held after stage soak" in gate.parked("finalize/1-of-3")
-
-
-def test_a_pause_lasts_until_it_is_taken_back_and_makes_the_look_old(gate: Gate) -> None:
-    """Told once at its beginning and once at its end; without one the look is as good as it was."""
-    assert gate.gate.still(gate.step(RESTART))
-    gate.ask(Request.PAUSE)
-    gate.clock.slept = lambda: gate.ask() if gate.clock.now() > EVENING + 30.0 else None
-    assert not gate.gate.still(gate.step(RESTART))
-    assert 30.0 < gate.clock.now() - EVENING < 33.0
-    (paused,), (resumed,) = gate.told("paused"), gate.told("resumed")
-    assert paused.data == resumed.data == {"step": RESTART, "by": "by alice on desk"}
-
-
-def test_a_clock_that_is_set_while_the_run_is_paused_stops_it(gate: Gate) -> None:
-    """Before anything else is decided by it."""
-    gate.before(BACK_UP)
-    gate.ask(Request.PAUSE)
-
-    def slept() -> None:
-        gate.clock.set_by = 2 * HOUR
-        gate.ask()
-
-    gate.clock.slept = slept
-    gate.parked(BACK_UP, ClockJumped)
-    assert gate.told("resumed") == []
-
-
-def test_a_window_that_closes_while_the_run_is_paused_parks_it(tmp_path: Path) -> None:
-    """Nobody has to come back for that."""
-    gate = bound(tmp_path)
-    gate.ask(Request.PAUSE)
-    gate.clock.slept = lambda: setattr(gate.clock, "time", gate.clock.time + HOUR)
-    gate.parked(BACK_UP, WindowClosed)
-    assert gate.clock.now() < EVENING + 8 * HOUR
 
 
 # -- while a step waits ----------------------------------------------------------------------------------------------
@@ -293,24 +224,9 @@ def test_a_step_that_changes_nothing_can_be_left_while_it_waits(gate: Gate, step
 def test_a_restart_under_way_is_not_left(gate: Gate) -> None:
     """Whoever asks."""
     gate.request.by = "Ctrl-C"
-    gate.ask(Request.ABORT)
     gate.gate.while_waiting(gate.step(RESTART), begun=True)
     with pytest.raises(RunInterrupted):
         gate.gate.while_waiting(gate.step(RESTART), begun=False)
-
-
-def test_a_watched_copy_pauses_and_is_not_held_and_a_soak_is_held_and_does_not_pause(gate: Gate) -> None:
-    """A copy continues by itself, so that a pause only stops the watching."""
-    gate.ask(hold_after="prepare")
-    gate.gate.while_waiting(gate.step(COPY), begun=True)
-    with pytest.raises(RunParked):
-        gate.gate.while_waiting(gate.step("soak/soak"), begun=True)
-    gate.ask(Request.PAUSE)
-    gate.gate.while_waiting(gate.step("soak/soak"), begun=True)
-    assert gate.told("paused") == []
-    gate.clock.slept = gate.ask
-    gate.gate.while_waiting(gate.step(COPY), begun=True)
-    assert len(gate.told("paused")) == 1
 
 
 def test_a_step_that_waits_for_its_gates_asks_the_hour_again(tmp_path: Path) -> None:
@@ -505,14 +421,10 @@ def test_time_that_passed_meanwhile_lets_requests_and_the_hour_speak_again(tmp_p
         gate.parked(RESTART, RunInterrupted)
 
 
-def test_an_abort_reaches_a_run_that_waits_for_health_and_a_pause_comes_behind_it(tmp_path: Path) -> None:
-    """Paused, nobody would see that the cluster gets well."""
+def test_a_request_reaches_a_run_that_waits_for_health(tmp_path: Path) -> None:
+    """It may wait for hours."""
     gate = healthy(tmp_path)
-    gate.sick = {1, 2, 3}
-    gate.at_look = lambda number: gate.ask(Request.PAUSE) if number == 2 else gate.ask(Request.RUN)
-    gate.before(RESTART)
-    assert gate.told("paused") == []
     gate.sick = set(range(100))
-    gate.at_look = lambda number: gate.ask(Request.ABORT) if number == 9 else None
-    gate.parked(RESTART)
+    gate.at_look = lambda number: setattr(gate.request, "by", "SIGTERM") if number == 9 else None
+    gate.parked(RESTART, RunInterrupted)
     assert len(gate.looks) == 9

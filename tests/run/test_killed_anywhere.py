@@ -129,7 +129,6 @@ ACTING = {  # what changes something -> where it may be called
     "elect": {"kafka/controller.py"},
     "replace_file": {
         "run/effects.py",
-        "run/control.py",
         "cli/options.py",
         "cli/manual.py",
         "hosts",

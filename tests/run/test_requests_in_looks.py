@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 
 from migrate.errors import RunInterrupted
-from migrate.run import control
-from migrate.run.control import Control, Request
 from tests.run.gated import Gated, gated, refused
 
 
@@ -28,35 +26,6 @@ def _interrupted_at(look: int, run: Gated) -> None:
     assert run.stopped() == ["0"]
     run.request.by = ""
     assert run.session()[-1].name == "end"
-
-
-@pytest.mark.slow
-def test_a_pause_during_the_look_before_a_restart_has_it_look_anew(tmp_path: Path) -> None:
-    """What was seen before the pause is old; with the broker's stop comes a look of after it."""
-    run = gated(tmp_path)
-    pause = Control(Request.PAUSE, by="alice", host="desk")
-    looked: list[float] = []
-    last = _nth(
-        _looks_before(gated(tmp_path / "first"), "1"),
-        lambda: run.concluded("migration-mode/0"),
-        lambda: control.write(run.folder, pause),
-    )
-
-    def look() -> None:
-        last()
-        if run.stopped() == ["0"]:
-            looked.append(run.clock.now())
-
-    run.each_look = look
-    run.clock.slept = lambda: (
-        control.write(run.folder, Control())
-        if run.named("paused") and run.clock.now() > run.named("paused")[-1].time + 30.0
-        else None
-    )
-    assert run.session()[-1].name == "end"
-    resumed = run.named("resumed")[0]
-    assert resumed.data["step"] == "migration-mode/1"
-    assert any(time >= resumed.time for time in looked)
 
 
 def _looks_before(run: Gated, broker: str) -> int:

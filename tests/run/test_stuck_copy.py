@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from migrate.errors import MigrateError, NoProgress, RunInterrupted, RunParked
+from migrate.errors import NoProgress, RunInterrupted, UsageWrong
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.views import MigrationZnode
 from migrate.model.world import World
-from migrate.run import control
-from migrate.run.control import Control, Request
+from migrate.plan.parking import last_before
 from tests.run.gated import Gated, refused
 from tests.testing import worlds
 from tests.testing.worlds import kraft, zk
@@ -98,17 +97,11 @@ def test_a_copy_that_brings_content_is_waited_for_as_long_as_it_takes(tmp_path: 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("asked", ["Ctrl-C", "abort"])
-def test_the_watch_of_a_copy_can_be_left_and_says_that_the_copy_goes_on(tmp_path: Path, asked: str) -> None:
+def test_the_watch_of_a_copy_can_be_left_and_says_that_the_copy_goes_on(tmp_path: Path) -> None:
     """At once, with nothing changed; the same command watches it again, to its end."""
     run = held(tmp_path)
-    kinds: dict[str, type[MigrateError]] = {"Ctrl-C": RunInterrupted, "abort": RunParked}
-    acts = {
-        "Ctrl-C": lambda: setattr(run.request, "by", "Ctrl-C"),
-        "abort": lambda: control.write(run.folder, Control(Request.ABORT, by="alice", host="desk", time=1.0)),
-    }
-    when_watching(run, acts[asked])
-    error = refused(run, kinds[asked])
+    when_watching(run, lambda: setattr(run.request, "by", "Ctrl-C"))
+    error = refused(run, RunInterrupted)
     assert error.what.startswith("parked in copy/copy: ")
     assert "the controllers make the copy by themselves, whether it is watched or not" in error.what
     assert run.stopped() == ["0", "1", "2"]
@@ -117,30 +110,10 @@ def test_the_watch_of_a_copy_can_be_left_and_says_that_the_copy_goes_on(tmp_path
     assert run.stopped() == ["0", "1", "2"]
 
 
-@pytest.mark.slow
-def test_a_pause_is_heard_while_the_copy_is_watched(tmp_path: Path) -> None:
-    """Nothing is looked at until somebody resumes; then the watch goes on to its end."""
-    run = held(tmp_path)
-
-    def pause() -> None:
-        control.write(run.folder, Control(Request.PAUSE, by="alice", host="desk"))
-        run.cluster.bend = lambda world: world
-        run.clock.slept = resume
-
-    def resume() -> None:
-        if run.named("paused") and run.clock.now() > run.named("paused")[-1].time + 2 * PATIENCE:
-            control.write(run.folder, Control())
-
-    when_watching(run, pause)
-    assert run.session()[-1].name == "end"
-    assert run.named("paused")[0].data["step"] == "copy/copy"
-
-
-def test_hold_after_the_first_roll_leaves_the_copy_watched(tmp_path: Path) -> None:
-    """It comes by itself after the last broker, so the run stops behind it."""
-    run = held(tmp_path)
-    bend = run.cluster.bend
-    control.write(run.folder, Control(hold_after="migration-mode", by="bob", host="desk"))
-    looks = iter(range(1_000_000))
-    run.cluster.bend = lambda world: bend(world) if run.cluster.copied and next(looks) < 20 else world
-    assert refused(run, RunParked).what.startswith("parked before hybrid/hybrid: held after stage migration-mode")
+def test_a_run_cannot_be_asked_to_stop_between_the_first_roll_and_the_copy(tmp_path: Path) -> None:
+    """The copy comes by itself after the last broker: what can be asked for is named."""
+    steps = held(tmp_path).planned().steps
+    for until in ("migration-mode", "migration-mode/2"):
+        with pytest.raises(UsageWrong, match=f"may not stop after {until}") as caught:
+            last_before(steps, until)
+        assert caught.value.next_step == "--until copy/copy"

@@ -9,13 +9,11 @@ from typing import Final
 
 import pytest
 
-from migrate.errors import ClockJumped, ControlUnreadable, MigrateError, RunInterrupted, RunParked
+from migrate.errors import ClockJumped, MigrateError, RunInterrupted, RunParked
 from migrate.model.ids import NodeId
 from migrate.model.plan import Plan
 from migrate.model.windows import Weekly, Window
 from migrate.plan.parking import block, may_lack_controller, may_leave_while_waiting, may_park_before
-from migrate.run import control
-from migrate.run.control import Control, Request
 from tests.run.gated import HOUR, Gated
 from tests.run.test_rollback import ENTRIES, at, rollback_plan, stuck
 from tests.testing import worlds
@@ -72,23 +70,9 @@ def test_no_plan_parks_while_the_cluster_has_no_controller(tmp_path: Path, case:
     assert may_park_before(plan.steps, kinds.index("hand-back-control") + 1)
 
 
-def asked(run: Gated, request: Control) -> None:
-    """Write the control file."""
-    control.write(run.folder, request)
-
-
-ABORT: Final = Control(Request.ABORT, by="alice")
-PAUSE: Final = Control(Request.PAUSE, by="alice")
-HOLD: Final = Control(hold_after="migration-mode", by="alice")
-INTERRUPTIONS: Final[dict[str, tuple[Callable[[Gated], object], type[MigrateError] | None]]] = {
+INTERRUPTIONS: Final[dict[str, tuple[Callable[[Gated], object], type[MigrateError]]]] = {
     "Ctrl-C": (lambda run: setattr(run.request, "by", "Ctrl-C"), RunInterrupted),
-    "abort": (lambda run: asked(run, ABORT), RunParked),
-    "hold": (lambda run: asked(run, HOLD), RunParked),
-    "pause": (lambda run: asked(run, PAUSE), None),
-    "a control file that cannot be read": (
-        lambda run: (run.folder / control.NAME).write_bytes(b"pause"),
-        ControlUnreadable,
-    ),
+    "SIGHUP": (lambda run: setattr(run.request, "by", "SIGHUP"), RunInterrupted),
     "the window's end": (lambda run: setattr(run.clock, "time", run.clock.time + 3 * HOUR), RunParked),
     "a clock jump": (lambda run: setattr(run.clock, "set_by", 120.0), ClockJumped),
 }
@@ -126,17 +110,12 @@ def test_an_interruption_while_nobody_leads_is_obeyed_after_the_hand_back(tmp_pa
 
     run.each_look = look
     after = plan.steps[[step.kind for step in plan.steps].index("hand-back-control") + 1].id
-    if error is None:
-        run.clock.slept = lambda: asked(run, Control()) if run.named("paused") else None
+    with pytest.raises(error):
         run.session()
-        assert [event.data["step"] for event in run.named("paused")] == [after]
-    else:
-        with pytest.raises(error):
-            run.session()
-        assert not run.concluded(after)
-        assert run.concluded("copy/hand-back-control")
-        assert cluster.owner is not None
-        assert cluster.owner[0] == "zookeeper"
+    assert not run.concluded(after)
+    assert run.concluded("copy/hand-back-control")
+    assert cluster.owner is not None
+    assert cluster.owner[0] == "zookeeper"
     assert struck
     assert cluster.harms == []
     if kind not in ("the window's end", "a clock jump"):

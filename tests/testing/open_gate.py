@@ -11,9 +11,8 @@ class OpenGate:
     def before(self, planned: PlannedStep) -> None:
         """It may."""
 
-    def still(self, planned: PlannedStep) -> bool:
+    def still(self, planned: PlannedStep) -> None:
         """It may."""
-        return True
 
     def while_waiting(self, planned: PlannedStep, *, begun: bool) -> None:
         """It may."""

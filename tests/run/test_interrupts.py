@@ -15,13 +15,13 @@ import pytest
 from migrate.errors import RunInterrupted
 from migrate.model.history import Event
 from migrate.run import journal as journals
-from migrate.run.control import ParkRequest, half_done, parking_on_interrupt
+from migrate.run.interrupts import ParkRequest, half_done, parking_on_interrupt
 
 PROGRAM = """
 import sys, threading
 from pathlib import Path
 from migrate.errors import MigrateError
-from migrate.run.control import half_done, parking_on_interrupt
+from migrate.run.interrupts import half_done, parking_on_interrupt
 from tests.run.gated import Gated
 from tests.testing import worlds
 
