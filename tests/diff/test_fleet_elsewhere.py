@@ -75,9 +75,8 @@ def compared(fleet: Path, *words: str) -> dict[str, Any]:
     ended = process("fleet", "diff", fleet, "--output", "json", *words, seconds=900)
     assert ended.code == 2, ended.err + ended.out
     rows = json.loads(ended.out)["clusters"]
-    assert sorted(line.split("] ")[1] for line in ended.err.splitlines() if line.startswith("[")) == sorted(
-        f"{row['name']}: {'NOT READ' if 'error' in row else 'read'}" for row in rows
-    )
+    told = sorted(line.split("] ")[1] for line in ended.err.splitlines() if line.startswith("["))
+    assert told == sorted(f"{row['name']}: {row['verdict']}" for row in rows)
     return {row.pop("name"): {name: value for name, value in row.items() if name != "seconds"} for row in rows}
 
 
