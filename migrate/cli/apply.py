@@ -74,7 +74,7 @@ def apply(
 ) -> int:
     """Carry out a saved plan, with a proof after every step.
 
-    On a terminal a live board is shown below the lines: nodes by stages, what is waited for, since when, who owns it,
+    On a terminal a live board is shown below the lines: steps done, what is waited for, since when, who owns it,
     what comes next. Without one there are plain lines.
 
     Safe to run again: it resumes after an interruption.  It never stops the cluster.  Ctrl-C parks at the next safe

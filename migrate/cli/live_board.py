@@ -1,4 +1,4 @@
-"""The live region of a run on a terminal: what it does and waits for, and the board, below the lines of progress."""
+"""The live region of a run on a terminal: what it does and waits for, below the lines of progress."""
 
 from __future__ import annotations
 
@@ -7,16 +7,13 @@ import logging
 import pathlib
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, TextIO
 
-from rich.cells import cell_len
 from rich.console import Console, Group
 from rich.live import Live
-from rich.table import Table
 from rich.text import Text
 
 from migrate.cli.answers import as_json
@@ -27,89 +24,9 @@ from migrate.model.inventory import Playbook
 from migrate.model.plan import Plan
 from migrate.model.ports import Clock
 from migrate.report.lines import fold
-from migrate.report.run_board import Board, Cell, board, lines
+from migrate.report.run_board import Board, board, lines
 from migrate.report.wording import plural, printable
 from migrate.run import journal as journals
-
-STYLES: Final = {Cell.DONE: "green", Cell.NOW: "bold yellow", Cell.STOPPED: "bold red", Cell.TO_DO: "dim"}
-TABLE_FRAME: Final = 3  # characters that a column takes besides its text
-LEAST_ROWS: Final = 3
-QUIET: Final = (Cell.NONE, Cell.DONE)
-Row = tuple[str, tuple[Cell, ...]]
-
-
-def board_table(found: Board, *, width: int, rows: int) -> Table:
-    """The table, at most `width` characters wide and with at most `rows` rows; what has no room is counted in words.
-
-    Stages that are done give way first, then those furthest ahead; nodes in progress or stopped are always shown.
-    """
-    columns = _columns_that_fit(found, width)
-    shown, folded = _rows_that_fit(found, max(rows, LEAST_ROWS))
-    table = Table(title=_title(found, columns), title_justify="left", caption=folded or None, caption_justify="left")
-    table.add_column("node", justify="right", no_wrap=True)
-    for index in columns:
-        table.add_column(found.columns[index], justify="center", no_wrap=True)
-    for node, cells in shown:
-        table.add_row(printable(node), *(_cell(cells[index], found.doing) for index in columns))
-    return table
-
-
-def _cell(cell: Cell, doing: str) -> Text:
-    words = doing if cell is Cell.NOW and doing else cell.value
-    return Text(printable(words), style=STYLES.get(cell, ""))
-
-
-def _title(found: Board, columns: Sequence[int]) -> str:
-    before, after = (columns[0], len(found.columns) - 1 - columns[-1]) if columns else (0, 0)
-    hidden = [*([f"{plural(before, 'stage')} before"] if before else ()), *([f"{after} after"] if after else ())]
-    return f"run {found.plan}" + (f" ({', '.join(hidden)})" if hidden else "")
-
-
-def _columns_that_fit(found: Board, width: int) -> Sequence[int]:
-    """The first column that is not done, the one before it, those after it, then earlier ones, while there is room."""
-    number = len(found.columns)
-    widths = [max([cell_len(name), *(_longest(found, i))]) + TABLE_FRAME for i, name in enumerate(found.columns)]
-    room = width - max([4, *(cell_len(node) for node, _ in found.rows)]) - TABLE_FRAME - 1
-    settled = 0
-    while settled < number and all(cells[settled] in QUIET for _, cells in found.rows):
-        settled += 1
-    first = min(settled, number - 1)
-    last = first + 1
-    if first > 0 and sum(widths[first - 1 : last]) <= room:
-        first -= 1
-    while last < number and sum(widths[first : last + 1]) <= room:
-        last += 1
-    while first > 0 and sum(widths[first - 1 : last]) <= room:
-        first -= 1
-    return range(first, last)
-
-
-def _longest(found: Board, column: int) -> Iterator[int]:
-    for _, cells in found.rows:
-        yield cell_len(_cell(cells[column], found.doing).plain)
-
-
-def _rows_that_fit(found: Board, most: int) -> tuple[Sequence[Row], str]:
-    """The rows to show, and what is to be said of the others."""
-    if len(found.rows) <= most:
-        return found.rows, ""
-    live = [row for row in found.rows if {Cell.NOW, Cell.STOPPED} & set(row[1])]
-    begun = [row for row in found.rows if row not in live and _place(row) == "begun"]
-    coming = [row for row in found.rows if row not in live and _place(row) == "to come"]
-    finished = [row for row in found.rows if row not in live and _place(row) == "done"]
-    kept = {row[0] for row in [*live, *begun[::-1], *coming, *finished[::-1]][: max(most, len(live))]}
-    shown = [row for row in found.rows if row[0] in kept]
-    counts = Counter(_place(row) for row in found.rows if row[0] not in kept)
-    words = ", ".join(f"{count} {word}" for word, count in counts.items())
-    return shown, f"and {plural(len(found.rows) - len(shown), 'more node')}: {words}"
-
-
-def _place(row: Row) -> str:
-    """How far a node is with all of its stages."""
-    cells = set(row[1]) - {Cell.NONE}
-    if cells <= {Cell.DONE}:
-        return "done"
-    return "begun" if Cell.DONE in cells else "to come"
 
 
 def folded(said: Sequence[str], width: int) -> list[Text]:
@@ -118,7 +35,6 @@ def folded(said: Sequence[str], width: int) -> list[Text]:
 
 
 LOG: Final = logging.getLogger("migrate.cli")
-FRAME: Final = 6  # lines of the table's own: title, borders, heads, caption
 SPOKEN: Final = ("migrate", "migrate.manual")  # loggers whose handlers write to stderr
 
 
@@ -152,7 +68,7 @@ class LiveBoard:
             self._board = None
 
     def page(self, console: Console) -> Group:
-        """Lines and table, within the terminal's size."""
+        """Its lines, within the terminal's size."""
         found = self._board
         try:
             return Group() if found is None else self._drawn(found, console)
@@ -163,12 +79,7 @@ class LiveBoard:
     def _drawn(self, found: Board, console: Console) -> Group:
         looks = str(self._work()) if found.over is None else ""
         told = [*lines(found, self._now()), *([f"looks    {looks}"] if looks else ())]
-        for shown in (told, [line for line in told if not line.startswith("then ")]):
-            said = folded(shown, console.width)
-            rows = console.height - 1 - len(said) - FRAME
-            if rows >= LEAST_ROWS:
-                return Group(board_table(found, width=console.width, rows=rows), *said)
-        return Group(*said[: console.height - 1])  # a picture higher than the terminal would be left there twice
+        return Group(*folded(told, console.width)[: console.height - 1])  # a higher one would be left there twice
 
     def _before(self) -> tuple[Event, ...]:
         try:
@@ -205,7 +116,6 @@ def _log_to(old: TextIO, new: TextIO) -> None:
 
 TICK: Final = 1.0  # seconds between two looks at the journal's size
 LOOK: Final = 30.0  # seconds between two looks at the cluster
-LEAST_TEXT: Final = 8  # lines of the cluster that are worth more than the table
 MOVING: Final = ("time",)  # keys of an answer that change without anything having happened
 
 
@@ -288,23 +198,17 @@ def page(
     now: float,
     size: tuple[int, int],
 ) -> Group:
-    """The whole screen: the cluster, the run's table, what it does and waits for; always lower than the terminal.
+    """The whole screen: the cluster, then what the run does and waits for; always lower than the terminal.
 
-    Of a higher picture the terminal shows the beginning alone, and Ctrl-C leaves its first lines there twice.  What the
-    run does and waits for comes first; then the table, with few nodes if need be; the cluster's last lines go.
+    Of a higher picture the terminal shows the beginning alone, and Ctrl-C leaves its first lines there twice: the
+    cluster's last lines go.
     """
     width, height = size
     text = folded(as_text(answer).split("\n"), width)
     said = [] if found is None else folded(lines(found, now), width)
     room = height - 2 - len(said)  # without the hint, and the line below it
-    table: list[Any] = []
-    if found is not None:
-        rows = min(max(room - len(text) - FRAME - 1, LEAST_ROWS), len(found.rows))
-        if room - FRAME - 1 - rows >= min(len(text), LEAST_TEXT):
-            table = [Text(""), board_table(found, width=width, rows=rows)]
-            room -= FRAME + 1 + rows
     if len(text) > room:
         cut = len(text) - max(0, room - 1)
         text = [*text[:-cut], Text(f"... {plural(cut, 'more line')}: `status` without --watch", style="dim")]
     hint = Text("Ctrl-C ends the watching, not the run", style="dim")
-    return Group(*[*text, *table, *said][: height - 2], hint)
+    return Group(*[*text, *said][: height - 2], hint)

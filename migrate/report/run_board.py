@@ -1,50 +1,33 @@
-"""A run at a glance, from plan and journal: nodes by stages, what is in progress or waited for, what comes next."""
+"""A run at a glance, from plan and journal: how far it is, what is in progress or waited for, what comes next."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final
 
 from migrate.model.history import Event
 from migrate.model.inventory import Playbook
-from migrate.model.plan import Plan, PlannedStep
+from migrate.model.plan import Plan
 from migrate.model.windows import Closed, Window, local, state
 from migrate.model.words import estimate
 from migrate.plan.schedule import TimeLeft, time_left, window_for
-from migrate.report.run_events import node_order
 from migrate.report.wording import duration, plural
 
 WELL: Final = ("Verified", "AlreadyDone")
-NODE_PARAMS: Final = ("broker", "controller", "node")
-CLUSTER: Final = "cluster"
 COMING: Final = 3
-
-
-class Cell(StrEnum):
-    """How far the steps of one node in one stage are."""
-
-    NONE = ""
-    TO_DO = "."
-    NOW = "now"
-    DONE = "done"
-    STOPPED = "STOPPED"
 
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """`rows`: node and one cell a column; `waiting`: what, owner and next step of the present wait, since when.
+    """`waiting`: what, owner and next step of the present wait, since when.
 
-    `doing` is one word for what happens on the node whose cell is NOW: the effect in progress, `waits` or "".
     `now` is the step in progress, `phase` what of it, `since` when that began.  `began` and `over` are the session's.
     """
 
     plan: str
     target: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, tuple[Cell, ...]], ...]
     state: str
     now: str
     since: float | None
@@ -52,7 +35,6 @@ class Board:
     coming: tuple[str, ...]
     done: int
     steps: int
-    doing: str = ""
     phase: str = ""
     began: float | None = None
     over: float | None = None
@@ -76,19 +58,9 @@ def board(plan: Plan, events: Sequence[Event], playbook: Playbook | None = None)
     if playbook is not None and under_way is not None and not stopped:
         time = time_left(plan.steps, playbook.pace.node_estimate, events)
         window = window_for(plan, playbook, under_way.stage)
-    columns = tuple(dict.fromkeys(step.stage.label for step in plan.steps))
-    nodes: dict[str, dict[str, list[PlannedStep]]] = {}
-    for step in plan.steps:
-        nodes.setdefault(_node(step), {}).setdefault(step.stage.label, []).append(step)
-    rows = tuple(
-        (node, tuple(_cell(nodes[node].get(column, ()), done, current, stopped=stopped) for column in columns))
-        for node in sorted(nodes, key=node_order)
-    )
     return Board(
         plan=plan.short,
         target=plan.words.target if plan.kind.rolls_back else f"stage {plan.target.label}",
-        columns=columns,
-        rows=rows,
         state=found.state,
         now="" if under_way is None else f"{under_way.title} [{under_way.id}]",
         since=found.since,
@@ -96,7 +68,6 @@ def board(plan: Plan, events: Sequence[Event], playbook: Playbook | None = None)
         coming=tuple(step.title for step in left[:COMING]),
         done=len(done),
         steps=len(plan.steps),
-        doing=_doing(events) if current and not stopped else "",
         phase=phase,
         began=found.began,
         over=found.over,
@@ -105,27 +76,12 @@ def board(plan: Plan, events: Sequence[Event], playbook: Playbook | None = None)
     )
 
 
-def _doing(events: Sequence[Event]) -> str:
-    """One word for what happens right now, by the last event that says it."""
-    for event in reversed(events):
-        match event.name:
-            case "effect":
-                return str(event.data["effect"])
-            case "waiting":
-                return "waits"
-            case "effected" | "intend" | "session":
-                return ""
-            case _:
-                continue
-    return ""
-
-
 @dataclass(slots=True)
 class Present:
     """State, the step in progress, what of it since when, what it waits for, and when the session began and ended.
 
-    Of the last session: nothing is counted from one that ended or was killed before.  `waits_since` is when the step
-    began to wait, whatever for; `since` begins anew where something else is waited for.
+    Of the last session: nothing is counted from one that ended or was killed before.  `since`
+    begins anew where something else is waited for.
     """
 
     state: str = "not begun"
@@ -133,7 +89,6 @@ class Present:
     phase: str = ""
     since: float | None = None
     waiting: tuple[str, str, str] | None = None
-    waits_since: float | None = None
     began: float | None = None
     over: float | None = None
 
@@ -141,7 +96,7 @@ class Present:
         """One event more."""
         data, name = event.data, event.name
         if name in ("session", "intend", "conclude", "effect", "effected"):
-            self.since, self.waiting, self.waits_since = event.time, None, None
+            self.since, self.waiting = event.time, None
         match name:
             case "session":
                 self.state, self.phase, self.began, self.over = "running", "", event.time, None
@@ -150,9 +105,7 @@ class Present:
                 self.step, self.phase = str(data["step"]), ""
             case "waiting":
                 what = str(data["what"])
-                if self.waiting is None or self.step != data["step"]:
-                    self.since = self.waits_since = event.time
-                elif self.waiting[0] != what:
+                if self.waiting is None or self.step != data["step"] or self.waiting[0] != what:
                     self.since = event.time
                 self.step, self.waiting = str(data["step"]), (what, str(data["owner"]), str(data["next"]))
             case "conclude":
@@ -169,20 +122,8 @@ class Present:
                 pass
 
 
-def _node(step: PlannedStep) -> str:
-    return next((step.params[name] for name in NODE_PARAMS if name in step.params), CLUSTER)
-
-
-def _cell(steps: Sequence[PlannedStep], done: set[str], current: str, *, stopped: bool) -> Cell:
-    if not steps:
-        return Cell.NONE
-    if current in {step.id for step in steps} - done:
-        return Cell.STOPPED if stopped else Cell.NOW
-    return Cell.DONE if all(step.id in done for step in steps) else Cell.TO_DO
-
-
 def lines(found: Board, now: float) -> list[str]:
-    """The board as plain lines, without its table; a session that is over has no later time than its end."""
+    """The board as lines; a session that is over has no later time than its end."""
     now = now if found.over is None else found.over
     text = [f"run {found.plan} to {found.target}: {found.done} of {plural(found.steps, 'step')} done; {found.state}"]
     if found.began is not None:
