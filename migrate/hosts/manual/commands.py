@@ -69,7 +69,7 @@ class Proof:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """One effect on one host.  `answer`: the collector's answer is part of the proof."""
+    """One effect on one host."""
 
     node: NodeId
     host: str
@@ -77,7 +77,6 @@ class Order:
     what: str
     commands: tuple[str, ...]
     proofs: tuple[Proof, ...]
-    answer: bool = True
     files: Mapping[str, bytes] = field(default_factory=dict)
     by_hand: tuple[str, ...] = ()
     watch: tuple[str, ...] = ()
@@ -224,15 +223,10 @@ def readme(order: Order, identity: str, lines: Sequence[str], inbox: str, since:
         "",
         *(f"    {line}" for line in lines),
         "",
-    ]
-    if order.answer:
-        steps += [
-            f"3. Bring answer-{identity}.json back, into {inbox} on the host that runs kraft-migrate.",
-            "   If it was made too early to show the result: run the last line again, and bring that answer.",
-            "   Once the run has continued, remove the copy from that host: with its `key` a guess can be verified.",
-            "",
-        ]
-    steps += [
+        f"3. Bring answer-{identity}.json back, into {inbox} on the host that runs kraft-migrate.",
+        "   If it was made too early to show the result: run the last line again, and bring that answer.",
+        "   Once the run has continued, remove the copy from that host: with its `key` a guess can be verified.",
+        "",
         "What must be seen then:",
         *(f"  - {proof.text()}" for proof in order.proofs),
         "",

@@ -54,7 +54,6 @@ SHAPE: Final = {  # of RECORD
     **dict.fromkeys(("id", "effect", "what", "host", "key", "since"), str),
     "number": int,
     "node": int,
-    "answer": bool,
     "proofs": [Each(str)],
 }
 
@@ -71,7 +70,6 @@ class Instruction:
     what: str
     host: str
     key: str
-    answer: bool
     since: str
     proofs: tuple[Proof, ...]
     closed: str
@@ -114,8 +112,8 @@ class Desk:
 
     def wanted(self, node: NodeId) -> str:
         """The id that an answer of that node must echo: older answers do not show later changes."""
-        asked = [one.id for one in self.all() if one.node == node and one.answer]
-        return asked[-1] if asked else ""
+        last = self.last(node)
+        return last.id if last is not None else ""
 
     def answer(self, node: NodeId) -> Answer | Unknown:
         return self.inbox.latest(node, self.wanted(node))
@@ -197,13 +195,12 @@ class Desk:
         number = max((one.number for one in self.all()), default=0) + 1
         identity = f"{number:03}-{secrets.token_hex(6)}"
         name = f"{number:03}-{int(order.node)}-{order.effect}"
-        lines = list(order.commands)
-        if order.answer:
-            lines.append(f"{quote(self._collector(order.node, identity, order.watch))} > answer-{identity}.json")
+        collector = quote(self._collector(order.node, identity, order.watch))
+        lines = [*order.commands, f"{collector} > answer-{identity}.json"]
         since = time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime())
         record: dict[str, Any] = {
             "number": number, "id": identity, "node": int(order.node), "effect": order.effect, "what": order.what,
-            "host": order.host, "key": order.key, "answer": order.answer, "since": since,
+            "host": order.host, "key": order.key, "since": since,
             "proofs": [asdict(proof) for proof in order.proofs],
         }  # fmt: skip
         text = readme(order, identity, lines, str(self.inbox.folder), since)
@@ -257,10 +254,9 @@ class Desk:
                     instruction.host, instruction.what, instruction.since, instruction.id, instruction.folder, said,
                 )  # fmt: skip
             self._pause()
-        if instruction.answer:
-            answer = self.inbox.latest(instruction.node, instruction.id)
-            assert not isinstance(answer, Unknown)  # a proof rests on it
-            self._remember(instruction, answer)
+        answer = self.inbox.latest(instruction.node, instruction.id)
+        assert not isinstance(answer, Unknown)  # a proof rests on it
+        self._remember(instruction, answer)
         self._close(instruction, OBSERVED, "")
         LOG.info("seen: %s", instruction.what)
 
