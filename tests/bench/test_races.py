@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -39,9 +40,8 @@ NAMES = (
 
 def a_race(**changes: object) -> Race:
     """A race of nothing."""
-    return replace(
-        listing.RACES[0], **{"seconds": 0.0, "around": comparing.nothing, "growing": ("ours", "peer"), **changes}
-    )  # type: ignore[arg-type]
+    values: dict[str, Any] = {"seconds": 0.0, "around": comparing.nothing, "growing": ("ours", "peer"), **changes}
+    return replace(listing.RACES[0], **values)
 
 
 def ran(seconds: float, answer: str = "same") -> Run:
