@@ -1,4 +1,4 @@
-"""A gatekeeper for engines without a person, a window or an approval to ask."""
+"""A gatekeeper for engines without a person or a window to ask."""
 
 from __future__ import annotations
 
