@@ -2,6 +2,9 @@
 
 `python -m tests features` compares it with tests/features.txt and names what was added or removed; `--write` writes
 the file.  A change of the code that is meant to keep every feature leaves this file as it was.
+
+The list grows only with a decision (docs/adr): the newest one that has a table of counts is the limit.  `--write`
+lowers the counts of that table, and refuses to write where they would rise.
 """
 
 from __future__ import annotations
@@ -10,7 +13,8 @@ import ast
 import difflib
 import re
 import sys
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import click
@@ -23,6 +27,11 @@ from migrate.diff.expected import RULES
 
 ROOT = Path(__file__).parent.parent
 KEPT = ROOT / "tests" / "features.txt"
+COUNTED = re.compile(r"^\| ([a-z ]+) \| (\d+) \|$", re.MULTILINE)
+HEAD = "| kind | at most |\n"
+BUDGETED = max(path for path in (ROOT / "docs" / "adr").glob("*.md") if HEAD in path.read_text(encoding="utf-8"))
+COMMANDS = ("command", "argument", "option", "playbook key", "event", "claim")
+KINDS = (*COMMANDS, "finding", "stuck", "expected difference", "error")
 CLAIMED_IN = tuple(
     f"migrate/{path}.py" for path in ("report/run_report", "cli/demo", "cli/rollback_demo", "lab/rollback_proofs")
 )
@@ -76,16 +85,43 @@ def _claims() -> Iterator[str]:
                     yield f"claim {text}"
 
 
+def counts(lines: Iterable[str]) -> dict[str, int]:
+    """How many of each kind."""
+    found = Counter(next(kind for kind in KINDS if line.startswith(f"{kind} ")) for line in lines)
+    return {kind: found[kind] for kind in KINDS}
+
+
+def budget(text: str) -> dict[str, int]:
+    """How many of each kind that decision allows."""
+    return {kind: int(number) for kind, number in COUNTED.findall(text.partition(HEAD)[2])}
+
+
+def _write(lines: list[str]) -> int:
+    text = BUDGETED.read_text(encoding="utf-8")
+    allowed, wanted = budget(text), counts(lines)
+    over = [
+        f"{kind}: {number}, and {allowed.get(kind, 0)} are allowed"
+        for kind, number in wanted.items()
+        if number > allowed.get(kind, 0)
+    ]
+    if over:
+        print("\n".join([f"not written: {BUDGETED.relative_to(ROOT)} is the limit", *over]))
+        print("a new feature needs a decision in docs/adr, with a table of counts of its own")
+        return 1
+    KEPT.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    BUDGETED.write_text(COUNTED.sub(lambda found: f"| {found[1]} | {wanted[found[1]]} |", text), encoding="utf-8")
+    return 0
+
+
 def main(words: list[str]) -> int:
     """0 where nothing changed."""
-    now = "\n".join(features()) + "\n"
+    now = features()
     if words == ["--write"]:
-        KEPT.write_text(now, encoding="utf-8")
-        return 0
+        return _write(now)
     kept = KEPT.read_text(encoding="utf-8").splitlines()
-    lines = difflib.unified_diff(kept, now.splitlines(), lineterm="", n=0)
+    lines = difflib.unified_diff(kept, now, lineterm="", n=0)
     changed = [line for line in lines if not line.startswith(("---", "+++", "@@"))]
-    print("\n".join(changed) or f"{len(now.splitlines())} features, as in {KEPT.relative_to(ROOT)}")
+    print("\n".join(changed) or f"{len(now)} features, as in {KEPT.relative_to(ROOT)}")
     return 1 if changed else 0
 
 
