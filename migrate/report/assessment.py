@@ -116,7 +116,7 @@ def assessment_lines(found: Assessment, width: int = WIDTH) -> tuple[Line, ...]:
 
 
 def facts_line(facts: ClusterFacts) -> str:
-    """`release 3.9, brokers 3, ...; kraft-migrate 0.2.0`."""
+    """`release 3.9, brokers 3, ...; kraft-migrate 0.3.0`."""
     return f"{', '.join(f'{name} {value}' for name, value in facts.words.items())}; kraft-migrate {__version__}"
 
 
