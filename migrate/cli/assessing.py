@@ -21,7 +21,6 @@ from migrate.report.assessment import Assessment, cluster_facts
 from migrate.report.directories import directory_rows
 from migrate.report.wording import moment
 from migrate.run.clock import SystemClock
-from migrate.run.past_runs import by_journals
 from migrate.zookeeper.rate_limit import Pace
 
 PLANNED_ON: Final = frozenset(
@@ -91,6 +90,8 @@ def judged(subject: Subject) -> Judged:
         facts = {} if subject.next_release is None else {NEXT_RELEASE: subject.next_release}
         world = observer.observe(frozenset(needs), facts)
         if alone is None and subject.evidence.live:
+            from migrate.run.past_runs import by_journals
+
             proven = by_journals(subject.inventory)
             world = replace(with_ensemble(observer, replace(world, facts={**facts, **proven})), facts=facts)
         findings = checks.told(world, target=Stage.PREPARE)

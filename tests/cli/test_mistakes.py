@@ -47,7 +47,6 @@ INIT = "kraft-migrate inventory init --zookeeper"
         (("assess", "--from-bundle", "nope.tgz"), 1, ["No such file or directory", "where nope.tgz"]),
         (("backup", "restore", "nope.gz", "--path", "/"), 1, ["No such file or directory", "where nope.gz"]),
         (("report", "write", "/nope"), 64, ["/nope"]),
-        (("control", "pause", PLAYBOOK), 64, ["there is no plan.json in it"]),
         (("diff",), 64, ["neither a playbook nor an inventory was given", "--inventory FILE"]),
         (("assess",), 64, ["neither a playbook, an inventory nor a ZooKeeper", "--zookeeper HOST:PORT/CHROOT"]),
         (("diff", "--inventory", INVENTORY, "--spark-master", "sprak://x"), 64, ["'sprak://x' is none"]),

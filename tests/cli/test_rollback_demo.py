@@ -90,7 +90,7 @@ def test_a_folder_keeps_its_story(
             """No files, no processes."""
             return cls
 
-    monkeypatch.setattr("migrate.cli.demo.Lab", Lab)
+    monkeypatch.setattr("migrate.cli.demo.Demo.lab", Lab)
     (tmp_path / "demo.json").write_text(json.dumps(state))
     ended = kraft_migrate("lab", "demo", "--dir", tmp_path, "--rollback-from", "hybrid")
     assert (ended.code, told in ended.err) == (64, True)

@@ -64,7 +64,7 @@ def test_the_point_of_no_return_is_confirmed_with_the_whole_fingerprint(
     error = attempt(inventory, made, given)
     assert isinstance(error, NotConfirmed)
     assert error.exit_code == 4
-    assert f"--confirm {made.fingerprint}" in error.next_step
+    assert made.fingerprint in f"{error} {error.next_step}"
     assert list(tmp_path.iterdir()) == []
 
 
