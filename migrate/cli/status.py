@@ -64,7 +64,7 @@ OUT_OF_IT: Final = "rollback plan PLAYBOOK --copy-again"
 @click.command()
 @cluster_options
 @output_option
-@click.option("--watch", is_flag=True, help="Repeat until Ctrl-C; on a terminal as a table.")
+@click.option("--watch", is_flag=True, help="Repeat until Ctrl-C; on a terminal as a board.")
 def status(playbook: pathlib.Path | None, inventory: pathlib.Path | None, output: str, watch: bool) -> int:
     """Show how far the migration is, and the next command.
 
