@@ -6,7 +6,6 @@ starts them, `find_load` finds them again, `stop_load` ends them cleanly.
 | file | what |
 |---|---|
 | `NAME.process.json`, `NAME.running` | the supervisor's: how each is started, and which process it is |
-| `client.properties` | how Kafka's clients reach the brokers; the password is in it (mode 0600) |
 | `producer-TOPIC-NNNN.jsonl` | what a producer printed: each record that was acknowledged or given up. NNNN counts the
   starts, and is the prefix of its values, so that no value stands twice |
 | `consumer.jsonl` | what the consumer printed |
@@ -67,6 +66,11 @@ def load_folder(lab_dir: Path) -> Path:
     return lab_dir.absolute() / "load"
 
 
+def client_file(topology: Topology) -> Path:
+    """How Kafka's clients reach the brokers: among the lab's secrets, as the password is in it (mode 0600)."""
+    return topology.folder("secrets", "load.properties")
+
+
 def histories(lab_dir: Path) -> list[tuple[str, int, Path]]:
     """(topic, number of the start, file) of everything that producers printed, in order."""
     paths = load_folder(lab_dir).glob("producer-*.jsonl")
@@ -116,7 +120,7 @@ def start_load(lab_dir: Path, inventory: Inventory, topics: Sequence[str], *, ra
     folder, topology = load_folder(lab_dir), load_topology(lab_dir)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     _, access = inventory.cluster_access
-    replace_file(str(folder / "client.properties"), client_properties(access).encode(), mode=0o600)
+    replace_file(str(client_file(topology)), client_properties(access).encode(), mode=0o600)
     number = max((found for _, found, _ in histories(lab_dir)), default=0) + 1
     supervisor = Supervisor(folder)
     specs = load_specs(topology, find_java(), topics, number, rate)
@@ -182,7 +186,7 @@ def load_specs(topology: Topology, java: Java, topics: Sequence[str], number: in
     """The processes of a load whose values begin with that number."""
     classpath = topology.folder("jars.txt").read_text(encoding="utf-8").splitlines()
     folder = topology.folder("load")
-    config = folder / "client.properties"
+    config = client_file(topology)
     to = ("--bootstrap-server", topology.bootstrap)
     source = os.pathsep.join(filter(None, (str(Path(migrate.__file__).parents[1]), os.environ.get("PYTHONPATH"))))
 

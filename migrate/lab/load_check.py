@@ -22,7 +22,7 @@ from migrate.java.find import find_java
 from migrate.java.run import run_tool
 from migrate.kafka.tls import cluster_config
 from migrate.lab import load_watch
-from migrate.lab.load import ACKED, FAILED, TOOLS, find_load, histories, load_folder, printed
+from migrate.lab.load import ACKED, FAILED, TOOLS, client_file, find_load, histories, load_folder, printed
 from migrate.lab.load_watch import UNEXPLAINED, RestartInterval, attribute, fold_samples, read_samples
 from migrate.lab.topology import load_topology
 from migrate.model.history import LoadSummary
@@ -155,7 +155,7 @@ def read_values(lab_dir: Path, inventory: Inventory, topic: str, partitions: int
     topology = load_topology(lab_dir)
     words = (
         *("--bootstrap-server", topology.bootstrap, "--topic", topic),
-        *("--consumer.config", str(load_folder(lab_dir) / "client.properties")),
+        *("--consumer.config", str(client_file(topology))),
         *("--group-id", f"kraft-migrate-load-check-{secrets.token_hex(4)}", "--verbose"),
         *("--max-messages", str(left), "--reset-policy", "earliest"),
     )

@@ -224,6 +224,11 @@ def without_numbers(text: str) -> str:
     return re.sub(r"\b[0-9a-f]{8,}\b|\d+(\.\d+)?", "N", text)
 
 
+def saved_as(said: str) -> str:
+    """Without numbers; a plan with other content is a file of its own beside the first."""
+    return without_numbers(said).replace("plan-N.json", "plan.json")
+
+
 def state(status: Ended) -> str:
     """What `status` says but for a rollback, which no such cluster has."""
     return "\n".join(line for line in status.out.splitlines() if not line.startswith("rollback"))
@@ -244,7 +249,7 @@ def test_every_command_answers_as_before(story: Story, moment: str) -> None:
     assert (now.verify.code, now.status.code, now.plan.code) == (0, 0, 2)
     assert without_numbers(now.verify.out) == without_numbers(before.verify.out)
     assert without_numbers(state(now.status)) == without_numbers(state(before.status))
-    assert without_numbers(now.plan.out) == without_numbers(before.plan.out)
+    assert saved_as(now.plan.out) == saved_as(before.plan.out)
 
 
 @pytest.mark.parametrize("moment", ["before", "started", "raised"])

@@ -7,6 +7,8 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -14,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import (
     AclBindingFilter,
     AclOperation,
@@ -93,13 +95,24 @@ def watermarks(lab: Lab) -> dict[str, int]:
     try:
         return {
             topic.name: sum(
-                consumer.get_watermark_offsets(TopicPartition(topic.name, partition), 30)[1]
-                for partition in range(topic.partitions)
+                end_of(consumer, TopicPartition(topic.name, partition)) for partition in range(topic.partitions)
             )
             for topic in data.TOPICS
         }
     finally:
         consumer.close()
+
+
+def end_of(consumer: Consumer, place: TopicPartition) -> int:
+    """The end offset; a leader that has just started, or that another follows, is asked again."""
+    deadline, pause = time.monotonic() + 60, threading.Event()
+    while True:
+        try:
+            return int(consumer.get_watermark_offsets(place, 30)[1])
+        except KafkaException as error:
+            if not error.args[0].retriable() or time.monotonic() > deadline:
+                raise
+        pause.wait(0.2)
 
 
 def look(lab: Lab) -> dict[str, Any]:

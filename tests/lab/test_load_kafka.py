@@ -22,7 +22,17 @@ from migrate.errors import LoadAlreadyRuns, LoadNotStarted, LoadStillRuns, Migra
 from migrate.hosts.supervisor import Supervisor
 from migrate.kafka.tls import client_config
 from migrate.lab.cluster import Lab
-from migrate.lab.load import acknowledged, find_load, histories, load_folder, printed, start_load, stop_load
+from migrate.lab.load import (
+    ACKED,
+    acknowledged,
+    client_file,
+    find_load,
+    histories,
+    load_folder,
+    printed,
+    start_load,
+    stop_load,
+)
 from migrate.lab.load_check import check_load, complaints
 from migrate.lab.load_watch import RestartInterval
 from migrate.lab.ready import brokers_agree, wait_until
@@ -131,7 +141,9 @@ def killed_starter(story: Story) -> None:
 def damage(story: Story) -> int:
     """Plant a record twice, one never sent, and cut the first records of a partition off; records cut."""
     producer = Producer(settings(story.lab))
-    for value in (b"1.0", b"7.1", "seeded\u2028".encode()):
+    there = printed(load_folder(story.directory) / "producer-safe-0001.jsonl")
+    first = next(entry["value"] for entry in there if entry["name"] == ACKED and entry["partition"] == 0)
+    for value in (first.encode(), b"7.1", "seeded\u2028".encode()):
         producer.produce("safe", value, partition=5)
     assert producer.flush(30) == 0
     cut = 7
@@ -247,14 +259,16 @@ def test_planted_damage_is_found(story: Story) -> None:
     assert len(complaints(story.damaged)) == 3
 
 
-def test_the_password_is_in_one_file_of_the_load_for_its_owner_alone(story: Story) -> None:
-    """Kafka's clients read it there; no description, command line, log or history has it."""
+def test_the_password_is_in_one_file_for_its_owner_alone(story: Story) -> None:
+    """Kafka's clients read it there, among the lab's secrets; nothing in the load's own folder has it."""
     reference = story.lab.inventory.broker_access.password
     assert isinstance(reference, SecretFile)
     secret = Path(reference.path).read_bytes().strip()
-    holds = [path for path in load_folder(story.directory).iterdir() if secret in path.read_bytes()]
-    assert [path.name for path in holds] == ["client.properties"]
-    assert holds[0].stat().st_mode & 0o777 == 0o600
+    for path in load_folder(story.directory).iterdir():
+        assert secret not in path.read_bytes(), path
+    file = client_file(story.lab.topology)
+    assert secret in file.read_bytes()
+    assert file.stat().st_mode & 0o777 == 0o600
 
 
 def test_the_group_read_along(story: Story) -> None:
