@@ -40,9 +40,9 @@ from tests.testing.kraft_cluster import (
     wait_for,
 )
 from tests.testing.newer_kafka import KAFKAS, NEWER
-from tests.testing.rotating import rotated
+from tests.testing.rotating import in_turn, rotated
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, in_turn("newer-kafka")]
 TOPIC, NODE = 2, 4  # types of resources
 CORDONED = 1  # the number of the log directory
 ELR = "eligible.leader.replicas.version"

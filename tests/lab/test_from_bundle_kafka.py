@@ -15,8 +15,9 @@ from migrate.model.outcome import Unknown
 from migrate.model.views import ZookeeperView
 from migrate.observe.bundle import read_bundle
 from tests.cli.commands import Ended, kraft_migrate
+from tests.testing.rotating import in_turn
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, in_turn("from-bundle")]
 PARTITIONS = 60
 INTERNAL = ("__consumer_offsets", "__transaction_state")
 LEAST = "min.insync.replicas"

@@ -21,7 +21,10 @@ VARIABLE = "KRAFT_MIGRATE_ROTATE"
 DISKS = ("zookeeper-gone", "migration-gone", "kraft-gone", "directory-playbook")  # of two files: one costs as much
 HANDS = ("broker-start", "copy-drops", "in-hybrid", "topics")  # of two files, as above
 HOSTS = ("ssh", "manual", "other-users")  # of two files, as above
-TURNS = ("disks", "hands", "hosts", "install", "killed", "secured", "spark-cluster", "stale-migration", "stuck")
+TURNS = (
+    *("disks", "from-bundle", "hands", "hole", "hosts", "install", "killed", "newer-kafka", "secured", "spark-cluster"),
+    *("stale-migration", "stuck"),
+)
 SEATS = 2  # of the dear rotations above run for one commit: all of them take longer than a run of the tests may
 PICKED: list[str] = []  # a line a rotation, in the order asked
 
