@@ -191,8 +191,9 @@ def _boots(seen: Units) -> Result:
     "After a power cut the quorum stays down. Once the metadata leads, no broker can work without it, and brokers of a "
     "finalized cluster cannot even start. No run enables a unit.",
     "The unit was never enabled: units of controllers are new. Or it is linked, masked, static or transient.",
-    "On each host named, before the first plan: `systemctl enable -- UNIT`. Until a run has formatted the controller, "
-    "a boot's start of it fails and does no harm.",
+    "On each host named, before the first plan: `systemctl enable -- UNIT`, with "
+    "`ConditionPathExists=METADATA_DIRECTORY/meta.properties` in the unit: a boot before a run has formatted the "
+    "controller then leaves it alone. Without it systemd starts it again and again, and runs wait until it stops that.",
     "systemctl(1): is-enabled; states as systemd 252 gives them",
 ).sees(controller_units, blocks_from=Stage.PREPARE, when=UNTIL_FINALIZED)
 def controllers_start_at_boot(seen: Units, world: World) -> Result:

@@ -234,7 +234,12 @@ def _unit(what: str, environment: str, shape: Shape, n: int) -> str:
         start = f"/bin/sh -c 'exec {start}'"
     elif shape.start == "override":
         start += " --override log.retention.hours=240"
-    return UNIT.format(what=what, environment=environment, start=start, stop=shape.stop_seconds)
+    text = UNIT.format(what=what, environment=environment, start=start, stop=shape.stop_seconds)
+    if environment != "kafka-controller":
+        return text
+    # enabled before the first plan, and left alone by a boot until it is formatted
+    condition = f"ConditionPathExists={shape.metadata_directory}/meta.properties"
+    return text.replace("[Unit]\n", f"[Unit]\n{condition}\n", 1)
 
 
 def prepare(shape: Shape, n: int) -> str:
