@@ -23,7 +23,7 @@ metadata: {name: fleet}
 spec:
   clusters:
     - name: copied
-      files: {zookeeper: data, metadata: kraft}
+      bundle: copied.tar.gz
 """
 
 

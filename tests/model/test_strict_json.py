@@ -127,7 +127,7 @@ OTHERS: dict[str, str] = {
 
 
 def json_readers() -> set[str]:
-    """Modules that call the JSON reader of the standard library, but for the lab's, which reads its own files."""
+    """Modules that call another JSON reader than the strict one, but for the lab's, which reads its own files."""
     found = set()
     for path in (ROOT / "migrate").rglob("*.py"):
         name = str(path.relative_to(ROOT))
@@ -137,7 +137,7 @@ def json_readers() -> set[str]:
             match node:
                 case ast.Attribute(value=ast.Name(id="json"), attr="loads" | "load" | "JSONDecoder"):
                     found.add(name)
-                case ast.ImportFrom(module="json"):
+                case ast.ImportFrom(module="json" | "msgspec.json"):
                     found.add(name)
                 case _:
                     pass

@@ -110,7 +110,7 @@ GROUPS: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
     ),
     "diff": (
         ("migrate.diff.expected",),
-        ("tests/diff/test_expected_excuses.py", "tests/diff/test_expected.py"),
+        ("tests/diff/test_expected.py",),
     ),
     "quorum": (
         (
