@@ -247,10 +247,9 @@ class Lab:
             *(b.name for b in self.topology.brokers),
             *(c.name for c in self.topology.controllers),
         }
-        listing = self.topology.folder("jars.txt")
-        if not names <= set(specs) or not listing.exists():
+        if not names <= set(specs) or not self.topology.jars.exists():
             return False
-        needed = [specs[ZOOKEEPER].argv[0], *listing.read_text(encoding="utf-8").splitlines()]
+        needed = [specs[ZOOKEEPER].argv[0], *self.topology.classpath()]
         return all(Path(path).exists() for path in needed)
 
     def _describe_processes(self, kafka_home: str | None, progress: Progress) -> None:
@@ -260,7 +259,7 @@ class Lab:
     def describe(self, java: Java, jars: KafkaJars) -> None:
         """Write how each process is started, with these jars."""
         listing = "".join(f"{path}\n" for path in jars.classpath)
-        replace_file(str(self.topology.folder("jars.txt")), listing.encode())
+        replace_file(str(self.topology.jars), listing.encode())
         for spec in process_specs(self.topology, java, jars, ENVIRONMENT):
             write_spec(self.topology.processes, spec)
         if self.topology.manual:

@@ -49,8 +49,9 @@ STOP_SECONDS: Final = 60.0
 ACKED: Final = "producer_send_success"
 FAILED: Final = "producer_send_error"
 NUMBERED: Final = re.compile(r"producer-(.+)-(\d{4,})\.jsonl")
-# a record that a restart delays is acknowledged late, which shows as a gap; it is never given up for it
-PRODUCER: Final = {
+# the consumer takes what is its own of these.  A record that a restart delays is acknowledged late, which shows as a
+# gap: it is never given up for it
+CLIENTS: Final = {
     "retries": "2147483647",
     "enable.idempotence": "true",
     "delivery.timeout.ms": "1800000",
@@ -58,8 +59,10 @@ PRODUCER: Final = {
     "linger.ms": "200",  # batches of a few records: a request for each would cost the brokers three times as much
     "partitioner.class": "org.apache.kafka.clients.producer.RoundRobinPartitioner",
     "metadata.max.age.ms": "5000",
+    "retry.backoff.ms": "50",
+    "retry.backoff.max.ms": "500",
+    "reconnect.backoff.max.ms": "500",
 }
-BOTH: Final = {"retry.backoff.ms": "50", "retry.backoff.max.ms": "500", "reconnect.backoff.max.ms": "500"}
 
 
 def load_folder(lab_dir: Path) -> Path:
@@ -101,11 +104,6 @@ def find_load(lab_dir: Path) -> ServiceState:
     return next((state for state in states if not isinstance(state, Stopped)), Stopped())
 
 
-def acknowledged(lab_dir: Path) -> int:
-    """How many records are acknowledged by now."""
-    return sum(entry["name"] == ACKED for _, _, path in histories(lab_dir) for entry in printed(path))
-
-
 def start_load(lab_dir: Path, inventory: Inventory, topics: Sequence[str], *, rate: float = RATE) -> None:
     """Start the load detached, and wait until a record of each topic is acknowledged and a sample is taken.
 
@@ -140,11 +138,8 @@ def _require_topics(inventory: Inventory, topics: Sequence[str]) -> None:
     from confluent_kafka import KafkaException  # noqa: PLC0415 - who looks for a load needs no client library
     from confluent_kafka.admin import AdminClient  # noqa: PLC0415 - as above
 
-    admin, deadline, pause = (
-        AdminClient(cluster_config(inventory)),
-        time.monotonic() + TOPICS_SECONDS,
-        threading.Event(),
-    )
+    admin, pause = AdminClient(cluster_config(inventory)), threading.Event()
+    deadline = time.monotonic() + TOPICS_SECONDS
     while True:
         try:
             known = admin.list_topics(timeout=5.0).topics
@@ -170,7 +165,7 @@ def client_properties(access: Access) -> str:
     Raises:
         SecretUnreadable: the password's file.
     """
-    values = {"security.protocol": access.protocol, **BOTH, **PRODUCER}
+    values = {"security.protocol": access.protocol, **CLIENTS}
     if access.password is not None:
         password = read_secret(access.password)
         values |= {
@@ -184,7 +179,7 @@ def client_properties(access: Access) -> str:
 
 def load_specs(topology: Topology, java: Java, topics: Sequence[str], number: int, rate: float) -> list[ProcessSpec]:
     """The processes of a load whose values begin with that number."""
-    classpath = topology.folder("jars.txt").read_text(encoding="utf-8").splitlines()
+    classpath = topology.classpath()
     folder = topology.folder("load")
     config = client_file(topology)
     to = ("--bootstrap-server", topology.bootstrap)

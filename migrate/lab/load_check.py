@@ -1,4 +1,4 @@
-"""The judgement of a load: what its producers were told against what stands in the partitions.
+"""The judgement of a load: what brokers acknowledged to its producers, against what is in the partitions.
 
 A claim is made for topics with two replicas or more; records of the others are counted apart.
 """
@@ -159,8 +159,7 @@ def read_values(lab_dir: Path, inventory: Inventory, topic: str, partitions: int
         *("--group-id", f"kraft-migrate-load-check-{secrets.token_hex(4)}", "--verbose"),
         *("--max-messages", str(left), "--reset-policy", "earliest"),
     )
-    classpath = topology.folder("jars.txt").read_text(encoding="utf-8").splitlines()
-    done = run_tool(find_java(), classpath, f"{TOOLS}.VerifiableConsumer", words, READ_SECONDS)
+    done = run_tool(find_java(), topology.classpath(), f"{TOOLS}.VerifiableConsumer", words, READ_SECONDS)
     for line in done.stdout.split("\n"):  # a value may hold other ends of lines
         entry = json.loads(line) if line.startswith("{") else {}
         if entry.get("name") == "record_data":

@@ -143,6 +143,15 @@ class Topology:
         return self.folder("logs", f"{name}.log")
 
     @property
+    def jars(self) -> Path:
+        """The list of Kafka's jars, a path a line."""
+        return self.folder("jars.txt")
+
+    def classpath(self) -> list[str]:
+        """What every Java process of the lab is started with."""
+        return self.jars.read_text(encoding="utf-8").splitlines()
+
+    @property
     def processes(self) -> Path:
         return self.folder("processes")
 

@@ -21,7 +21,7 @@ from _pytest.mark import ParameterSet
 
 from migrate.hosts.properties import edit
 from migrate.lab.cluster import Lab
-from migrate.lab.load import acknowledged, stop_load
+from migrate.lab.load import stop_load
 from migrate.lab.load_check import check_load, complaints
 from migrate.lab.load_watch import RestartInterval
 from migrate.lab.topology import Shape
@@ -31,6 +31,7 @@ from tests.lab.accepted import named_replicas_are_accepted_and_the_disk_is_not
 from tests.lab.commands import kraft_migrate
 from tests.lab.faults import OLD, DiskFault, set_aside
 from tests.lab.links import ProxiedLab
+from tests.lab.loads import acknowledged
 from tests.lab.sick_broker import BLOCKED, CHANGES, INCOMPLETE, ROOT, STOP, SickBroker
 from tests.testing.rotating import DISKS, in_turn, rotated, rotation
 from tests.testing.sick_disks import broken_disks

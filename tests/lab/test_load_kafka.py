@@ -24,7 +24,6 @@ from migrate.kafka.tls import client_config
 from migrate.lab.cluster import Lab
 from migrate.lab.load import (
     ACKED,
-    acknowledged,
     client_file,
     find_load,
     histories,
@@ -41,6 +40,7 @@ from migrate.model.history import LoadSummary
 from migrate.model.ids import NodeId
 from migrate.model.inventory import SecretFile
 from migrate.model.views import Running, Stopped
+from tests.lab.loads import acknowledged
 
 pytestmark = pytest.mark.kafka
 READ = "records_consumed"
