@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final
@@ -48,11 +48,14 @@ class ZookeeperUse:
         return Use.STOPPED if self.stopped else Use.UNUSED
 
 
-def with_ensemble(observer: Observer, world: World) -> World:
-    """The world with ZooKeeper's servers in it where the cleanup was proven: before that everybody uses them."""
-    if CLEANUP_PROVEN not in world.facts or not world.inventory.zookeeper:
+def with_ensemble(observer: Observer, world: World, proven: Mapping[str, str]) -> World:
+    """The world with ZooKeeper's servers in it where the cleanup was proven: before that everybody uses them.
+
+    `proven` is what journals prove: facts for people, on which no plan rests.
+    """
+    if CLEANUP_PROVEN not in proven or not world.inventory.zookeeper:
         return world
-    return replace(world, ensemble=observer.observe(frozenset({Need.ENSEMBLE}), world.facts).ensemble)
+    return replace(world, ensemble=observer.observe(frozenset({Need.ENSEMBLE}), proven).ensemble)
 
 
 def use_of(world: World) -> ZookeeperUse | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from migrate import checks
@@ -92,8 +92,7 @@ def judged(subject: Subject) -> Judged:
         if alone is None and subject.evidence.live:
             from migrate.run.past_runs import by_journals
 
-            proven = by_journals(subject.inventory)
-            world = replace(with_ensemble(observer, replace(world, facts={**facts, **proven})), facts=facts)
+            world = with_ensemble(observer, world, by_journals(subject.inventory))
         findings = checks.told(world, target=Stage.PREPARE)
         if alone is None and subject.evidence.live:
             findings = lasting_findings(observer, findings, SystemClock())

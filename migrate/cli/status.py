@@ -84,7 +84,7 @@ def status(playbook: pathlib.Path | None, inventory: pathlib.Path | None, output
             if of_directories:  # no migration is in progress, and no ZooKeeper to go back to
                 seen = {key: value for key, value in describe(world).items() if key != "unknown"}
                 return named({**seen, **directory_stage(world)}, playbook)
-            world = with_ensemble(observer, world)
+            world = with_ensemble(observer, world, world.facts)
             seen = describe(world, clues_for(observer, world))
             answer = {**seen, "rollback": rollback_readiness(world)}
             return named(with_run(answer, unended(pathlib.Path(found.runs))), playbook)

@@ -96,8 +96,8 @@ def test_nobody_asks_before_the_cleanup_is_proven() -> None:
     """Until then the cluster itself uses every server."""
     observer = Asked(seen(IDLE))
     world = world_at(Stage.FINALIZE)
-    assert use_of(with_ensemble(observer, world)) is None
+    assert use_of(with_ensemble(observer, world, world.facts)) is None
     assert observer.needs == []
     cleaned = replace(world_at(Stage.CLEANUP), facts={CLEANUP_PROVEN: "run 3f2a9c01"})
-    assert use(with_ensemble(observer, cleaned)) is Use.UNUSED
+    assert use(with_ensemble(observer, cleaned, cleaned.facts)) is Use.UNUSED
     assert observer.needs == [frozenset({Need.ENSEMBLE})]
