@@ -197,7 +197,7 @@ MANUALS: Final[Mapping[str, Manual]] = {
         (
             ("doctor", "Java, Kafka's jars, memory, disk"),
             ("doctor --inventory inventory.yaml --hosts", "can a run work on each host?"),
-            ("doctor --inventory inventory.yaml --rights", "what our identities lack, and what they may beyond need"),
+            ("doctor --inventory inventory.yaml --rights", "what our identities lack"),
             ("doctor --inventory inventory.yaml --host-setup kafka-1 > setup.sh", "the script that root runs there"),
         ),
         (("~/.cache/kraft-migrate/", "Kafka's jars, fetched once and checked"),),

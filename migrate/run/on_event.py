@@ -25,7 +25,7 @@ MOST_WAITING: Final = 1000  # events
 
 
 class EventCommand:
-    """The command, its queue, and the thread that empties it.  `say` is told of the first failure, and of the sum."""
+    """The command, its queue, and the thread that empties it.  `say` gets the first failure, and the sum."""
 
     def __init__(self, words: Sequence[str], clock: Clock, say: Callable[[str], None]) -> None:
         self._words, self._clock, self._say = tuple(words), clock, say
