@@ -1,7 +1,7 @@
 """The rollback on real Kafka, with one of fourteen entries, faults and odd states picked by the commit.
 
-Always: from half of the second roll, killed on the way, with a second migration to its end; and over changes that dual
-write lost.
+Always: from half of the second roll, killed on the way, with a second migration to its end.  The others, and one over
+changes that dual write lost, take turns.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from migrate.run import journal as journals
 from tests.lab import lost_writes, odd_entries
 from tests.lab.commands import kraft_migrate
 from tests.lab.rollbacks import ENTRIES, ODD, Rehearsed, rehearse, roll_back_after
-from tests.testing.rotating import rotated
+from tests.testing.rotating import in_turn, rotated
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 ALWAYS = "half-kraft-mode"
@@ -93,6 +93,7 @@ def test_the_rollback_was_killed_once_and_no_effect_was_made_twice(half: Rehears
     assert sorted(deleted) == ["/controller", "/migration"]
 
 
+@in_turn("lost-writes")
 def test_what_dual_write_lost_stops_a_rollback_before_any_controller(directory: Path) -> None:
     """Three last quotas and an ACL with `/`, acknowledged, passed by /migration; the printed remedies let it go on."""
     found = lost_writes.refused_and_repaired(directory, "hybrid")
@@ -107,6 +108,7 @@ def test_what_dual_write_lost_stops_a_rollback_before_any_controller(directory: 
     assert found.load.missing == found.load.duplicated == 0
 
 
+@in_turn("rollback")
 @pytest.mark.parametrize("part", rotated("rollback", OTHERS))
 def test_from_one_of_the_other_entries_or_after_a_fault(part: str, directory: Path) -> None:
     """Back in ZooKeeper mode, everything that was made survives, no acknowledged record is lost."""

@@ -22,8 +22,8 @@ DISKS = ("zookeeper-gone", "migration-gone", "kraft-gone", "directory-playbook")
 HANDS = ("broker-start", "copy-drops", "in-hybrid", "topics")  # of two files, as above
 HOSTS = ("ssh", "manual", "other-users")  # of two files, as above
 TURNS = (
-    *("disks", "from-bundle", "hands", "hole", "hosts", "install", "killed", "newer-kafka", "secured", "spark-cluster"),
-    *("stale-migration", "stuck"),
+    *("disks", "from-bundle", "hands", "hole", "hosts", "install", "killed", "lost-writes", "motion", "newer-kafka"),
+    *("rollback", "secured", "spark-cluster", "stale-migration", "stuck"),
 )
 SEATS = 2  # of the dear rotations above run for one commit: all of them take longer than a run of the tests may
 PICKED: list[str] = []  # a line a rotation, in the order asked

@@ -56,8 +56,8 @@ def test_whoever_asks_for_a_part_gets_every_turn(monkeypatch: pytest.MonkeyPatch
     assert sum(map(rotating.has_turn, rotating.TURNS)) == rotating.SEATS
     monkeypatch.setenv(VARIABLE, "all")
     assert all(map(rotating.has_turn, rotating.TURNS))
-    with pytest.raises(ValueError, match="rollback"):
-        rotating.has_turn("rollback")
+    with pytest.raises(ValueError, match="placement"):
+        rotating.has_turn("placement")
 
 
 def test_without_git_the_first_part_runs(monkeypatch: pytest.MonkeyPatch) -> None:
