@@ -10,7 +10,7 @@ import pathlib
 import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final
 
@@ -23,7 +23,6 @@ from migrate.cli.screen import page_width
 from migrate.errors import LabNotReady, LabProofFailed, MigrateError, PlanIsStale
 from migrate.lab import proofs, tokens
 from migrate.lab.cluster import Lab
-from migrate.lab.fake_operator import Person, ask_to_look_everywhere
 from migrate.lab.load import find_load, start_load, stop_load
 from migrate.lab.load_check import check_load, complaints
 from migrate.lab.load_watch import RestartInterval
@@ -42,7 +41,6 @@ from migrate.observe.world import ClusterObserver
 from migrate.playbook.load import load_playbook
 from migrate.report.lines import Tone
 from migrate.report.plan_text import plan_lines
-from migrate.report.run_report import AT_BOOT
 from migrate.report.run_values import Claim, Holds, RunReport, RunWord
 from migrate.run import journal as journals
 from migrate.run.carry_out import Options, RunFolder, carry_out, folder_of
@@ -72,8 +70,7 @@ class Demo:
     def __init__(self, options: DemoOptions, lines: ProgressLines) -> None:
         self._options = options
         self._lines = lines
-        kind = options.executor
-        shape = replace(self.shape, ssh=kind == "ssh", manual=kind == "manual", secured=options.secured)
+        shape = replace(self.shape, ssh=options.executor == "ssh", secured=options.secured)
         self._lab = self.lab.create(options.directory, shape, kafka_home=options.kafka_home, progress=lines.say)
         require_options(self._lab, options.executor, secured=options.secured)
         self._folder = pathlib.Path(self._lab.topology.directory)
@@ -82,7 +79,7 @@ class Demo:
     def run(self) -> int:
         """0 where everything that is due is proven; 1 otherwise.  Ctrl-C and SIGTERM stop the cluster."""
         try:
-            with _sigterm_interrupts(), self._person():
+            with _sigterm_interrupts():
                 return self._run()
         except KeyboardInterrupt:
             self._lines.say("interrupted: stopping the cluster; the same command resumes", Tone.WARN)
@@ -93,10 +90,6 @@ class Demo:
             hint = f"(kraft-migrate lab status {where}; lab down {where})"
             self._lines.say(f"this run ends here; the cluster is left as it is {hint}", Tone.BAD)
             raise
-
-    def _person(self) -> AbstractContextManager[object]:
-        """Whoever does what instructions say, where the lab's nodes are worked by hand."""
-        return Person(self._lab.topology, self._lines.say) if self._lab.topology.manual else nullcontext()
 
     def _run(self) -> int:
         playbook = self._begin()
@@ -121,9 +114,6 @@ class Demo:
             self._remember(seeded=True)
         else:
             self._adopt(state)
-        if self._lab.topology.manual and not state.get("looked"):
-            ask_to_look_everywhere(self._lab.inventory)
-            self._remember(looked=True)
         playbook = load_playbook(self._lab.playbook_path)
         if self._options.load and not state.get("load_judged") and not isinstance(self._load_state(), Running):
             start_load(self._folder, self._lab.inventory, LOAD_TOPICS)
@@ -225,8 +215,6 @@ class Demo:
         """Those that need the clients gone: a start of everything, and what is read from the disks."""
         yield self._from_its_files()
         yield from self._folders_and_log(folder, playbook)
-        if self._lab.inventory.executor == "manual":
-            yield Claim(AT_BOOT, Holds.NOT_CLAIMED, "the lab's processes are no systemd units: no boot starts them")
         yield from self._stale_epoch(folder, playbook)
 
     def _told(self, report: RunReport, path: pathlib.Path) -> None:

@@ -78,11 +78,11 @@ class LabOptions:
 
 EXECUTOR: Final = click.option(
     "--executor",
-    type=click.Choice(["supervisor", "ssh", "manual"]),
+    type=click.Choice(["supervisor", "ssh"]),
     default="supervisor",
     show_default=True,
-    help="How the nodes are worked: as processes, as systemd units of hosts reached by SSH, or by a person (in "
-    "`lab demo` a thread plays that person by doing what the instructions say). A lab has it from the start.",
+    help="How the nodes are worked: as processes, or as systemd units of hosts reached by SSH. A lab has it from the "
+    "start.",
 )
 SECURED: Final = click.option(
     "--secured",
@@ -179,7 +179,7 @@ def up(
     if bundle is None and (brokers or partitions):
         raise UsageWrong("--brokers and --partitions are bounds for a bundle: give --from-bundle FILE")
     lines = ProgressLines()
-    shape = Shape(ssh=chosen.executor == "ssh", secured=chosen.secured, manual=chosen.executor == "manual")
+    shape = Shape(ssh=chosen.executor == "ssh", secured=chosen.secured)
     copied = _shape_of(bundle, brokers, partitions) if bundle else None
     if copied:
         shape = replace(shape, brokers=len(copied.disks), disks=copied.disks, bundled=True)
@@ -298,7 +298,6 @@ def as_text(status: LabStatus) -> str:
     lines = [
         f"lab in {status.directory}",
         f"  inventory  {status.inventory}",
-        f"  kafka      {status.kafka}",
         f"  zookeeper  {status.zookeeper or 'none'}",
         f"  clients    {status.bootstrap} ({status.protocol}, PLAIN, user admin)",
         "",

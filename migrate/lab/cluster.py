@@ -19,7 +19,7 @@ from migrate.hosts.properties import parse
 from migrate.hosts.supervisor import Supervisor, write_spec
 from migrate.java.find import Java, find_java
 from migrate.java.jars import KafkaJars, Progress, kafka_jars, silent
-from migrate.lab import fake_operator, ready, secured, ssh_access
+from migrate.lab import ready, secured, ssh_access
 from migrate.lab import topology as topologies
 from migrate.lab.configure import (
     LOG_FILES,
@@ -221,7 +221,7 @@ class Lab:
             if not path.exists():
                 replace_file(str(path), text.encode())
         if not self.inventory_path.exists():
-            write_inventory(self.topology)
+            write_inventory(self.inventory)
         if not self.playbook_path.exists():
             self._write_playbook()
 
@@ -262,8 +262,6 @@ class Lab:
         replace_file(str(self.topology.jars), listing.encode())
         for spec in process_specs(self.topology, java, jars, ENVIRONMENT):
             write_spec(self.topology.processes, spec)
-        if self.topology.manual:
-            fake_operator.lay_out(self.topology, self.supervisor.specs())
         if self.topology.ssh_port:
             ssh_access.lay_out(self.topology, self.supervisor.specs())
             write_spec(self.topology.processes, ssh_access.server_spec(self.topology))

@@ -15,7 +15,7 @@ from migrate.hosts.supervisor import ProcessSpec
 from migrate.java.find import Java
 from migrate.java.jars import KafkaJars
 from migrate.java.run import java_argv
-from migrate.lab import fake_operator, secured
+from migrate.lab import secured
 from migrate.lab.secured import ADMIN, listener_lines, login_option, rights_line
 from migrate.lab.ssh_access import HOST_NAME, unit_of
 from migrate.lab.ssh_access import options as ssh_options
@@ -225,8 +225,7 @@ def inner_access(topology: Topology) -> Access:
 
 
 def inventory_of(topology: Topology) -> Inventory:
-    on_hosts = topology.ssh_port > 0 or topology.manual
-    kind, options = _executor(topology)
+    over_ssh = topology.ssh_port > 0
     inventory = Inventory(
         name="lab",
         path=str(topology.inventory),
@@ -234,22 +233,22 @@ def inventory_of(topology: Topology) -> Inventory:
         brokers=tuple(
             BrokerNode(
                 NodeId(broker.id),
-                HOST_NAME if on_hosts else HOST,
+                HOST_NAME if over_ssh else HOST,
                 f"{HOST}:{broker.client_port}",
                 str(topology.config(broker.name)),
                 jmx=f"{HOST}:{broker.jmx_port}" if broker.jmx_port else None,
-                unit=unit_of(broker.name) if on_hosts else "",
+                unit=unit_of(broker.name) if over_ssh else "",
             )
             for broker in topology.brokers
         ),
         controllers=tuple(
             ControllerNode(
                 NodeId(controller.id),
-                HOST_NAME if on_hosts else HOST,
+                HOST_NAME if over_ssh else HOST,
                 f"{topology.controller_host}:{controller.port}",
                 str(topology.config(controller.name)),
                 controller.metadata_directory,
-                unit_of(controller.name) if on_hosts else "",
+                unit_of(controller.name) if over_ssh else "",
             )
             for controller in topology.controllers
         ),
@@ -257,8 +256,8 @@ def inventory_of(topology: Topology) -> Inventory:
         broker_access=client_access(topology),
         controller_access=inner_access(topology),
         password_encoder_secret=SecretFile(str(secret_path(topology, ENCODER))),
-        executor=kind,
-        executor_options=options,
+        executor="ssh" if over_ssh else "supervisor",
+        executor_options=ssh_options(topology) if over_ssh else {"state": str(topology.processes)},
         runs=str(topology.folder("runs")),
     )
     if not topology.secured:
@@ -271,11 +270,5 @@ def inventory_of(topology: Topology) -> Inventory:
     )
 
 
-def _executor(topology: Topology) -> tuple[str, dict[str, str]]:
-    if topology.manual:
-        return "manual", fake_operator.options(topology)
-    return ("ssh", ssh_options(topology)) if topology.ssh_port else ("supervisor", {"state": str(topology.processes)})
-
-
-def write_inventory(topology: Topology) -> None:
-    replace_file(str(topology.inventory), dump_inventory(inventory_of(topology)).encode())
+def write_inventory(inventory: Inventory) -> None:
+    replace_file(inventory.path, dump_inventory(inventory).encode())

@@ -18,7 +18,6 @@ from migrate.hosts.supervisor import Supervisor, read_stat
 from migrate.model.outcome import Unknown
 from migrate.model.views import Running
 
-STOP_SECONDS: Final = 100.0
 SUFFIX: Final = ".service"
 USER: Final = "unit-user"
 PROGRAMS: Final = ("systemctl", "journalctl")
@@ -54,9 +53,6 @@ def answer(state: Path, words: Sequence[str]) -> tuple[int, str]:
                 return (0, "enabled\n") if _name(unit) in _enabled(state) else (1, "disabled\n")
             case ["systemctl", "list-dependencies", "--plain", "--no-pager", "--", target]:
                 return 0, "\n".join([target, *(f"  {name}{SUFFIX}" for name in sorted(_enabled(state)))]) + "\n"
-            case ["systemctl", "stop", "--", unit]:  # a person's
-                services.stop(_name(unit), STOP_SECONDS)
-                return 0, ""
             case ["journalctl", "-u", unit, "-n", lines, "-o", "cat", "--no-pager"]:
                 return 0, "\n".join(services.last_words(_name(unit), int(lines))) + "\n"
     except MigrateError as error:

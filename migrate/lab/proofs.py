@@ -15,7 +15,6 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from migrate.errors import LabProofFailed
-from migrate.hosts.executors import SUPERVISOR
 from migrate.java.jars import Progress
 from migrate.kafka.tls import cluster_config
 from migrate.kraft.dump import file_lines
@@ -189,8 +188,6 @@ def _proven_again(lab: Lab) -> tuple[str, ...]:
     step, deadline = ProveFinal(), time.monotonic() + SECONDS
     needs = step.proof_needs - {Need.SPARK_LEDGER} | {Need.LEDGER}
     inventory = replace(lab.inventory, zookeeper="")
-    if lab.topology.manual:  # no instruction brings an answer that knows what was created since
-        inventory = replace(inventory, executor=SUPERVISOR, executor_options={"state": str(lab.topology.processes)})
     observer = ClusterObserver(Sources(inventory, Unknown("not needed"), None))
     try:
         while not isinstance(found := step.verify(observer.observe(needs, {})), Verified):

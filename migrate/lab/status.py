@@ -8,7 +8,6 @@ from pathlib import Path
 
 from migrate.hosts.properties import parse
 from migrate.hosts.supervisor import Supervisor, config_sha256
-from migrate.java.jars import KAFKA_VERSION
 from migrate.lab import ready
 from migrate.lab.seed import seeded
 from migrate.lab.topology import SSH, ZOOKEEPER, Topology
@@ -44,7 +43,6 @@ class LabStatus:
     not_whole: int | None
     seeded: bool
     protocol: str = "SASL_PLAINTEXT"  # of the clients' listener
-    kafka: str = KAFKA_VERSION
 
 
 def observe_lab(topology: Topology, supervisor: Supervisor) -> LabStatus:

@@ -78,7 +78,6 @@ class Shape:
     kraft: bool = False
     ssh: bool = False
     secured: bool = False
-    manual: bool = False
     bundled: bool = False
     disks: tuple[int, ...] = ()
 
@@ -94,7 +93,6 @@ class Topology:
     `kraft`: it is KRaft from its first start, and has no ZooKeeper.
     `ssh_port`: its nodes are systemd units of hosts that SSH reaches there (see ssh_access); 0: they are processes.
     `secured`: everybody is encrypted and has a name (see secured).
-    `manual`: its nodes are units that only a person may touch (see person).
     `bundled`: it has the shape of a bundle (see from_bundle), and is seeded with DIR/seed.json.
     """
 
@@ -107,7 +105,6 @@ class Topology:
     kraft: bool = False
     ssh_port: int = 0
     secured: bool = False
-    manual: bool = False
     bundled: bool = False
 
     # -- names and addresses -------------------------------------------------------------------------------------
@@ -188,7 +185,6 @@ def plan_topology(directory: Path, shape: Shape = DEFAULT_SHAPE) -> Topology:
         kraft=shape.kraft,
         ssh_port=next(ports) if shape.ssh else 0,
         secured=shape.secured,
-        manual=shape.manual,
         bundled=shape.bundled,
     )
 
@@ -279,7 +275,6 @@ def _decode(data: dict[str, Any]) -> Topology:
         bool(data.get("kraft", False)),
         int(data.get("ssh_port", 0)),
         bool(data.get("secured", False)),
-        bool(data.get("manual", False)),
         bool(data.get("bundled", False)),
     )
 

@@ -134,7 +134,7 @@ def test_secrets_are_files_of_their_own_made_once(topology: Topology) -> None:
 def test_no_secret_stands_in_an_argv_an_environment_or_the_inventory(topology: Topology) -> None:
     """Everybody on the host reads those."""
     found = make_secrets(topology)
-    write_inventory(topology)
+    write_inventory(inventory_of(topology))
     public = topology.inventory.read_text()
     public += repr(process_specs(topology, JAVA, JARS, {"PATH": "/bin"}))
     assert not [name for name, value in found.items() if value in public]
@@ -148,7 +148,7 @@ def test_jmx_is_offered_by_brokers_alone_and_stands_in_the_inventory(tmp_path: P
         assert f"-Dcom.sun.management.jmxremote.port={broker.jmx_port}" in specs[broker.name]
         assert "-Dcom.sun.management.jmxremote.host=127.0.0.1" in specs[broker.name]
     assert not [name for name, argv in specs.items() if "jmxremote" in argv and not name.startswith("broker-")]
-    write_inventory(lab)
+    write_inventory(inventory_of(lab))
     found = load_inventory(lab.inventory)
     assert found == inventory_of(lab)
     assert [node.jmx for node in found.brokers] == [f"127.0.0.1:{broker.jmx_port}" for broker in lab.brokers]
@@ -158,7 +158,7 @@ def test_jmx_is_offered_by_brokers_alone_and_stands_in_the_inventory(tmp_path: P
 
 def test_the_inventory_reads_back_as_it_was_meant(topology: Topology) -> None:
     """By the same loader that every command uses, and from wherever it is called."""
-    write_inventory(topology)
+    write_inventory(inventory_of(topology))
     found = load_inventory(topology.inventory)
     assert found == inventory_of(topology)
     assert found.broker_access.username == "admin"

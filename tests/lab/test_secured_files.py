@@ -113,7 +113,7 @@ def test_stores_are_made_once(topology: Topology) -> None:
 
 def test_the_inventory_of_a_secured_lab_is_read_as_it_was_meant(topology: Topology) -> None:
     """Written, read, equal; the text names files, and holds no secret."""
-    write_inventory(topology)
+    write_inventory(inventory_of(topology))
     found = load_inventory(topology.inventory)
     assert found == inventory_of(topology)
     assert found.broker_access.protocol == found.controller_access.protocol == "SASL_SSL"

@@ -21,6 +21,7 @@ pytestmark = [
     pytest.mark.kafka,
     pytest.mark.skipif(shutil.which("ssh") is None, reason="no OpenSSH client on this machine"),
 ]
+BY_HAND = "tests.lab.by_hand"
 CONFLUENTS = b"confluent.support.metrics.enable=false\nconfluent.metrics.reporter.bootstrap.servers=localhost:1\n"
 
 
@@ -37,11 +38,14 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 @pytest.mark.parametrize("executor", [part for part in rotated("hosts", HOSTS) if part != "other-users"])
 def test_by_hosts_a_killed_run_goes_on_and_every_step_is_proven(folder: Path, executor: str) -> None:
     """Files, formats, starts and stops by commands that we or a person run; killed before a broker's start."""
-    words = ("lab", "demo", "--dir", str(folder), "--executor", executor, "--until", "migration-mode", "--no-load")
+    module, words = "migrate", ["lab", "demo", "--dir", str(folder), "--executor", "ssh", "--no-load"]
+    words += ["--until", "migration-mode"]
+    if executor == "manual":
+        module, words = BY_HAND, [str(folder), "migration-mode"]
     link = with_a_linked_file(folder) if executor == "ssh" else None
-    killed = kraft_migrate(*words, crash="before:start:1")
+    killed = kraft_migrate(*words, module=module, crash="before:start:1")
     assert killed.returncode == -9, killed.stderr[-3000:]
-    ended = kraft_migrate(*words)
+    ended = kraft_migrate(*words, module=module)
     assert ended.returncode == 0, ended.stderr[-3000:]
     assert load_inventory(folder / "inventory.yaml").executor == executor
     (journal,) = (folder / "runs").glob("*/journal.jsonl")
@@ -90,8 +94,11 @@ def with_a_linked_file(folder: Path) -> Path:
 @pytest.mark.parametrize("executor", ["ssh", "manual"])
 def test_by_hosts_there_is_a_rollback_from_half_of_the_second_roll(folder: Path, executor: str) -> None:
     """Under load; what stopped controllers last wrote is read from their hosts before control is handed back."""
-    words = ("lab", "demo", "--dir", str(folder), "--executor", executor)
-    ended = kraft_migrate(*words, "--rollback-from", "half-kraft-mode", "--until", "prepare")
+    if executor == "manual":
+        ended = kraft_migrate(str(folder), "prepare", "half-kraft-mode", module=BY_HAND)
+    else:
+        words = ("lab", "demo", "--dir", str(folder), "--executor", executor)
+        ended = kraft_migrate(*words, "--rollback-from", "half-kraft-mode", "--until", "prepare")
     assert ended.returncode == 0, ended.stderr[-3000:]
     assert json.loads((folder / "runs" / "rehearsal.json").read_text())["proven"] is True
 
@@ -100,5 +107,5 @@ def test_by_hosts_there_is_a_rollback_from_half_of_the_second_roll(folder: Path,
 @pytest.mark.spark
 def test_a_demo_by_a_person_is_proven_to_its_end(folder: Path) -> None:
     """Topics that were created after the last instruction have their directories on disk as well."""
-    ended = kraft_migrate("lab", "demo", "--dir", str(folder), "--executor", "manual")
+    ended = kraft_migrate(str(folder), "cleanup", module=BY_HAND)
     assert ended.returncode == 0, ended.stderr[-3000:]

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from migrate.hosts.manual.instructions import COULD_NOT, FOLDER
-from migrate.lab.fake_operator import HOST, INBOX, Person
 from migrate.lab.topology import Topology, plan_topology
+from tests.lab.by_hand import HOST, INBOX, Person
 
 README = "BY HAND, first: in the file `content` replace the placeholder behind a.secret= by that key's value in h:{}\n"
 
