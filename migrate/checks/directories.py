@@ -18,16 +18,18 @@ from migrate.checks.sight import (
     ledger,
     log_dir_answers,
 )
-from migrate.model.disk_trouble import NO_REPLICA, strange_folders
+from migrate.model.disk_trouble import NO_REPLICA
 from migrate.model.ids import NodeId
+from migrate.model.kafka_start import Fault, Kind, faults, shared_ids
 from migrate.model.ledger import Ledger, ReplicaState
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
-from migrate.model.views import BrokerDisks, Directory, KraftView, LogDirAnswer, MetaBroken, MetaMissing, MetaProperties
+from migrate.model.views import BrokerDisks, ConfigFile, Directory, KraftView, LogDirAnswer
 from migrate.model.words import plural
 from migrate.model.world import NOT_ASKED, World
 
 VOLATILE: Final = ("tmpfs", "ramfs", "overlay")
+NO_FILE: Final = "there is no meta.properties"
 
 
 def every_directory(disks: Disks) -> Iterator[tuple[NodeId, Directory]]:
@@ -42,6 +44,27 @@ def every_directory(disks: Disks) -> Iterator[tuple[NodeId, Directory]]:
 def place(node: NodeId, directory: Directory) -> str:
     """`broker 1: /data/d0`."""
     return f"broker {node}: {directory.path}"
+
+
+def told_by_a_start(
+    disks: Disks, world: World, *kinds: Kind, configs: Configs | None = None
+) -> Iterator[tuple[NodeId, Directory, Fault]]:
+    """What a start of Kafka would find in each directory of each broker; where its metadata belongs by `configs`."""
+    cluster_id = cluster_id_of(world)
+    for node, directory in every_directory(disks):
+        wanted = None if configs is None else _metadata_directory(disks[node], configs.get(node))
+        if wanted is not None and os.path.normpath(wanted) == os.path.normpath(directory.path):
+            wanted = directory.path
+        for fault in faults(directory, int(node), cluster_id, wanted):
+            if fault.kind in kinds:
+                yield node, directory, fault
+
+
+def _metadata_directory(found: BrokerDisks, config: ConfigFile | None) -> str | None:
+    """metadata.log.dir, the first of log.dirs unless set."""
+    if config is None or not found.directories:
+        return None
+    return config.values.get("metadata.log.dir", "").strip() or found.directories[0].path
 
 
 @check(
@@ -60,8 +83,9 @@ def broken_directory(disks: Disks, world: World) -> Result:
             yield Hit(place(node, directory), f"the directory {directory.problem}", directory.mount)
         elif directory.unproven:
             yield Blind(place(node, directory), directory.unproven)
-        if not directory.problem and isinstance(directory.meta, MetaBroken):
-            yield Hit(place(node, directory), f"meta.properties cannot be trusted: {directory.meta.reason}")
+    for node, directory, fault in told_by_a_start(disks, world, Kind.UNREADABLE):
+        if not directory.problem:
+            yield Hit(place(node, directory), f"meta.properties {fault.words}")
 
 
 @check(
@@ -90,18 +114,13 @@ def offline_directory(answers: dict[NodeId, tuple[LogDirAnswer, ...]], world: Wo
 ).sees(broker_disks, blocks_from=Stage.MIGRATION_MODE, when=ALWAYS)
 def duplicate_directory(disks: Disks, world: World) -> Result:
     """Ids over the whole cluster, the controllers' directories included where they were looked at."""
-    places: dict[str, list[str]] = {}
     assert not isinstance(world.disks, Unknown)  # the brokers' are of it
     seen = disks | {node: found for node, found in world.disks.items() if not isinstance(found, Unknown)}
-    for node, directory in every_directory(seen):
-        if directory.id is None:
-            continue
-        if directory.id.reserved:
-            yield Hit(place(node, directory), f"its directory.id {directory.id} is one that Kafka keeps for itself")
-        places.setdefault(str(directory.id), []).append(f"node {node}: {directory.path}")
-    for directory_id, found in places.items():
-        if len(found) > 1:
-            yield Hit(found[1], f"its directory.id {directory_id} is that of {found[0]} too", ", ".join(found))
+    for node, directory, fault in told_by_a_start(seen, world, Kind.RESERVED):
+        yield Hit(place(node, directory), f"meta.properties {fault.words}")
+    named = ((f"node {node}: {directory.path}", directory.id) for node, directory in every_directory(seen))
+    for directory_id, found in shared_ids(named).items():
+        yield Hit(found[1], f"its directory.id {directory_id} is that of {found[0]} too", ", ".join(found))
 
 
 @check(
@@ -113,16 +132,8 @@ def duplicate_directory(disks: Disks, world: World) -> Result:
     "MetaPropertiesEnsemble.verify: 'Stored node id 1 doesn't match previous node id 0'",
 ).sees(broker_disks, blocks_from=Stage.MIGRATION_MODE, when=ALWAYS)
 def other_owner(disks: Disks, world: World) -> Result:
-    expected = cluster_id_of(world)
-    for node, directory in every_directory(disks):
-        meta = directory.meta
-        if not isinstance(meta, MetaProperties):
-            continue
-        if meta.cluster_id is not None and expected is not None and meta.cluster_id != expected:
-            message = f"meta.properties has cluster.id {meta.cluster_id}, the cluster is {expected}"
-            yield Hit(place(node, directory), message)
-        if meta.node_id is not None and meta.node_id != int(node):
-            yield Hit(place(node, directory), f"meta.properties has node id {meta.node_id}, the broker is {node}")
+    for node, directory, fault in told_by_a_start(disks, world, Kind.OTHER_CLUSTER, Kind.OTHER_NODE):
+        yield Hit(place(node, directory), f"meta.properties {fault.words}")
 
 
 def cluster_id_of(world: World) -> str | None:
@@ -145,14 +156,11 @@ def cluster_id_of(world: World) -> str | None:
 ).sees(broker_disks, blocks_from=Stage.KRAFT_MODE, when=ALWAYS)
 def no_ids(disks: Disks, world: World) -> Result:
     """Without an id that KRaft asks for; metadata.log.dir has none where a ZooKeeper-mode broker never used it."""
-    for node, directory in every_directory(disks):
-        meta = directory.meta
-        apart = directory is disks[node].metadata_directory
-        if apart and not directory.problem and isinstance(meta, MetaMissing):
-            yield Hit(place(node, directory), "there is no meta.properties")
-        elif isinstance(meta, MetaProperties) and (meta.cluster_id is None or meta.node_id is None):
-            lacking = "cluster.id" if meta.cluster_id is None else "node id"
-            yield Hit(place(node, directory), f"meta.properties has no {lacking}")
+    for node, directory, fault in told_by_a_start(disks, world, Kind.NO_ID, Kind.MISSING):
+        if fault.kind is Kind.NO_ID:
+            yield Hit(place(node, directory), f"meta.properties {fault.words}")
+        elif directory is disks[node].metadata_directory and not directory.problem:
+            yield Hit(place(node, directory), NO_FILE)
 
 
 @check(
@@ -166,10 +174,9 @@ def no_ids(disks: Disks, world: World) -> Result:
 ).sees(broker_disks, blocks_from=Stage.MIGRATION_MODE, when=ALWAYS)
 def no_identity(disks: Disks, world: World) -> Result:
     """Every broker in ZooKeeper or migration mode writes it into each of log.dirs when it starts."""
-    for node, found in disks.items():
-        for directory in found.directories:
-            if not directory.problem and isinstance(directory.meta, MetaMissing):
-                yield Hit(place(node, directory), "there is no meta.properties")
+    for node, directory, _ in told_by_a_start(disks, world, Kind.MISSING):
+        if directory is not disks[node].metadata_directory and not directory.problem:
+            yield Hit(place(node, directory), NO_FILE)
 
 
 @check(
@@ -181,15 +188,10 @@ def no_identity(disks: Disks, world: World) -> Result:
     "KafkaRaftServer.scala; KAFKA-16463",
 ).sees(both(broker_disks, broker_configs), blocks_from=Stage.KRAFT_MODE, when=ALWAYS)
 def misplaced_metadata(seen: tuple[Disks, Configs], world: World) -> Result:
-    """__cluster_metadata-0 belongs into metadata.log.dir, the first of log.dirs unless set."""
+    """One in metadata.log.dir that lies apart is where it belongs."""
     disks, configs = seen
-    for node, found in disks.items():
-        if node not in configs or not found.directories:
-            continue
-        wanted = configs[node].values.get("metadata.log.dir", "").strip() or found.directories[0].path
-        for directory in found.directories:
-            if directory.holds_metadata_log and os.path.normpath(directory.path) != os.path.normpath(wanted):
-                yield Hit(place(node, directory), f"__cluster_metadata-0 is here, it belongs in {wanted}")
+    for node, directory, fault in told_by_a_start(disks, world, Kind.METADATA_LOG, configs=configs):
+        yield Hit(place(node, directory), fault.words)
 
 
 @check(
@@ -285,10 +287,9 @@ def registered_directories(seen: tuple[KraftView, Disks], world: World) -> Resul
 ).sees(broker_disks, blocks_from=Stage.MIGRATION_MODE, when=ALWAYS)
 def strange(disks: Disks, world: World) -> Result:
     """In log.dirs alone: a metadata.log.dir that lies apart may hold it."""
-    for node, found in disks.items():
-        for directory in found.directories:
-            if folders := strange_folders(directory):
-                yield Hit(place(node, directory), ", ".join(folders))
+    for node, directory, fault in told_by_a_start(disks, world, Kind.FOLDERS):
+        if directory is not disks[node].metadata_directory:
+            yield Hit(place(node, directory), fault.words)
 
 
 @check(

@@ -245,7 +245,8 @@ def inspect(
 
     Exit code 0: it would start; 3: it would not.
     """
-    from migrate.hosts.kafka_start import Asked, decide_start, look_for_start
+    from migrate.hosts.kafka_start import look_for_start
+    from migrate.model.kafka_start import Asked, decide_start
 
     asked = Asked(Mode(mode), cluster_id, node_id, directories, metadata_dir or directories[0])
     found = decide_start(asked, look_for_start(asked))

@@ -90,7 +90,7 @@ def test_an_id_that_a_controllers_directory_has_is_taken() -> None:
         (MetaProperties(0, CLUSTER_ID, 2, None), "B-DIR-03", "has node id 2, the broker is 1"),
         (MetaProperties(0, None, 1, None), "B-DIR-04", "meta.properties has no cluster.id"),
         (MetaProperties(0, CLUSTER_ID, None, None), "B-DIR-04", "meta.properties has no node id"),
-        (MetaProperties(0, None, None, None), "B-DIR-04", "meta.properties has no cluster.id"),
+        (MetaProperties(0, None, None, None), "B-DIR-04", "meta.properties has no node id and no cluster.id"),
     ],
 )
 def test_an_id_that_is_another_is_a_strangers_and_one_that_is_missing_is_missing(

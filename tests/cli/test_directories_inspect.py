@@ -73,6 +73,21 @@ def test_the_first_directory_holds_the_metadata_unless_it_is_said(tmp_path: Path
     assert f"{tmp_path}/m/meta.properties is not there" in apart.out
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_a_folder_of_no_replica_ends_every_start_as_b_dir_26_says(mode: str, tmp_path: Path) -> None:
+    """lost+found in a log directory; in a metadata directory that lies apart Kafka does not look."""
+    for index, name in enumerate(("d0", "m")):
+        file(v0(index))(tmp_path / name)
+        (tmp_path / name / "lost+found").mkdir()
+    answer = inspect(mode, tmp_path / "d0", "--metadata-dir", tmp_path / "m")
+    assert answer.code == 3
+    assert f"{tmp_path}/d0 holds what is no replica: lost+found" in answer.out
+    assert "rm -df" in answer.out
+    (tmp_path / "d0" / "lost+found").rmdir()
+    (tmp_path / "d0" / "remote-log-index-cache").mkdir()  # tiered storage: Kafka skips it
+    assert inspect(mode, tmp_path / "d0", "--metadata-dir", tmp_path / "m").code == 0
+
+
 def test_an_id_may_begin_with_a_dash(tmp_path: Path) -> None:
     """--cluster-id=-X..., as kafka-storage wants it."""
     file(v0(cluster="-ther233dFSJKhrlnVHSna"))(tmp_path / "d0")

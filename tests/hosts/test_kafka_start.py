@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from migrate.hosts.kafka_start import Asked, Start, decide_start, look_for_start
+from migrate.hosts.kafka_start import look_for_start
 from migrate.hosts.meta_properties import decode
 from migrate.model.broker_modes import Mode
+from migrate.model.kafka_start import Asked, Start, decide_start
 from migrate.model.views import MetaBroken, MetaProperties
 from tests.testing.ensembles import CLUSTER, ENSEMBLES, FILES, MODES, NODE, OTHER_CLUSTER, Ensemble, file, v0, v1
 from tests.testing.kafka_starts import KafkaSays, KafkaStarts, captured, kafka_starts, says
@@ -30,7 +31,7 @@ SAYINGS = {
     "Duplicate directory ID": "meta.properties",
     "Duplicate log directory found": "one directory",
     "Encountered I/O error in metadata log directory": "it is the metadata directory",
-    "Found unexpected metadata location": "outside of the metadata directory",
+    "Found unexpected metadata location": "it belongs in",
     "No `meta.properties` found in": "is not there",
     "Error: node ID not found": "has no node id",
     "Error: cluster ID not found": "has no cluster.id",

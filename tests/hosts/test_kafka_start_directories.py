@@ -13,8 +13,10 @@ from pathlib import Path
 import pytest
 
 from migrate.errors import NotVisible
-from migrate.hosts.kafka_start import Asked, decide_start, inspect_place, look_for_start
+from migrate.hosts.kafka_start import inspect_place, look_for_start
 from migrate.model.broker_modes import Mode
+from migrate.model.disk_trouble import strange_folders
+from migrate.model.kafka_start import Asked, decide_start
 from migrate.model.views import MetaBroken, MetaMissing, MetaProperties
 from tests.cli.commands import tree
 from tests.testing.ensembles import CLUSTER, ENSEMBLES, NODE, bare, file, v0
@@ -130,7 +132,8 @@ def test_replicas_are_counted_and_nothing_else(tmp_path: Path) -> None:
         (tmp_path / "d0" / name).mkdir()
     (tmp_path / "d0" / "c-0").write_bytes(b"")
     found = inspect_place(str(tmp_path / "d0"))
-    assert (found.replicas, found.metadata_log) == (3, True)
+    assert (found.replicas, found.directory.holds_metadata_log) == (3, True)
+    assert strange_folders(found.directory) == ("odd",)
 
 
 def test_a_denial_of_our_user_is_an_error_and_never_an_answer(open_path: Path) -> None:
@@ -152,7 +155,7 @@ def test_a_denial_in_our_own_directory_is_kafkas_too(open_path: Path) -> None:
     file(v0())(open_path / "d0")
     (open_path / "d0" / "meta.properties").chmod(0o600)
     shutil.chown(open_path / "d0", NOBODY, NOBODY) if os.geteuid() == 0 else None
-    said = as_nobody(f"found = inspect_place({str(open_path / 'd0')!r})\nprint(found.meta, found.writable)\n")
+    said = as_nobody(f"found = inspect_place({str(open_path / 'd0')!r})\nprint(found.directory.meta, found.writable)\n")
     assert said == "MetaBroken(reason='it cannot be read: Permission denied') True\n"
 
 
@@ -165,7 +168,7 @@ def test_a_directory_that_cannot_be_written_fails(open_path: Path) -> None:
     (open_path / "d0").chmod(0o777)
     said = as_nobody(
         "import json\nfrom dataclasses import asdict\n"
-        "from migrate.hosts.kafka_start import Asked, decide_start\nfrom migrate.model.broker_modes import Mode\n"
+        "from migrate.model.kafka_start import Asked, decide_start\nfrom migrate.model.broker_modes import Mode\n"
         "from migrate.hosts.kafka_start import look_for_start\n"
         f"dirs = tuple({str(open_path)!r} + '/d' + str(n) for n in range(2))\n"
         "for mode in Mode:\n"
@@ -187,12 +190,12 @@ def test_the_three_answers(make: object, kind: type, tmp_path: Path) -> None:
     """There, not there, not readable."""
     assert callable(make)
     make(tmp_path / "d0")
-    assert isinstance(inspect_place(str(tmp_path / "d0")).meta, kind)
+    assert isinstance(inspect_place(str(tmp_path / "d0")).directory.meta, kind)
 
 
 def test_a_directory_that_goes_away_meanwhile_is_missing_and_raises_nothing(tmp_path: Path) -> None:
     """Between any two questions: the answers may disagree, and none of them is *fine*."""
     found = inspect_place(str(tmp_path / "gone"))
-    assert (found.missing, found.meta, found.replicas) == (True, MetaMissing(), 0)
+    assert (found.missing, found.directory.meta, found.replicas) == (True, MetaMissing(), 0)
     assert found.writable
     assert not inspect_place("/proc/gone/below").writable or os.geteuid() == 0

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from migrate.hosts.kafka_start import Asked, Start, decide_start, look_for_start
+from migrate.hosts.kafka_start import look_for_start
 from migrate.model.broker_modes import Mode
+from migrate.model.kafka_start import Asked, Start, decide_start
 from tests.testing.kraft_cluster import BROKER, CLUSTER_ID, KraftCluster
 
 META = "meta.properties"
