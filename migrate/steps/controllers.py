@@ -31,7 +31,7 @@ class FormatController(BaseStep):
     name = "format-{controller}"
     titled = "format the metadata directory of controller {controller}"
     stage_is = Stage.CONTROLLERS
-    needs = LOOK | {Need.UNITS}
+    needs = LOOK | gates.FOR_BLOCKERS
     proof_needs = LOOK
     undo = "set its metadata aside"
     proof = "its meta.properties holds the cluster id and the node id"
@@ -106,7 +106,7 @@ class StartControllers(BaseStep):
     kind = "start-controllers"
     stage_is = Stage.CONTROLLERS
     titled = "start the controllers with the migration flag"
-    needs = LOOK | {Need.METADATA_LOGS, Need.PORTS, Need.LAUNCHES, Need.UNITS}
+    needs = LOOK | gates.FOR_BLOCKERS | {Need.METADATA_LOGS, Need.PORTS, Need.LAUNCHES}
     proof_needs = LOOK
     waits_for = NARROW | {Need.ZOOKEEPER}
     undo = "stop the controllers and delete /migration"

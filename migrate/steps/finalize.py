@@ -338,7 +338,7 @@ class RollForward(RollToKraft):
     """As roll 2, but by the metadata and the disks alone."""
 
     kind = "roll-forward"
-    needs = SEEN | {Need.LEDGER, Need.UNITS}
+    needs = SEEN | gates.FOR_BLOCKERS | {Need.LEDGER}
     proof_needs = SEEN | {Need.LEDGER}
     undo = "none: the migration is finalized"
     proof = "registered in KRaft mode, directories equal to those on disk, every replica of it VERIFIED"

@@ -35,7 +35,7 @@ from migrate.model.views import (
     ZookeeperView,
 )
 from migrate.model.words import plural, registered_as
-from migrate.model.world import NOT_ASKED, World
+from migrate.model.world import NOT_ASKED, Need, World
 from migrate.steps import churn, facts
 
 VOTER_LAG: Final = 10  # records: NoOps keep followers one or two behind at rest
@@ -63,11 +63,16 @@ def proven_by(found: Progress | Readiness, missing: str, *evidence: str) -> Outc
     return found if isinstance(found, Unknown | Refused | NotYet) else Refused(missing)
 
 
+# what the checks of every stage up to `finalize` look at besides the views that each step reads itself (B-OPS-17)
+FOR_BLOCKERS: Final = frozenset({Need.UNITS})
+
+
 def no_blockers(
     world: World, stage: Stage, *, down: int | None = None, besides: frozenset[str] = frozenset()
 ) -> Readiness:
-    """No finding blocks that stage: a blocker refuses it, a blind spot that it cannot do without is Unknown.
+    """No finding blocks that stage; the step that asks looks at FOR_BLOCKERS.
 
+    A blocker refuses it, a blind spot that it cannot do without is Unknown.
     A finding that a topic in creation or deletion looks like is waited for: it is a fault only where it lasts.
     `down` is a node that the interrupted step itself has stopped: what is found only because of that is no blocker.
     `besides` are codes that say of the world what the step itself is there to bring about.

@@ -27,9 +27,9 @@ class BackUpZookeeper(BaseStep):
     undo = "not needed: the cluster is not changed"
     stage_is = Stage.PREPARE
     titled = "back up the ZooKeeper tree"
-    needs = frozenset(
-        {Need.ZOOKEEPER, Need.KRAFT, Need.CONFIGS, Need.DISKS, Need.LIVE, Need.SERVICES, Need.LAUNCHES, Need.UNITS}
-    )
+    needs = gates.FOR_BLOCKERS | {
+        *(Need.ZOOKEEPER, Need.KRAFT, Need.CONFIGS, Need.DISKS, Need.LIVE, Need.SERVICES, Need.LAUNCHES)
+    }
     proof = "the backup's SHA-256 is in the journal"
 
     def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:

@@ -135,7 +135,7 @@ class ProtocolRoll(ZookeeperRoll):
     """What both directions share: where they may begin, and their proof."""
 
     stage_is = Stage.PROTOCOL
-    needs = LOOK | {Need.LAUNCHES, Need.UNITS, Need.PORTS}
+    needs = LOOK | gates.FOR_BLOCKERS | {Need.LAUNCHES, Need.PORTS}
     proof_needs = LOOK
     waits_for = NARROW | {Need.ZOOKEEPER, Need.PROTOCOLS}
     proof = (

@@ -196,7 +196,7 @@ class RollToMigrationMode(RollStep):
     stage_is = Stage.MIGRATION_MODE
     goal = Mode.MIGRATION
     titled = "restart broker {broker} into migration mode"
-    needs = SEEN | {Need.LAUNCHES, Need.UNITS}
+    needs = SEEN | gates.FOR_BLOCKERS | {Need.LAUNCHES}
     proof_needs = SEEN | {Need.LEDGER}
     undo = "one roll back to ZooKeeper mode with the backed-up file"
     proof = "its new registration says migrating, LogDirs equal the directory ids on its disks, every ISR is full"
@@ -286,7 +286,7 @@ class RollToKraft(RollStep):
     stage_is = Stage.KRAFT_MODE
     goal = Mode.KRAFT
     titled = "restart broker {broker} into kraft mode"
-    needs = SEEN | {Need.SPARK_LEDGER, Need.DIFF, Need.UNITS}
+    needs = SEEN | gates.FOR_BLOCKERS | {Need.SPARK_LEDGER, Need.DIFF}
     proof_needs = SEEN | {Need.LEDGER}
     undo = "roll back to migration mode while the controllers are up, then as from hybrid (two rolls)"
     proof = "registered directories equal those on disk, every replica of it VERIFIED, unfenced, every ISR full"

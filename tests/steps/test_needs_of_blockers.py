@@ -7,8 +7,8 @@ import inspect
 import pytest
 
 from migrate.model.stage import Stage
-from migrate.model.world import Need
 from migrate.steps.base import BaseStep
+from migrate.steps.gates import FOR_BLOCKERS
 from migrate.steps.registry import KINDS
 
 OTHERWISE = {  # why: their own check asks for none, or their first position looks at everything
@@ -24,4 +24,9 @@ def test_it_looks_at_units_while_a_controller_must_start_at_boot(kind: str) -> N
     asks = any("no_blockers(" in inspect.getsource(owner) for owner in owners)
     stage = getattr(step, "stage_is", None)
     if asks and stage is not None and Stage.PREPARE <= stage <= Stage.FINALIZE:
-        assert Need.UNITS in step.needs
+        assert step.needs >= FOR_BLOCKERS
+
+
+def test_a_proof_by_the_checks_looks_at_them_too() -> None:
+    """`assess` proves that nothing blocks."""
+    assert KINDS["assess"].proof_needs >= FOR_BLOCKERS

@@ -81,7 +81,7 @@ class RestartInMigrationMode(RollToMigrationMode):
     kind = "restart-in-migration-mode"
     name = "again-{broker}"
     titled = "restart broker {broker} in migration mode"
-    needs = SEEN | {Need.CONTROLLER_NAMES, Need.UNITS}
+    needs = SEEN | gates.FOR_BLOCKERS | {Need.CONTROLLER_NAMES}
     undo = "none needed: its file stays as it is"
 
     def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:
