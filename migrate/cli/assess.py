@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pathlib
+from dataclasses import replace
+from typing import Final
 
 import click
 
@@ -16,11 +18,12 @@ from migrate.cli.options import (
     evidence_options,
     load_target,
     output_option,
-    paced,
     write_text,
 )
 from migrate.cli.screen import page_width, say, say_lines
 from migrate.errors import UsageWrong
+
+MOST_A_SECOND: Final = 1_000_000
 
 
 @click.command()
@@ -32,6 +35,13 @@ from migrate.errors import UsageWrong
     type=click.Choice(["4.0", "4.1", "4.2", "4.3", "4.4"]),
     help="Also say what an upgrade to that release of Kafka meets here, after the migration.",
 )
+@click.option(
+    "--zookeeper-rate",
+    "rate",
+    metavar="N",
+    type=click.IntRange(1, MOST_A_SECOND),
+    help="With --zookeeper: read at most N znodes per second; an inventory has zookeeper_rate.",
+)
 @click.option("--html", metavar="FILE", type=OUTPUT_FILE, help="Write one HTML file too.")
 @output_option
 def assess(
@@ -40,6 +50,7 @@ def assess(
     zookeeper: str | None,
     evidence: Evidence,
     target: str | None,
+    rate: int | None,
     html: pathlib.Path | None,
     output: str,
 ) -> int:
@@ -52,8 +63,11 @@ def assess(
     from migrate.report.assessment import assessment_html, assessment_json, assessment_lines
 
     alone = _alone(zookeeper, evidence, named=playbook is not None or inventory is not None)
+    if alone is None and rate is not None:
+        raise UsageWrong("--zookeeper-rate is for --zookeeper", next_step="write zookeeper_rate into the inventory")
     if alone is not None:
-        subject = Subject(paced(nothing_but(alone)), NO_PLAYBOOK, evidence, alone, next_release=target)
+        known = replace(nothing_but(alone), zookeeper_rate=rate)
+        subject = Subject(known, NO_PLAYBOOK, evidence, alone, next_release=target)
     else:
         subject = Subject(*load_target(playbook, inventory, evidence), evidence, next_release=target)
     looked = judged(subject)

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from migrate.cli.answers import give_answer
 from migrate.cli.errors import EXIT_CHANGES, EXIT_OK
-from migrate.cli.options import FILE, cluster_options, load_target, observing, output_option, require_file
+from migrate.cli.options import FILE, cluster_options, load_target, observing, require_file
 from migrate.cli.screen import say
 from migrate.errors import UsageWrong
 from migrate.model.secrets import Digester
@@ -53,8 +52,7 @@ def _absolute(below: str) -> str:
 @backup.command()
 @file_argument
 @cluster_options
-@output_option
-def create(file: pathlib.Path, playbook: pathlib.Path | None, inventory: pathlib.Path | None, output: str) -> int:
+def create(file: pathlib.Path, playbook: pathlib.Path | None, inventory: pathlib.Path | None) -> int:
     """Write the whole live tree (data, versions, ACLs) to FILE, which must not exist.  Nothing in ZooKeeper changes.
 
     The file holds credentials; it is made for its owner alone.  Exit code 2: some znodes could not be read.
@@ -66,12 +64,9 @@ def create(file: pathlib.Path, playbook: pathlib.Path | None, inventory: pathlib
     require_file(file)
     with _opened(playbook, inventory) as observer, observer.sources.work.part("reading ZooKeeper"):
         facts = write_backup(observer.sources.zookeeper_client(), str(file))
-    if output == "json":
-        give_answer(facts)
-    else:
-        say(f"{facts['path']}: {facts['znodes']} znodes at zxid {facts['zxid']}, SHA-256 {facts['sha256']}")
-        if facts["denied"] != "0":
-            say(f"{facts['denied']} znodes may not be read by this identity: they are not in it", err=True)
+    say(f"{facts['path']}: {facts['znodes']} znodes at zxid {facts['zxid']}, SHA-256 {facts['sha256']}")
+    if facts["denied"] != "0":
+        say(f"{facts['denied']} znodes may not be read by this identity: they are not in it", err=True)
     return EXIT_OK if facts["denied"] == "0" else EXIT_CHANGES
 
 

@@ -32,13 +32,11 @@ def bundle() -> None:
 @click.option(
     "--disks", type=FILE, metavar="FILE", multiple=True, help="Log directories from the collector's file; repeatable."
 )
-@output_option
 def create(
     file: pathlib.Path,
     playbook: pathlib.Path | None,
     inventory: pathlib.Path | None,
     disks: tuple[pathlib.Path, ...],
-    output: str,
 ) -> int:
     """Look at the cluster and keep all of it in FILE (tar.gz, mode 0600); nothing that is there is overwritten.
 
@@ -52,7 +50,7 @@ def create(
     found, loaded = load_target(playbook, inventory)
     with observing(found, loaded, evidence=Evidence(disks)) as observer:
         world = look_for_bundle(observer)
-    _say(write_bundle(str(file), world, int(time.time())), output)
+    _say(_described(write_bundle(str(file), world, int(time.time()))))
     return EXIT_OK
 
 
@@ -63,17 +61,17 @@ def show(file: pathlib.Path, output: str) -> int:
     """What FILE holds, what of the cluster was not seen, and when it was made; every hash in it is checked."""
     from migrate.observe.bundle import read_bundle
 
-    _say(read_bundle(str(file)), output)
+    answer = _described(read_bundle(str(file)))
+    if output == "json":
+        give_answer(answer)
+    else:
+        _say(answer)
     return EXIT_OK
 
 
-def _say(found: Bundle, output: str) -> None:
-    answer = _described(found)
-    if output == "json":
-        give_answer(answer)
-        return
-    made = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(found.created))
-    say(f"cluster {answer['cluster']}, seen {made} by kraft-migrate {found.tool}")
+def _say(answer: dict[str, Any]) -> None:
+    made = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(answer["created"]))
+    say(f"cluster {answer['cluster']}, seen {made} by kraft-migrate {answer['tool']}")
     for part, row in answer["parts"].items():
         say(f"  {part:<10} {row['bytes']:>12} bytes  {row['seen']}")
 

@@ -18,7 +18,7 @@ import click
 from migrate.cli.answers import give_answer
 from migrate.cli.errors import EXIT_ERROR, EXIT_OK
 from migrate.cli.lab import DEFAULT_DIRECTORY, kafka_home_option
-from migrate.cli.options import FILE, load_target, output_option, rate_option
+from migrate.cli.options import FILE, load_target, output_option
 from migrate.cli.screen import ProgressLine, say, say_page, say_text
 from migrate.errors import MigrateError, UsageWrong
 from migrate.model.inventory import Inventory, SecretFile
@@ -63,8 +63,6 @@ class Item:
 )
 @click.option("--undo", is_flag=True, help="With --host-setup: print the script that takes it away again.")
 @click.option("--rights", is_flag=True, help="Which rights the identities of --inventory lack.")
-@rate_option
-@click.option("--dir", "directory", type=FILE, default=DEFAULT_DIRECTORY, hidden=True)
 @output_option
 def doctor(
     kafka_home: str | None,
@@ -73,7 +71,6 @@ def doctor(
     host_setup: str | None,
     undo: bool,
     rights: bool,
-    directory: pathlib.Path,
     output: str,
 ) -> int:
     """Check this host's prerequisites.  Nothing is changed; exits with 1 if something is missing.
@@ -86,7 +83,7 @@ def doctor(
         return _print_host_setup(inventory, host_setup, undo=undo)
     items: list[Item] = []
     with ProgressLine.showing(lambda: f"{items[-1].name}: {items[-1].health.value}" if items else ""):
-        items += examine(kafka_home, directory)
+        items += examine(kafka_home, pathlib.Path(DEFAULT_DIRECTORY))
         if inventory is not None:
             items.append(_told("inventory", lambda: _inventory(inventory)))
             items.append(_told("zookeeper rate", lambda: _rate(inventory)))

@@ -119,10 +119,7 @@ MANUALS: Final[Mapping[str, Manual]] = {
         (("--parquet FOLDER", "written; nothing else is"), *PLAYBOOK_READ),
     ),
     "fleet assess": Manual(
-        (
-            ("fleet assess fleet.yaml --html fleet.html", "every cluster, on one page"),
-            ("fleet assess fleet.yaml --only orders", "one of them"),
-        ),
+        (("fleet assess fleet.yaml --html fleet.html", "every cluster, on one page"),),
         (("--html FILE", "written; nothing else is"), *FLEET_READ),
     ),
     "fleet diff": Manual(
@@ -185,7 +182,7 @@ MANUALS: Final[Mapping[str, Manual]] = {
     "playbook lint": Manual((("playbook lint playbook.yaml inventory.yaml", "every problem, with line and column"),)),
     "playbook schema": Manual((("playbook schema > playbook.schema.json", "JSON Schema, for an editor"),)),
     "playbook show": Manual((("playbook show playbook.yaml", "every default, each window's next opening"),)),
-    "explain": Manual((("explain B-ZKN-01 E-JAVA-01", "these codes"), ("explain --all", "every code in a line"))),
+    "explain": Manual((("explain B-ZKN-01 E-JAVA-01", "these codes"), ("explain", "every code in a line"))),
     "unlock": Manual(
         (
             ("unlock playbook.yaml", "who holds the lock, and does it live?"),

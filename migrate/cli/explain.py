@@ -11,7 +11,6 @@ from migrate.cli.completion import complete_code
 from migrate.cli.errors import EXIT_OK
 from migrate.cli.options import output_option
 from migrate.cli.screen import page_width, say_lines, say_text
-from migrate.errors import UsageWrong
 from migrate.model.findings import CodeDoc, WaitDoc
 from migrate.report.lines import Page, Tone
 
@@ -21,20 +20,20 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("codes", metavar="[CODE]...", nargs=-1, shell_complete=complete_code)
-@click.option("--all", "every", is_flag=True, help="Every code, one per line.")
 @output_option
-def explain(codes: tuple[str, ...], every: bool, output: str) -> int:
-    """What CODE means (B-ZKN-01, E-JAVA-01, S-STUCK-33), why it matters, and what to do about it."""
+def explain(codes: tuple[str, ...], output: str) -> int:
+    """What CODE means (B-ZKN-01, E-JAVA-01, S-STUCK-33), why it matters, and what to do about it.
+
+    Without one, every code, one per line.
+    """
     from dataclasses import asdict
 
     from migrate.checks import pages as texts
 
-    if not codes and not every:
-        raise UsageWrong("name a code, such as B-ZKN-01, or give --all")
-    found = list(texts.all_docs().values()) if every else [texts.find(code) for code in codes]
+    found = [texts.find(code) for code in codes] or list(texts.all_docs().values())
     if output == "json":
         give_answer([{**asdict(doc), "blocks": _blocks(doc)} for doc in found])
-    elif every:
+    elif not codes:
         say_text("\n".join(f"{doc.code:<13} {_title(doc)}" for doc in found))
     else:
         page = Page(width=page_width())

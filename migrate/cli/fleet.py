@@ -11,7 +11,7 @@ import click
 
 from migrate.cli.answers import give_answer
 from migrate.cli.errors import EXIT_BLOCKED, EXIT_CHANGES, EXIT_OK, exit_code_of
-from migrate.cli.options import OUTPUT_FILE, output_option, rate_option, spark_options
+from migrate.cli.options import OUTPUT_FILE, output_option, spark_options
 from migrate.cli.screen import page_width, say_lines
 
 if TYPE_CHECKING:
@@ -22,8 +22,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 FILE: Final = click.Path(path_type=pathlib.Path)
 OPTIONS: Final = (
     click.argument("fleet", metavar="FLEET", type=FILE),
-    rate_option,
-    click.option("--only", metavar="NAME", multiple=True, help="That cluster alone; repeatable."),
     click.option("--html", metavar="FILE", type=OUTPUT_FILE, help="Write one HTML file with all clusters too."),
     output_option,
     spark_options,
@@ -45,7 +43,7 @@ def fleet() -> None:
 
 @fleet.command()
 @fleet_options
-def assess(fleet: pathlib.Path, only: tuple[str, ...], html: pathlib.Path | None, output: str) -> int:
+def assess(fleet: pathlib.Path, html: pathlib.Path | None, output: str) -> int:
     """Read-only findings about every cluster of FLEET.
 
     Exit code 3: a blocker was found somewhere; else that of the first cluster that could not be read, which is 1 for
@@ -54,14 +52,14 @@ def assess(fleet: pathlib.Path, only: tuple[str, ...], html: pathlib.Path | None
     from migrate.cli.fleet_looks import assess_all
     from migrate.model.findings import Word
 
-    found, answers = assess_all(fleet, only)
+    found, answers = assess_all(fleet)
     _show(found, answers, html, output)
     return _code(answers, str(Word.BLOCKED), EXIT_BLOCKED)
 
 
 @fleet.command()
 @fleet_options
-def diff(fleet: pathlib.Path, only: tuple[str, ...], html: pathlib.Path | None, output: str) -> int:
+def diff(fleet: pathlib.Path, html: pathlib.Path | None, output: str) -> int:
     """Compare ZooKeeper with KRaft, field by field, for every cluster of FLEET, in one Spark session.
 
     Exit code 2: one has differences without a rule; else that of the first one that could not be compared; else 2 where
@@ -70,7 +68,7 @@ def diff(fleet: pathlib.Path, only: tuple[str, ...], html: pathlib.Path | None, 
     from migrate.cli.fleet_looks import compare_all
     from migrate.report.fleet import DIFFERENT
 
-    found, answers = compare_all(fleet, only)
+    found, answers = compare_all(fleet)
     _show(found, answers, html, output)
     return _code(answers, DIFFERENT, EXIT_CHANGES)
 

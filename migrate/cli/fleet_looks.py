@@ -9,13 +9,12 @@ import pathlib
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from migrate.cli.assessing import Subject, assessment, judged, nothing_but
 from migrate.cli.diff import compared
-from migrate.cli.options import NO_PLAYBOOK, Evidence, load_target, paced, spark_given
+from migrate.cli.options import NO_PLAYBOOK, Evidence, load_target, spark_given
 from migrate.cli.screen import say
 from migrate.errors import Defect, MigrateError, UsageWrong
 from migrate.model import strict_json
@@ -36,12 +35,12 @@ Found = Assessment | DiffReport
 Look = Callable[[Subject], Found]
 
 
-def assess_all(path: pathlib.Path, only: Sequence[str]) -> tuple[Fleet, list[Answer]]:
+def assess_all(path: pathlib.Path) -> tuple[Fleet, list[Answer]]:
     """The findings of every cluster, in the file's order; raises what a file that cannot be read raises.
 
     Bundles are read by the executors of a Spark master that was named; on this host no Spark is started for them.
     """
-    fleet, where = _chosen(load_fleet(path), only), spark_given()
+    fleet, where = load_fleet(path), spark_given()
     bundles, others = _apart(fleet) if where.master != LOCAL else ([], list(fleet.members))
     answers = _answers(others, lambda subject: assessment(judged(subject)))
     if bundles:
@@ -65,9 +64,9 @@ def _assessed(member: Member, said: str | NotRead) -> Answer:
     return Answer(member, seconds, decode(Assessment, found, member.name))
 
 
-def compare_all(path: pathlib.Path, only: Sequence[str]) -> tuple[Fleet, list[Answer]]:
+def compare_all(path: pathlib.Path) -> tuple[Fleet, list[Answer]]:
     """Every cluster's comparison on one Spark session, whose executors read the bundles."""
-    fleet = _chosen(load_fleet(path), only)
+    fleet = load_fleet(path)
     bundles, others = _apart(fleet)
     with spark_session(spark_given(f"local[{max(2, min(len(bundles), os.cpu_count() or 1))}]")) as handle:
         found = compare_members(handle, bundles, datetime.now(UTC).date()) if bundles else []
@@ -111,13 +110,6 @@ def _compared(handle: SparkHandle, subject: Subject) -> DiffReport:
     return compared(subject.inventory, subject.playbook, subject.evidence, handle)
 
 
-def _chosen(fleet: Fleet, only: Sequence[str]) -> Fleet:
-    known = [member.name for member in fleet.members]
-    if unknown := [name for name in only if name not in known]:
-        raise UsageWrong(f"no cluster {unknown[0]!r}: there are {', '.join(known)}", where=fleet.path)
-    return replace(fleet, members=tuple(member for member in fleet.members if not only or member.name in only))
-
-
 def _answers(members: Sequence[Member], look: Look) -> list[Answer]:
     """Each member's answer; a line to stderr as soon as one is there."""
     subjects = {member.name: _subject(member) for member in members}  # read here: options live in click's own thread
@@ -136,7 +128,7 @@ def _subject(member: Member) -> Subject | MigrateError:
     try:
         match member.target:
             case Target.ZOOKEEPER:
-                return Subject(paced(nothing_but(member.where)), NO_PLAYBOOK, Evidence(), member.where)
+                return Subject(nothing_but(member.where), NO_PLAYBOOK, Evidence(), member.where)
             case Target.INVENTORY:
                 return Subject(*load_target(None, path), Evidence())
             case Target.PLAYBOOK:

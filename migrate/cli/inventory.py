@@ -8,7 +8,7 @@ import pathlib
 import click
 
 from migrate.cli.errors import EXIT_OK
-from migrate.cli.options import FILE, OUTPUT_FILE, rate_given, rate_option
+from migrate.cli.options import FILE, OUTPUT_FILE
 from migrate.cli.screen import ProgressLine, say, say_page
 from migrate.errors import NotVisible, UsageWrong
 from migrate.model.secrets import Digester
@@ -21,7 +21,6 @@ def inventory() -> None:
 
 @inventory.command()
 @click.option("--zookeeper", metavar="CONNECT", required=True, help="A connect string, with the chroot.")
-@rate_option
 @click.option("--name", metavar="NAME", help="What to call the cluster.  [default: its id]")
 @click.option(
     "--zookeeper-access",
@@ -39,14 +38,12 @@ def inventory() -> None:
     "processes. What it needs is among the gaps.",
 )
 @click.option("--out", type=OUTPUT_FILE, help="Write there instead of to stdout.")
-@click.option("--output", "before", type=OUTPUT_FILE, hidden=True, help="The name that --out had before.")
 def init(
     zookeeper: str,
     name: str | None,
     access: pathlib.Path | None,
     executor: str,
     out: pathlib.Path | None,
-    before: pathlib.Path | None,
 ) -> int:
     """Write an inventory from what the cluster says of itself, with gaps to fill in.  Nothing is changed there.
 
@@ -58,11 +55,10 @@ def init(
     from migrate.zookeeper.rate_limit import Pace
     from migrate.zookeeper.read import read_view
 
-    output = out or before
-    if output is not None and output.exists():
-        raise UsageWrong("the inventory cannot be written: a file of that name is there", where=str(output))
+    if out is not None and out.exists():
+        raise UsageWrong("the inventory cannot be written: a file of that name is there", where=str(out))
     login = NO_LOGIN if access is None else load_zookeeper_access(access)
-    pace = Pace(rate_given())
+    pace = Pace(None)
     with (
         ProgressLine.showing(lambda: f"reading ZooKeeper, {pace.operations:,} znodes read"),
         connect(zookeeper, access=access_of(login), pace=pace) as client,
@@ -71,17 +67,17 @@ def init(
     for part in view.malformed:
         raise NotVisible(f"an inventory cannot be written from a damaged tree: {part.problem}", where=part.path)
     text = propose_inventory(view, name or view.cluster_id, executor, login)
-    if output is None:
+    if out is None:
         say_page(text, end="")
         return EXIT_OK
     try:
-        handle = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        handle = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except OSError as error:
-        raise UsageWrong(f"the inventory cannot be written: {error.strerror}", where=str(output)) from error
+        raise UsageWrong(f"the inventory cannot be written: {error.strerror}", where=str(out)) from error
     with os.fdopen(handle, "w", encoding="utf-8") as file:
         file.write(text)
-    say(f"{output}: {len(view.brokers)} brokers; fill in what begins with <fill in, then run")
-    say(f"  kraft-migrate playbook lint {output}")
+    say(f"{out}: {len(view.brokers)} brokers; fill in what begins with <fill in, then run")
+    say(f"  kraft-migrate playbook lint {out}")
     if missing := unregistered(view):
         many = "broker is" if len(missing) == 1 else "brokers are"
         say(f"{len(missing)} more {many} named by replicas and not registered now: {missing}")

@@ -6,14 +6,13 @@ import functools
 import pathlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from migrate.cli.answers import give_answer
 from migrate.cli.completion import complete_stage
-from migrate.cli.options import FILE, output_option, stage_named
+from migrate.cli.options import FILE, stage_named
 from migrate.cli.screen import say, say_text
 from migrate.errors import LabRefused, UsageWrong
 from migrate.model.stage import MIGRATION
@@ -223,16 +222,11 @@ def seed(directory: pathlib.Path) -> int:
 
 @lab.command(short_help="What runs, on which ports, in which mode.")
 @dir_option
-@output_option
-def status(directory: pathlib.Path, output: str) -> int:
+def status(directory: pathlib.Path) -> int:
     """What runs, on which ports, in which mode; whether the cluster is whole."""
     from migrate.lab.cluster import Lab
 
-    found = Lab.open(directory).status()
-    if output == "json":
-        give_answer(asdict(found))
-    else:
-        say_text(as_text(found))
+    say_text(as_text(Lab.open(directory).status()))
     return 0
 
 
@@ -273,7 +267,9 @@ def down(directory: pathlib.Path) -> int:
     "controllers, half-migration-mode, migration-mode (before the copy), hybrid, half-kraft-mode, kraft-mode or soak.",
 )
 @click.option("--keep", is_flag=True, help="Leave the cluster running at the end.")
-@click.option("--load/--no-load", default=True, help="Write and read all the time.", show_default=True)
+@click.option(
+    "--no-load", "load", flag_value=False, default=True, help="Without clients that write and read all the time."
+)
 def demo(chosen: LabOptions, until: str, rollback_from: str | None, keep: bool, load: bool) -> int:
     """Take a real cluster through every stage, under load, ending in a report.
 

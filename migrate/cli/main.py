@@ -17,7 +17,7 @@ from migrate import __version__
 from migrate.cli.answers import print_answer
 from migrate.cli.errors import EXIT_USAGE, ended_by, error_handler
 from migrate.cli.examples import epilog
-from migrate.cli.screen import COLOR, ProgressLine, say
+from migrate.cli.screen import ProgressLine, say
 from migrate.errors import UsageWrong
 from migrate.report.lines import WIDEST
 
@@ -150,51 +150,21 @@ def _dress(command: click.Command, path: str) -> None:
     if isinstance(command, click.Group):
         for name, inner in command.commands.items():
             _dress(inner, f"{path} {name}")
-    elif not any(entry.name == "verbose" for entry in command.params):
-        command.params += EVERYWHERE
     if not command.short_help:  # whole: click would cut it
         sentence = re.split(r"(?<=\.)\s", inspect.cleandoc(command.help or ""), maxsplit=1)[0]
         command.short_help = " ".join(sentence.split())
-
-
-def _keep_color(_: click.Context, __: click.Parameter, value: str | None) -> None:
-    if value is not None:
-        os.environ[COLOR] = value  # for the processes that it starts, too
-
-
-def _keep_verbose(_: click.Context, __: click.Parameter, value: bool) -> None:
-    if value:
-        _say_more("migrate", logging.DEBUG)
-
-
-COLOR_WHEN: Final = click.Choice(["auto", "always", "never"])
-EVERYWHERE: Final = (  # hidden: they mean what they mean before the command
-    click.Option(["--verbose", "-v"], is_flag=True, hidden=True, expose_value=False, callback=_keep_verbose),
-    click.Option(["--color"], type=COLOR_WHEN, hidden=True, expose_value=False, callback=_keep_color),
-)
 
 
 @click.group(
     cls=LazyGroup, context_settings={"help_option_names": HELP_NAMES, "max_content_width": WIDEST}, epilog=EXIT_CODES
 )
 @click.version_option(__version__, prog_name="kraft-migrate")
-@click.option(
-    "--verbose", "-v", is_flag=True, help="Verbose output, with tracebacks of errors; may follow the command, too."
-)
-@click.option(
-    "--color",
-    type=COLOR_WHEN,
-    expose_value=False,
-    callback=_keep_color,
-    help="Colour the output: auto (the default) on a terminal, unless NO_COLOR is set; may follow the command, too.",
-)
-@click.pass_context
-def cli(ctx: click.Context, verbose: bool) -> None:
+@click.option("--verbose", "-v", is_flag=True, help="Verbose output, with tracebacks of errors.")
+def cli(verbose: bool) -> None:
     """Migrate a ZooKeeper-mode Apache Kafka 3.9 cluster with multiple log directories per broker (JBOD) to KRaft.
 
     Plans every change, verifies every step, and can roll back until finalize.
     """
-    ctx.obj = {"verbose": verbose}
     _say_more("migrate" if verbose else "migrate.manual", logging.DEBUG if verbose else logging.INFO)
 
 
@@ -224,7 +194,7 @@ def main() -> None:
     What is written is its owner's alone: files that Kafka reads have their owner and mode set by those who write them.
     """
     os.umask(OURS_ALONE)
-    with error_handler(verbose="-v" in sys.argv[1:] or "--verbose" in sys.argv[1:]):
+    with error_handler(verbose=sys.argv[1:2] in (["-v"], ["--verbose"])):
         try:
             code = cli.main(prog_name="kraft-migrate", standalone_mode=False)
         except click.NoSuchOption as error:

@@ -11,7 +11,6 @@ import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager, nullcontext
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -31,12 +30,10 @@ if TYPE_CHECKING:
     from migrate.observe.world import ClusterObserver
 
 F = TypeVar("F", bound=Callable[..., Any])
-RATE: Final = "migrate.cli.zookeeper_rate"
 MASTER: Final = "migrate.cli.spark_master"
 CONF: Final = "migrate.cli.spark_conf"
 MASTERS: Final = re.compile(r"(local(\[[1-9*][0-9]*\])?|spark://[^\s/]+|yarn|k8s://\S+|sc://[^\s/;]+)\Z")
 SECRETIVE: Final = re.compile(r"secret|password|token|credential|key", re.IGNORECASE)
-MOST_A_SECOND: Final = 1_000_000
 NO_PLAYBOOK: Final = Unknown("no playbook was given")
 
 
@@ -58,28 +55,6 @@ def _keep(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
         context.meta[name] = value
 
     return kept
-
-
-rate_option: Final = click.option(  # found by `rate_given`
-    "--zookeeper-rate",
-    metavar="N",
-    type=click.IntRange(1, MOST_A_SECOND),
-    expose_value=False,
-    callback=_keep(RATE),
-    help="Ask ZooKeeper for at most N znodes per second; default: the inventory's zookeeper_rate, else no limit.",
-)
-
-
-def rate_given() -> int | None:
-    """The --zookeeper-rate of the command that runs; None where it was not given."""
-    context = click.get_current_context(silent=True)
-    return None if context is None else context.meta.get(RATE)
-
-
-def paced(inventory: Inventory) -> Inventory:
-    """The inventory with the rate that the command line asks for."""
-    rate = rate_given()
-    return inventory if rate is None else replace(inventory, zookeeper_rate=rate)
 
 
 def spark_options(command: F) -> F:
@@ -132,7 +107,7 @@ def spark_given(unnamed: str = LOCAL) -> SparkWhere:
 
 def cluster_options(command: F) -> F:
     """A playbook as argument, or `--inventory FILE`."""
-    command = click.option("--inventory", "-i", type=FILE, help="Inventory of the cluster.")(rate_option(command))
+    command = click.option("--inventory", "-i", type=FILE, help="Inventory of the cluster.")(command)
     return click.argument("playbook", required=False, type=FILE)(command)
 
 
@@ -206,13 +181,13 @@ def load_target(
         return found, bundle.world.playbook if playbook is None else load_playbook(playbook)
     if playbook is not None and inventory is None:
         loaded, found = load_playbook_with_inventory(playbook)
-        return paced(found), loaded
+        return found, loaded
     if inventory is None:
         raise UsageWrong(
             "neither a playbook nor an inventory was given",
             next_step="give one: PLAYBOOK, or --inventory FILE (`kraft-migrate inventory init` writes one)",
         )
-    known = paced(load_inventory(inventory))
+    known = load_inventory(inventory)
     return known, NO_PLAYBOOK if playbook is None else load_playbook(playbook, known)
 
 

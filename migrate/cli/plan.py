@@ -17,7 +17,6 @@ from migrate.cli.options import (
     evidence_options,
     observing,
     output_option,
-    rate_option,
     require_folder,
 )
 from migrate.cli.screen import page_width, say, say_lines
@@ -33,17 +32,14 @@ from migrate.report.plan_verdict import judge
 @click.option(
     "--to", "to", shell_complete=complete_stage, help="Plan up to this stage.  Default: the last one of the playbook."
 )
-@click.option("--inventory", "-i", type=FILE, help="Instead of the one the playbook names.")
 @click.option("--out", type=OUTPUT_FILE, help="Save the plan there, too; another file is never replaced.")
 @click.option("--full", is_flag=True, help="Show every finding, directory and step; equal ones are not folded.")
-@rate_option
 @evidence_options
 @output_option
 def plan(
     playbook: pathlib.Path | None,
     stage: str | None,
     to: str | None,
-    inventory: pathlib.Path | None,
     out: pathlib.Path | None,
     full: bool,
     evidence: Evidence,
@@ -66,7 +62,7 @@ def plan(
         raise UsageWrong("--stage plans one stage alone, --to all up to one: give one of them")
     if playbook is None and evidence.bundle is None:
         raise UsageWrong("name a playbook")
-    found, loaded = load_target(playbook, inventory, evidence)
+    found, loaded = load_target(playbook, None, evidence)
     if not isinstance(loaded, Playbook):
         raise UsageWrong(
             "the bundle was made without a playbook: name one",

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from migrate.cli.answers import give_answer
 from migrate.cli.completion import complete_run
 from migrate.cli.errors import EXIT_OK
-from migrate.cli.options import OUTPUT_FOLDER, output_option, write_text
+from migrate.cli.options import OUTPUT_FOLDER, write_text
 from migrate.cli.screen import say
 from migrate.errors import JournalDamaged, JudgedUnreadable, NotVisible
 from migrate.hosts.files import read_no_follow
@@ -23,7 +22,7 @@ from migrate.model.inventory import BrokerNode
 from migrate.model.outcome import Unknown
 from migrate.model.plan import Plan
 from migrate.model.views import ConfigFile
-from migrate.report.run_values import Claim, Extra, RunReport, run_answer, run_json
+from migrate.report.run_values import Claim, Extra, RunReport, run_json
 
 if TYPE_CHECKING:
     from migrate.report.handover import Handover
@@ -56,8 +55,7 @@ def report() -> None:
 
 @report.command()
 @RUN
-@output_option
-def write(folder: pathlib.Path, output: str) -> int:
+def write(folder: pathlib.Path) -> int:
     """Write report.html and report.json of the run in that folder."""
     from migrate.cli.planning import load_plan
     from migrate.run.carry_out import RunFolder
@@ -70,9 +68,6 @@ def write(folder: pathlib.Path, output: str) -> int:
             where=str(run.journal),
             next_step=f"kraft-migrate apply {run.plan}",
         )
-    if output == "json":
-        give_answer(run_answer(read_report(plan, run)))
-        return EXIT_OK
     for path in write_reports(plan, run):
         say(path)
     return EXIT_OK

@@ -26,7 +26,6 @@ def rollback() -> None:
 
 @rollback.command("plan", short_help="Plan the rollback without changing anything.")
 @click.argument("playbook", type=FILE)
-@click.option("--inventory", "-i", type=FILE, help="Instead of the one the playbook names.")
 @click.option("--out", type=OUTPUT_FILE, help="Save the plan there, too; another file is never replaced.")
 @click.option(
     "--copy-again", is_flag=True, help="No rollback: only leave a copy that is stuck for good, with a fresh quorum."
@@ -40,7 +39,6 @@ def rollback() -> None:
 @output_option
 def plan_back(
     playbook: pathlib.Path,
-    inventory: pathlib.Path | None,
     out: pathlib.Path | None,
     copy_again: bool,
     discard_differences: bool,
@@ -68,7 +66,7 @@ def plan_back(
 
     if copy_again and discard_differences:
         raise UsageWrong("--copy-again gives nothing up: take one of the two options")
-    found, loaded = load_target(playbook, inventory)
+    found, loaded = load_target(playbook, None)
     assert isinstance(loaded, Playbook)
     if out is not None:
         require_no_other(out)

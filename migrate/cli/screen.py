@@ -23,7 +23,6 @@ import click
 from migrate.report.lines import NARROWEST, WIDEST, WIDTH, Line, Tone, fold, meanings
 from migrate.report.wording import printable
 
-COLOR: Final = "KRAFT_MIGRATE_COLOR"  # what --color says; processes that are started know it, too
 STYLES: Final[dict[Tone, dict[str, Any]]] = {
     Tone.PLAIN: {},
     Tone.TITLE: {"bold": True},
@@ -53,10 +52,7 @@ def page_width(*, err: bool = False) -> int:
 
 
 def coloured(*, err: bool = False) -> bool:
-    """Is the stream coloured: as --color says, else on a terminal unless NO_COLOR is set (no-color.org)?"""
-    asked = os.environ.get(COLOR, "auto")
-    if asked != "auto":
-        return asked == "always"
+    """Is the stream coloured: on a terminal, unless NO_COLOR is set (no-color.org)?"""
     stream = sys.stderr if err else sys.stdout
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 

@@ -232,7 +232,7 @@ def _read(
         lost = NotVisible(
             "the process that read its files ended",
             why=reason_of(error),
-            next_step="name it alone (`--only NAME`), or give the executors more memory",
+            next_step="name it in a file of its own, or give the executors more memory",
         )
         return [(None, {clusters[0][0]: {"not_read": asdict(NotRead.of(lost)), "seconds": 0.0}})]
     return [(frame, {row["cluster"]: strict_json.loads(row["value"], surrogates=True) for row in said})]

@@ -64,7 +64,7 @@ class WorldError(MigrateError, code="E-WORLD"):
 class UnknownCode(InputError, code="E-CODE-01"):
     """`explain` knows no such error id or finding code."""
 
-    hint = "`kraft-migrate explain --all` lists every code"
+    hint = "`kraft-migrate explain` lists every code"
 
 
 class UsageWrong(InputError, code="E-USAGE", exit_code=64):

@@ -87,7 +87,7 @@ class Operator:
     def inventory(self) -> None:
         """`inventory init`, its gaps, and a playbook."""
         words = ("--zookeeper", f"kafka-1:2181{CHROOT}", "--executor", "ssh", "--name", "prod")
-        self.tool("inventory", "init", *words, "--output", "inventory.yaml")
+        self.tool("inventory", "init", *words, "--out", "inventory.yaml")
         path = self.folder / "inventory.yaml"
         told = yaml.safe_load(path.read_text())
         spec, shape = told["spec"], self.bed.shape

@@ -11,7 +11,7 @@ from migrate import checks
 from migrate.checks import stuck
 from migrate.checks.pages import error_docs
 from migrate.cli.explain import explain
-from migrate.errors import UnknownCode, UsageWrong
+from migrate.errors import UnknownCode
 from tests.cli.commands import kraft_migrate
 
 
@@ -63,13 +63,11 @@ def test_json_holds_every_field() -> None:
 
 def test_all_lists_every_code_in_one_line_each() -> None:
     """The list that an unknown code's message points at."""
-    lines = run("--all").splitlines()
+    lines = run().splitlines()
     assert [line.split()[0] for line in lines] == [*error_docs(), *checks.CODES, *stuck.CODES]
 
 
-def test_unknown_codes_and_no_code_are_typed_errors() -> None:
-    """With the nearest codes, and as a usage error."""
+def test_an_unknown_code_is_a_typed_error() -> None:
+    """With the nearest codes."""
     with pytest.raises(UnknownCode):
         run("B-ZKM-01")
-    with pytest.raises(UsageWrong):
-        run()

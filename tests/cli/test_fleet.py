@@ -73,21 +73,17 @@ def test_columns_stand_in_one_order_whatever_comes_first(tmp_path: Path) -> None
 @pytest.mark.parametrize("width", [72, 80, 110, 140])
 def test_the_table_fits_the_terminal(three: Path, width: int) -> None:
     """What does not fit is in JSON and in the page."""
-    fleet, answers = assess_all(three, ())
+    fleet, answers = assess_all(three)
     table = [line.text for line in fleet_lines(fleet, answers, width)[3:8]]
     assert max(map(len, table)) <= width
     assert ("partitions" in table[0]) == (width >= 110)
 
 
-def test_only_that_cluster(three: Path) -> None:
-    """A healthy one alone ends in 0; one that cannot be read in the code of its error."""
-    assert kraft_migrate("fleet", "assess", three, "--only", "healthy").code == 0
-    alone = kraft_migrate("fleet", "assess", three, "--only", "gone", "--only", "healthy")
-    assert alone.code == 1
-    assert "sick" not in alone.out
-    unknown = kraft_migrate("fleet", "assess", three, "--only", "helthy")
-    assert unknown.code == 64
-    assert "healthy, sick, gone" in unknown.err
+def test_without_a_blocker_the_exit_code_is_that_of_the_cluster_that_cannot_be_read(tmp_path: Path) -> None:
+    """A healthy one alone ends in 0."""
+    healthy = kept(tmp_path, "healthy", whole(Stage.ASSESS))
+    assert kraft_migrate("fleet", "assess", written(tmp_path, healthy)).code == 0
+    assert kraft_migrate("fleet", "assess", written(tmp_path, healthy, "{name: gone, bundle: gone}")).code == 1
 
 
 def test_the_same_findings_as_the_clusters_own_command(three: Path) -> None:
@@ -157,7 +153,6 @@ def test_a_cluster_that_cannot_be_seen_is_incomplete_and_never_0(tmp_path: Path)
     assert any(line.split()[:3] == ["dark", "INCOMPLETE", share] for line in lines)
     assert share in page.read_text()
     assert "not seen: ZooKeeper; " in answer.out
-    assert kraft_migrate("fleet", "assess", path, "--only", "healthy").code == 0
 
 
 @pytest.mark.parametrize("command", ["fleet-assess", "fleet-diff"])
@@ -265,7 +260,7 @@ def test_what_is_not_listed_or_not_compared_is_counted_in_the_row(
     assert 'data-name="partition">20000</td>' in page.read_text()
     states = {NodeId(1): {ReplicaState.LOST: 30_000}}
     rows = tuple(LedgerRow("orders", "T1", number, 1, ReplicaState.LOST, "D2", "LOST") for number in range(21))
-    told = diffed(path, monkeypatch, reports, "--only", "one", ledger=LedgerSummary(500, states, rows)).out
+    told = diffed(path, monkeypatch, reports, ledger=LedgerSummary(500, states, rows)).out
     assert "and 29,980 more; `--output json` has the first 21" in told
 
 

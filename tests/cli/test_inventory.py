@@ -30,11 +30,11 @@ def test_a_running_cluster_gives_a_file_with_its_gaps(connect: str, tmp_path: Pa
     shown = kraft_migrate("inventory", "init", "--zookeeper", connect)
     assert shown.code == 0
     assert f'zookeeper: "{connect}"' in shown.out
-    written = kraft_migrate("inventory", "init", "--zookeeper", connect, "--output", path)
+    written = kraft_migrate("inventory", "init", "--zookeeper", connect, "--out", path)
     assert written.code == 0
     assert path.read_text() == shown.out
     assert path.stat().st_mode & 0o777 == 0o600
-    again = kraft_migrate("inventory", "init", "--zookeeper", connect, "--output", path)
+    again = kraft_migrate("inventory", "init", "--zookeeper", connect, "--out", path)
     assert again.code == 64
     refused = kraft_migrate("assess", "--inventory", path)
     assert refused.code == 1
@@ -44,6 +44,6 @@ def test_a_running_cluster_gives_a_file_with_its_gaps(connect: str, tmp_path: Pa
 def test_a_dead_port_is_told(tmp_path: Path) -> None:
     """Nothing is written."""
     path = tmp_path / "inventory.yaml"
-    answer = kraft_migrate("inventory", "init", "--zookeeper", f"127.0.0.1:{dead_port()}", "--output", path)
+    answer = kraft_migrate("inventory", "init", "--zookeeper", f"127.0.0.1:{dead_port()}", "--out", path)
     assert answer.code == 1
     assert not path.exists()

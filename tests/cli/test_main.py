@@ -193,7 +193,6 @@ def test_assess_loads_no_plan_no_step_no_run_and_no_templates() -> None:
         ["report", "/no/such/folder"],
         ["playbook", "lint"],
         ["playbook", "schema", "Deployment"],
-        ["explain"],
         ["lab", "demo", "--until", "christmas"],
         ["doctor", "--output", "yaml"],
     ],

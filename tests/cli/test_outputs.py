@@ -41,7 +41,6 @@ def test_every_option_that_names_an_output_tries_it_first() -> None:
     }
     assert len(found) >= 9
     assert [words for words, tried in found.items() if not tried] == []
-    assert isinstance(next(one for one in options(("inventory", "init")) if one.name == "before").type, OutputPath)
 
 
 def commands(folder: Path) -> list[tuple[object, ...]]:
@@ -132,7 +131,7 @@ def test_what_is_written_is_its_owners_alone_whatever_the_umask(tmp_path: Path) 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("words", [("explain", "--all"), ("--help",), ("playbook", "schema")])
+@pytest.mark.parametrize("words", [("explain",), ("--help",), ("playbook", "schema")])
 def test_an_output_that_takes_nothing_is_told_and_ends_with_1(words: tuple[str, ...]) -> None:
     """/dev/full says what a full disk says; Python's own line about it does not end in a traceback or 120."""
     program = "import os; os.dup2(os.open('/dev/full', os.O_WRONLY), 1); from migrate.cli.main import main; main()"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 
@@ -19,7 +18,7 @@ COMMANDS: tuple[tuple[object, ...], ...] = (
     ("help",),
     ("help", "lab", "demo"),
     ("plan", "--help"),
-    ("explain", "--all"),
+    ("explain",),
     ("explain", "B-ZKN-01", "E-JAVA-01", "S-STUCK-33"),
     ("explain", "B-NOPE-1"),
     ("playbook", "show", PLAYBOOKS / "production-example.yaml"),
@@ -33,7 +32,7 @@ COMMANDS: tuple[tuple[object, ...], ...] = (
 @pytest.fixture(autouse=True)
 def plain(monkeypatch: pytest.MonkeyPatch) -> None:
     """The colours of whoever runs the tests are not ours."""
-    for name in ("COLUMNS", "NO_COLOR", "FORCE_COLOR", "KRAFT_MIGRATE_COLOR"):
+    for name in ("COLUMNS", "NO_COLOR", "FORCE_COLOR"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TERM", "xterm-256color")
 
@@ -61,23 +60,11 @@ def test_a_terminal_is_coloured_and_a_pipe_is_not() -> None:
         assert "\x1b" not in shown("file", *words).text
 
 
-@pytest.mark.parametrize("before", [True, False])
-def test_color_decides_before_or_behind_the_command(before: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`always` colours a pipe, against NO_COLOR too; `never` leaves a terminal plain."""
+def test_no_color_leaves_a_terminal_plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As no-color.org says."""
+    assert "\x1b[1m" in shown("terminal", "explain", "B-ZKN-01").text
     monkeypatch.setenv("NO_COLOR", "1")
-
-    def said(kind: str, when: str) -> str:
-        monkeypatch.setenv("KRAFT_MIGRATE_COLOR", "auto")
-        words = ("explain", "B-ZKN-01")
-        text = shown(kind, *(("--color", when, *words) if before else (*words, "--color", when))).text
-        assert os.environ["KRAFT_MIGRATE_COLOR"] == when
-        return text
-
-    assert "\x1b[1m" in said("file", "always")
-    assert "\x1b" not in said("terminal", "never")
-    assert "\x1b" not in said("terminal", "auto"), "NO_COLOR"
-    monkeypatch.delenv("NO_COLOR")
-    assert "\x1b[1m" in said("terminal", "auto")
+    assert "\x1b" not in shown("terminal", "explain", "B-ZKN-01").text
 
 
 def test_json_is_never_folded_or_coloured() -> None:
@@ -104,12 +91,6 @@ def test_help_is_a_command_too() -> None:
         assert kraft_migrate("help", *words).out.split() == kraft_migrate(*words, "--help").out.split()
     assert kraft_migrate("help", "aply").code == 64
     assert kraft_migrate("help", "plan", "x").code == 64
-
-
-def test_verbose_is_taken_behind_the_command() -> None:
-    """With the traceback that it shows in front."""
-    words = ("assess", "--zookeeper", "127.0.0.1:99999")
-    assert "Traceback" in kraft_migrate(*words, "-v").err
 
 
 # -- the line of progress --------------------------------------------------------------------------------------------

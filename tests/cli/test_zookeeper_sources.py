@@ -45,24 +45,24 @@ def rates(monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
     ],
     ids=lambda words: words[0],
 )
-def test_every_command_that_looks_takes_a_rate(words: tuple[str, ...], rates: list[int | None], tmp_path: Path) -> None:
-    """The command line's, else the inventory's, else none."""
+def test_every_command_that_looks_has_the_inventorys_rate(
+    words: tuple[str, ...], rates: list[int | None], tmp_path: Path
+) -> None:
+    """Without one there is no limit."""
     playbook = playbook_in(tmp_path)
     inventory = tmp_path / "inventory.yaml"
     named = {"PLAYBOOK": playbook}
 
-    def run(number: int, *more: object) -> None:
+    def run(number: int) -> None:
         answer = kraft_migrate(
-            *(named.get(word, tmp_path / f"b{number}" if word == "BUNDLE" else word) for word in words), *more
+            *(named.get(word, tmp_path / f"b{number}" if word == "BUNDLE" else word) for word in words)
         )
         assert answer.code != 64, answer.err
 
     run(1)
-    run(2, "--zookeeper-rate", 70)
     inventory.write_text(inventory.read_text().replace("  zookeeper:", "  zookeeper_rate: 250\n  zookeeper:"))
-    run(3)
-    run(4, "--zookeeper-rate", 70)
-    assert rates == [None, 70, 250, 70]
+    run(2)
+    assert rates == [None, 250]
 
 
 def test_assess_tells_what_it_asked_of_zookeeper(rates: list[int | None], tmp_path: Path) -> None:
@@ -81,3 +81,10 @@ def test_assess_tells_what_it_asked_of_zookeeper(rates: list[int | None], tmp_pa
 def test_a_rate_that_is_none_is_wrong_usage(rate: str) -> None:
     """Before anything is opened."""
     assert kraft_migrate("assess", "--zookeeper", "zk:2181", "--zookeeper-rate", rate).code == 64
+
+
+def test_a_rate_beside_an_inventory_is_wrong_usage(tmp_path: Path) -> None:
+    """The inventory has its own, in one place for every command."""
+    ended = kraft_migrate("assess", "--inventory", inventory_in(tmp_path), "--zookeeper-rate", 70)
+    assert ended.code == 64
+    assert "write zookeeper_rate into the inventory" in ended.err
