@@ -26,7 +26,7 @@ from migrate.steps.named_gates import Gate, all_open
 from migrate.steps.prepare import BackUpBroker
 from migrate.steps.roll_broker import FULL_ISRS, SEEN
 from migrate.steps.rollback import gates as back
-from migrate.steps.rollback.brokers import RollBack, ZookeeperRoll
+from migrate.steps.rollback.brokers import RollToFile
 from migrate.steps.rollback.restore import Restored, to_protocol
 
 LOOK: Final = SEEN | {Need.BACKUPS, Need.PROTOCOLS}
@@ -131,24 +131,46 @@ class KeepProtocolFiles(BackUpBroker):
 
 
 @dataclass(frozen=True, slots=True)
-class ProtocolRoll(ZookeeperRoll):
-    """What both directions share: where they may begin, and their proof."""
-
+class RaiseProtocol(RollToFile):
+    kind = "raise-protocol"
     stage_is = Stage.PROTOCOL
+    goal = Mode.ZOOKEEPER
+    titled = "restart broker {broker} with inter.broker.protocol.version 3.9"
     needs = LOOK | gates.FOR_BLOCKERS | {Need.LAUNCHES, Need.PORTS}
     proof_needs = LOOK
     waits_for = NARROW | {Need.ZOOKEEPER, Need.PROTOCOLS}
+    undo = "`rollback plan` with this playbook: the same roll with the file from before, while no migration has begun"
     proof = (
         "the running broker itself says the version of its file (DescribeConfigs), it has a new session in ZooKeeper, "
         "every ISR is full"
     )
 
+    def restored(self, world: World, raw: bytes) -> Restored | Refused | Unknown:
+        return Restored(configuration.with_protocol(raw), "")
+
     def start_gates(self) -> tuple[Gate, ...]:
+        """Where it may begin, and go on after an interruption."""
         return (
             Gate("no migration has begun, and every broker's file is of ZooKeeper mode", not_begun),
             back.controls(),
             named_gates.disks_healthy(self.broker),
             back.session_is_over(self.broker),
+        )
+
+    def own_gates(self) -> tuple[Gate, ...]:
+        return (
+            *self.start_gates(),
+            Gate(
+                f"every broker says itself which {IBP} it runs with, each is 3.0 or later, and none has it from "
+                "elsewhere than its file",
+                versions_fit,
+            ),
+            Gate(
+                "no check finds a blocker of a restart in ZooKeeper mode, and each was made",
+                lambda world: gates.no_blockers(world, Stage.MIGRATION_MODE, besides=ELSEWHERE),
+            ),
+            named_gates.stop_is_accepted(self.broker),
+            named_gates.replicas_full(),
         )
 
     def resume(self, world: World) -> Readiness:
@@ -162,43 +184,16 @@ class ProtocolRoll(ZookeeperRoll):
             runs_as_filed(world, self.broker),
             back.whole_after(world, self.broker),
         )
-        return gates.as_outcome(
-            found, f"broker {self.broker} itself says {IBP} {said_by(world, self.broker)}", FULL_ISRS
-        )
+        said = f"broker {self.broker} itself says {IBP} {said_by(world, self.broker)}"
+        return gates.as_outcome(found, said, FULL_ISRS)
 
 
 @dataclass(frozen=True, slots=True)
-class RaiseProtocol(ProtocolRoll):
-    kind = "raise-protocol"
-    titled = "restart broker {broker} with inter.broker.protocol.version 3.9"
-    undo = "`rollback plan` with this playbook: the same roll with the file from before, while no migration has begun"
-
-    def target(self, world: World, raw: bytes) -> bytes:
-        return configuration.with_protocol(raw)
-
-    def own_gates(self) -> tuple[Gate, ...]:
-        return (
-            *self.start_gates(),
-            Gate(
-                f"every broker says itself which {IBP} it runs with, each is 3.0 or later, and none has it from "
-                "elsewhere than its file",
-                versions_fit,
-            ),
-            Gate("no check finds a blocker of a restart in ZooKeeper mode, and each was made", self._no_blockers),
-            named_gates.stop_is_accepted(self.broker),
-            named_gates.replicas_full(),
-        )
-
-    def _no_blockers(self, world: World) -> Readiness:
-        return gates.no_blockers(world, Stage.MIGRATION_MODE, besides=ELSEWHERE)
-
-
-@dataclass(frozen=True, slots=True)
-class LowerProtocol(RollBack, ProtocolRoll):
+class LowerProtocol(RaiseProtocol):
     kind = "lower-protocol"
+    name = "back-{broker}"
     titled = "restart broker {broker} with its file from before inter.broker.protocol.version was raised"
     undo = "`plan` with this playbook: it raises the version again"
-    waits_for = ProtocolRoll.waits_for
 
     def restored(self, world: World, raw: bytes) -> Restored | Refused | Unknown:
         return to_protocol(world, self.broker, raw)
@@ -223,7 +218,7 @@ class ProveProtocol(BaseStep):
     stage_is = Stage.PROTOCOL
     titled = "prove every broker's inter.broker.protocol.version"
     proof_needs = LOOK
-    waits_for = ProtocolRoll.waits_for
+    waits_for = RaiseProtocol.waits_for
     proof = "every broker itself says the version of its file, every ISR is full"
 
     def verify(self, world: World) -> Outcome:

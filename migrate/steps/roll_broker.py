@@ -46,6 +46,11 @@ class RollStep(BaseStep):
     def node(self, world: World) -> BrokerNode:
         return next(node for node in world.inventory.brokers if node.id == self.broker)
 
+    @property
+    def without_quorum(self) -> bool:
+        """It ends in ZooKeeper mode, where the broker's new session tells its new process: nobody else registers it."""
+        return self.goal is Mode.ZOOKEEPER
+
     @abstractmethod
     def target(self, world: World, raw: bytes) -> bytes: ...
 
@@ -70,7 +75,8 @@ class RollStep(BaseStep):
 
     def expects(self, world: World, before: Predicted) -> Mapping[str, str]:
         after = self.predict(world, before).configs.get(NodeId(self.broker))
-        found = {f"mode:{self.broker}": self.goal, f"registered:{self.broker}": self.goal}
+        registered = f"session:{self.broker}" if self.without_quorum else f"registered:{self.broker}"
+        found = {f"mode:{self.broker}": self.goal, registered: "yes" if self.without_quorum else self.goal}
         return found if after is None else {**found, f"config:{self.broker}": facts.sha256(after)}
 
     def progress(self, world: World) -> Progress:
@@ -94,6 +100,8 @@ class RollStep(BaseStep):
 
     def _started_with(self, world: World, started: str | None, sha256: str) -> bool:
         """By the file that it was started with; where nobody knows that one, by how it has registered since."""
+        if started is None and self.without_quorum:
+            return ended(self.id) in world.facts and isinstance(self.new_session(world), Ready)
         if started is not None or isinstance(world.kraft, Unknown):
             return started == sha256
         found = world.kraft.brokers.get(NodeId(self.broker))
@@ -122,6 +130,10 @@ class RollStep(BaseStep):
 
     def registration(self, world: World) -> str:
         """What is registered now belongs to a process that ends: it is noted, and no proof afterwards."""
+        if self.without_quorum:
+            assert not isinstance(world.zookeeper, Unknown)
+            session = world.zookeeper.brokers.get(NodeId(self.broker))
+            return "none" if session is None else str(session.epoch)
         assert not isinstance(world.kraft, Unknown)
         old = world.kraft.brokers.get(NodeId(self.broker))
         return "none" if old is None else old.incarnation
@@ -145,6 +157,17 @@ class RollStep(BaseStep):
         if not isinstance(file, ConfigFile):
             return Unknown(f"the file of broker {self.broker} cannot be seen")
         return gates.runs_with(world, self.broker, file.sha256)
+
+    def new_session(self, world: World) -> Readiness:
+        """A session with ZooKeeper that is not the one which this step ended."""
+        if isinstance(world.zookeeper, Unknown):
+            return world.zookeeper
+        found = world.zookeeper.brokers.get(NodeId(self.broker))
+        if found is None or str(found.epoch) == world.facts.get(ended(self.id)):
+            was = "none" if found is None else "the old one"
+            what = f"broker {self.broker} to register in /brokers/ids (now: {was})"
+            return NotYet(what, f"broker {self.broker}", "usually nothing; look at that node's log", progress=was)
+        return Ready()
 
     def registered(self, world: World, *, migrating: bool) -> Readiness:
         """A registration of this kind, of another incarnation than the one that this step ended."""

@@ -6,7 +6,8 @@ turn first, and comes back in the mode it goes to.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from migrate.hosts.meta_properties import META_PROPERTIES, as_version_0
@@ -22,7 +23,7 @@ from migrate.model.world import Need, World
 from migrate.steps import facts, gates, named_gates
 from migrate.steps.base import NARROW
 from migrate.steps.named_gates import Gate, all_open
-from migrate.steps.roll_broker import SEEN, RollStep, ended
+from migrate.steps.roll_broker import SEEN, RollStep
 from migrate.steps.rollback import gates as back
 from migrate.steps.rollback.restore import Restored, bytes_of, restorable, to_migration, to_zookeeper
 
@@ -32,49 +33,12 @@ LOOK = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class ZookeeperRoll(RollStep):
-    """A roll that ends in ZooKeeper mode: there is no quorum, so the broker's new session tells its new process."""
+class RollToFile(RollStep):
+    """A roll to the file that `restored` finds; where it finds none, nothing is planned and nothing done."""
 
-    goal = Mode.ZOOKEEPER
-
-    def expects(self, world: World, before: Predicted) -> Mapping[str, str]:
-        after = self.predict(world, before).configs.get(NodeId(self.broker))
-        found = {f"mode:{self.broker}": self.goal, f"session:{self.broker}": "yes"}
-        return found if after is None else {**found, f"config:{self.broker}": facts.sha256(after)}
-
-    def registration(self, world: World) -> str:
-        """By its session's epoch: there is no quorum any more."""
-        assert not isinstance(world.zookeeper, Unknown)
-        old = world.zookeeper.brokers.get(NodeId(self.broker))
-        return "none" if old is None else str(old.epoch)
-
-    def _started_with(self, world: World, started: str | None, sha256: str) -> bool:
-        """By the file that it was started with; where nobody knows that one, by its new session."""
-        if started is not None:
-            return started == sha256
-        return ended(self.id) in world.facts and isinstance(self.new_session(world), Ready)
-
-    def new_session(self, world: World) -> Readiness:
-        if isinstance(world.zookeeper, Unknown):
-            return world.zookeeper
-        found = world.zookeeper.brokers.get(NodeId(self.broker))
-        if found is None or str(found.epoch) == world.facts.get(ended(self.id)):
-            was = "none" if found is None else "the old one"
-            what = f"broker {self.broker} to register in /brokers/ids (now: {was})"
-            return NotYet(what, f"broker {self.broker}", back.AFTER, progress=was)
-        return Ready()
-
-
-@dataclass(frozen=True, slots=True)
-class RollBack(RollStep):
-    """What both rolls back share: the broker's file becomes what a proven copy says."""
-
-    name = "back-{broker}"
-    waits_for = NARROW | {Need.ZOOKEEPER}
-
+    @abstractmethod
     def restored(self, world: World, raw: bytes) -> Restored | Refused | Unknown:
-        find = to_migration if self.goal is Mode.MIGRATION else to_zookeeper
-        return find(world, self.broker, raw)
+        """A proven copy's file, or what is made of the file that is there."""
 
     def target(self, world: World, raw: bytes) -> bytes:
         return bytes_of(self.restored(world, raw), self.broker)
@@ -84,9 +48,6 @@ class RollBack(RollStep):
         if not isinstance(file, ConfigFile):
             return Unknown(f"the file of broker {self.broker} cannot be read")
         return restorable(self.restored(world, file.raw))
-
-    def has_copy(self) -> Gate:
-        return Gate(f"a copy of broker {self.broker}'s file for {self.goal} mode is proven", self.restorable)
 
     def progress(self, world: World) -> Progress:
         """As any roll; without a copy that is proven it cannot be determined."""
@@ -104,7 +65,8 @@ class RollBack(RollStep):
         elif found.raw != raw:
             lines = tuple(diff(raw, found.raw, path))
             name = facts.file_name(world, self.broker)
-            actions.append(Action("~", where, f"restore {name} from {found.source}", lines))
+            how = f"restore {name} from {found.source}" if found.source else f"edit {name}"
+            actions.append(Action("~", where, how, lines))
             if found.note:
                 actions.append(Action("=", where, f"{path} was {found.note}", found.kept))
         down = back.stopped(world, [self.broker])
@@ -114,6 +76,21 @@ class RollBack(RollStep):
             why = "" if NodeId(self.broker) in before.configs else position_of(world, self.broker).contradiction
             restart = "restart: stop, write the file, start" + (f" ({why})" if why else "")
         return (*actions, Action(">", where, restart))
+
+
+@dataclass(frozen=True, slots=True)
+class RollBack(RollToFile):
+    """What both rolls back share: the broker's file becomes what a proven copy says."""
+
+    name = "back-{broker}"
+    waits_for = NARROW | {Need.ZOOKEEPER}
+
+    def restored(self, world: World, raw: bytes) -> Restored | Refused | Unknown:
+        find = to_migration if self.goal is Mode.MIGRATION else to_zookeeper
+        return find(world, self.broker, raw)
+
+    def has_copy(self) -> Gate:
+        return Gate(f"a copy of broker {self.broker}'s file for {self.goal} mode is proven", self.restorable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,10 +145,11 @@ class RollBackToMigrationMode(RollBack):
 
 
 @dataclass(frozen=True, slots=True)
-class RollToZookeeperMode(RollBack, ZookeeperRoll):
+class RollToZookeeperMode(RollBack):
     kind = "roll-to-zookeeper-mode"
     titled = "roll broker {broker} out of migration mode"
     stage_is = Stage.MIGRATION_MODE
+    goal = Mode.ZOOKEEPER
     needs = LOOK
     proof_needs = LOOK
     undo = "migrate again: `kraft-migrate plan`"
