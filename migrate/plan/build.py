@@ -249,6 +249,43 @@ def plan_of(
     )
 
 
+def plan_of_one_roll(
+    world: World,
+    playbook: Playbook,
+    steps: Iterable[Step],
+    *,
+    created: float,
+    here: Detected,
+    findings: tuple[Finding, ...],
+    checked: int,
+    restarts: int,
+    undo: str,
+    back: bool,
+) -> Plan:
+    """A plan of one roll beside the migration's stages; `undo` says how it is rolled back, by one roll as well.
+
+    `checked` is how many checks were asked.
+    """
+    row = {
+        "stage": here.stage.label,
+        "procedure": f"`rollback plan` with this playbook: {undo}",
+        "rolls": "1",
+        "restarts": str(restarts),
+        "controller_gap": "none",
+    }
+    rollback = (row,) if restarts and not back else ()
+    return plan_of(
+        world,
+        playbook,
+        created=created,
+        target=here.stage,
+        steps=planned_steps(steps, world),
+        findings=findings,
+        summary=replace(summarize(world, playbook, here), rollback=rollback, checks=checked),
+        direction=Direction.BACK if back else Direction.FORWARD,
+    )
+
+
 def _no_half_done_rollback(world: World) -> None:
     """Forward over what a rollback has not set aside yet would start the old quorum, and end stuck."""
     if isinstance(world.zookeeper, Unknown) or isinstance(world.metadata_logs, Unknown):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Final
 
 from migrate import checks
@@ -16,24 +15,23 @@ from migrate.errors import DirectoriesRefused, NothingToPlan
 from migrate.model.detect import Detected
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Playbook
-from migrate.model.new_directories import alone, release_of, version_too_low
+from migrate.model.new_directories import release_of
 from migrate.model.outcome import Ready, Refused, Unknown
-from migrate.model.plan import Direction, Plan
+from migrate.model.plan import Plan
 from migrate.model.stage import Stage
 from migrate.model.step import Step
 from migrate.model.words import plural
 from migrate.model.world import Need, World
-from migrate.plan.build import plan_of, planned_steps
-from migrate.plan.summary import rolled_back_by_one_roll, summarize
+from migrate.plan.build import plan_of_one_roll
 from migrate.steps.directories import gates
 from migrate.steps.directories.steps import (
     SEPARATOR,
     AddDirectories,
-    CheckDirectories,
     KeepDirectoryFiles,
     ProveDirectories,
     RemoveDirectories,
 )
+from migrate.steps.gates import first
 
 PLANNED_ON: Final = frozenset(
     {Need.KRAFT, Need.DISKS, Need.LIVE, Need.CONFIGS, Need.SERVICES, Need.LEDGER, Need.NEW_DIRECTORIES}
@@ -64,25 +62,18 @@ def build(world: World, playbook: Playbook, *, created: float, back: bool = Fals
         )
     lacking = "still have some of" if back else "lack some of"
     brokers = plural(len(gates.brokers(world)), "broker")
-    here = Detected(
-        Stage.DIRECTORIES, None, f"KRaft alone; {len(due)} of {brokers} {lacking} the playbook's directories"
-    )
-    rollback = rolled_back_by_one_roll(
-        Stage.DIRECTORIES, "the same roll the other way, while they have no replicas", len(due)
-    )
-    return plan_of(
+    how = f"KRaft alone; {len(due)} of {brokers} {lacking} the playbook's directories"
+    return plan_of_one_roll(
         world,
         playbook,
+        _steps(due, release, back=back),
         created=created,
-        target=Stage.DIRECTORIES,
-        steps=planned_steps(_steps(due, release, back=back), world),
+        here=Detected(Stage.DIRECTORIES, None, how),
         findings=checks.told(world, target=Stage.DIRECTORIES),
-        summary=replace(
-            summarize(world, playbook, here),
-            rollback=(rollback,) if due and not back else (),
-            checks=len(checks.asked(world)),
-        ),
-        direction=Direction.BACK if back else Direction.FORWARD,
+        restarts=len(due),
+        undo="the same roll the other way, while they have no replicas",
+        back=back,
+        checked=len(checks.asked(world)),
     )
 
 
@@ -91,20 +82,12 @@ def _release(world: World) -> str:
         raise NothingToPlan(
             f"the metadata cannot be read: {world.kraft.reason}", next_step="make the controllers answer"
         )
-    if not alone(world.kraft, world.inventory.zookeeper):
-        raise NothingToPlan(
-            f"ZooKeeper is part of this cluster: the metadata says {world.kraft.migration_state.name}",
-            next_step="finish its migration first, with a MigrationPlaybook",
-        )
-    low = version_too_low(world.kraft)
-    if low:
-        raise NothingToPlan(low, next_step=gates.RAISE)
+    found = first(gates.kraft_alone(world), gates.version_fits(world))
+    if not isinstance(found, Ready):
+        raise NothingToPlan(str(getattr(found, "reason", found)), next_step="do that, then give the same command again")
     release = release_of(world.kraft)
     if isinstance(release, Unknown):
         raise NothingToPlan(release.reason, next_step="use a version of this tool that knows it")
-    found = gates.kraft_alone(world)
-    if not isinstance(found, Ready):
-        raise NothingToPlan(str(getattr(found, "reason", found)))
     return release
 
 
@@ -136,7 +119,6 @@ def _told(found: object, fix: str) -> Iterator[tuple[str, str]]:
 
 
 def _steps(due: dict[int, tuple[str, ...]], release: str, *, back: bool) -> Iterator[Step]:
-    yield CheckDirectories()
     yield from (KeepDirectoryFiles(broker) for broker in due)
     for broker, paths in due.items():
         joined = SEPARATOR.join(paths)

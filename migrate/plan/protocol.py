@@ -7,7 +7,6 @@ anew as its rest.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Final
 
 from migrate import checks
@@ -17,14 +16,13 @@ from migrate.model.config_keys import IBP
 from migrate.model.detect import Detected
 from migrate.model.inventory import Playbook
 from migrate.model.outcome import Ready, Unknown
-from migrate.model.plan import Direction, Plan
+from migrate.model.plan import Plan
 from migrate.model.stage import Stage
 from migrate.model.step import Step
 from migrate.model.views import ConfigFile
 from migrate.model.words import plural
 from migrate.model.world import Need, World
-from migrate.plan.build import plan_of, planned_steps, zookeeper_controller
-from migrate.plan.summary import rolled_back_by_one_roll, summarize
+from migrate.plan.build import plan_of_one_roll, zookeeper_controller
 from migrate.steps import facts, gates
 from migrate.steps.protocol import (
     ELSEWHERE,
@@ -53,27 +51,21 @@ def build(world: World, playbook: Playbook, *, created: float, back: bool = Fals
     if not isinstance(found, Ready):
         raise NothingToPlan(str(getattr(found, "reason", found)), next_step="do that, then give the same command again")
     due = _due_back(world) if back else _due(world)
-    here = Detected(Stage.PROTOCOL, None, f"ZooKeeper mode; {_told(world)}")
-    rollback = rolled_back_by_one_roll(
-        Stage.PROTOCOL, "the same roll with the files from before, while no migration has begun", len(due)
-    )
-    return plan_of(
+    return plan_of_one_roll(
         world,
         playbook,
+        _steps(world, due, back=back),
         created=created,
-        target=Stage.PROTOCOL,
-        steps=planned_steps(_steps(world, due, back=back), world),
+        here=Detected(Stage.PROTOCOL, None, f"ZooKeeper mode; {_told(world)}"),
         findings=tuple(
             entry
             for entry in checks.told(world, target=Stage.MIGRATION_MODE)
             if entry.blocks_from == checks.NEVER or not (back or entry.code in ELSEWHERE)
         ),
-        summary=replace(
-            summarize(world, playbook, here),
-            rollback=(rollback,) if due and not back else (),
-            checks=0 if back else len(checks.asked(world)),
-        ),
-        direction=Direction.BACK if back else Direction.FORWARD,
+        checked=0 if back else len(checks.asked(world)),
+        restarts=len(due),
+        undo="the same roll with the files from before, while no migration has begun",
+        back=back,
     )
 
 

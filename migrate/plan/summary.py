@@ -16,7 +16,6 @@ from migrate.model.ids import NodeId
 from migrate.model.inventory import Access, ControllerNode, Inventory, Playbook
 from migrate.model.outcome import Unknown
 from migrate.model.plan import PlanSummary
-from migrate.model.stage import Stage
 from migrate.model.step import Predicted
 from migrate.model.views import ConfigFile, MetaProperties, NoFile
 from migrate.model.world import World
@@ -52,17 +51,6 @@ ROLLBACK: Final = (
     ("soak", f"roll all brokers to migration mode first, {_THEN}", "2", "seconds", _LOST),
     ("finalize", "none: no rollback is possible once a controller has run without the flag", "-", "-", "-"),
 )
-
-
-def rolled_back_by_one_roll(stage: Stage, procedure: str, restarts: int) -> dict[str, str]:
-    """The row of a plan whose rollback is one roll of the same brokers."""
-    return {
-        "stage": stage.label,
-        "procedure": f"`rollback plan` with this playbook: {procedure}",
-        "rolls": "1",
-        "restarts": str(restarts),
-        "controller_gap": "none",
-    }
 
 
 def summarize(world: World, playbook: Playbook, here: Detected) -> PlanSummary:

@@ -59,7 +59,6 @@ KINDS: Final[Mapping[str, Any]] = {
         copy_again.StopStuckControllers,
         copy_again.SetMetadataAside,
         copy_again.RestartInMigrationMode,
-        directories.CheckDirectories,
         directories.KeepDirectoryFiles,
         directories.AddDirectories,
         directories.RemoveDirectories,

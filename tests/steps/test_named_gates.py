@@ -25,7 +25,7 @@ VALUES = {
 }
 UNGATED = {
     *("discover", "assess", "canary-in-migration-mode", "copy", "hybrid", "canary-in-kraft-mode", "soak"),
-    *("prove-final", "prove-zookeeper-mode", "check-directories", "prove-directories"),  # they look
+    *("prove-final", "prove-zookeeper-mode", "prove-directories"),  # they look
     *("back-up-zookeeper", "keep-zookeeper", "back-up-broker", "keep-directory-files", "render-controller"),
     *("keep-protocol-files", "prove-protocol"),
 }

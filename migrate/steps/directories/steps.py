@@ -6,7 +6,6 @@ takes it for its own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from migrate.errors import DirectoryInUse
@@ -20,7 +19,7 @@ from migrate.model.step import Action, HalfDone, Predicted, Progress
 from migrate.model.views import MetaMissing
 from migrate.model.words import plural
 from migrate.model.world import Need, World
-from migrate.steps import configuration, facts, gates, named_gates
+from migrate.steps import configuration, gates, named_gates
 from migrate.steps.base import BaseStep
 from migrate.steps.directories import gates as directory_gates
 from migrate.steps.named_gates import Gate
@@ -234,34 +233,6 @@ class RemoveDirectories(DirectoryRoll):
             return found
         left = [entry.path for entry in found if not isinstance(entry.directory.meta, MetaMissing)]
         return Refused(f"{left[0]} has its {META} still: another broker could take it for its own") if left else Ready()
-
-
-@dataclass(frozen=True, slots=True)
-class CheckDirectories(BaseStep):
-    kind = "check-directories"
-    name = "check"
-    stage_is = Stage.DIRECTORIES
-    titled = "check the cluster and the directories"
-    needs = frozenset({Need.KRAFT, Need.CONFIGS})
-    proof_needs = SEEN
-    proof = (
-        "the cluster is KRaft alone, its metadata.version has directories, every directory is healthy, every replica "
-        "VERIFIED, nothing under-replicated"
-    )
-
-    def binds(self, world: World, before: Predicted) -> Mapping[str, str]:
-        return facts.observed(world, ("cluster_id:",))
-
-    def verify(self, world: World) -> Outcome:
-        found = gates.first(
-            directory_gates.kraft_alone(world),
-            directory_gates.version_fits(world),
-            directory_gates.all_proven(world),
-            gates.quorum_healthy(world),
-            gates.replicas_full(world),
-            gates.no_blockers(world, self.stage),
-        )
-        return gates.as_outcome(found, *_seen(world))
 
 
 @dataclass(frozen=True, slots=True)
