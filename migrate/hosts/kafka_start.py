@@ -38,8 +38,6 @@ class _File:
     meta: MetaProperties | MetaMissing | MetaBroken
     doubt: str = ""
     blocks: str = ""
-    owner: int | None = None
-    link: str = ""
 
 
 def look_for_start(asked: Asked) -> dict[str, Place]:
@@ -71,7 +69,7 @@ def inspect_place(path: str) -> Place:
         missing=missing,
         writable=_writable(path) if missing else os.access(path, os.W_OK | os.X_OK),
         blocks=found.blocks,
-        notes=tuple(_notes(path, found)),
+        locked_by=_lock_holder(path),
     )
 
 
@@ -112,8 +110,7 @@ def _meta(path: str) -> _File:
     meta = meta_properties.decode(raw, strict=False)
     doubted = meta_properties.decode(raw)
     doubt = doubted.reason if isinstance(meta, MetaProperties) and isinstance(doubted, MetaBroken) else ""
-    link = os.path.realpath(name) if Path(name).is_symlink() else ""
-    return _File(meta, doubt, owner=here.st_uid, link=link)
+    return _File(meta, doubt)
 
 
 def _refuse_if_rights(error: OSError, path: str) -> None:
@@ -154,19 +151,6 @@ def _writable(path: str) -> bool:
         above = above.parent
     broken_link = Path(path).is_symlink()  # mkdirs does not make what a link points to
     return not broken_link and above.is_dir() and os.access(above, os.W_OK | os.X_OK)
-
-
-def _notes(path: str, found: _File) -> Iterable[str]:
-    if found.link:
-        yield f"meta.properties is a link to {found.link}; Kafka replaces the link when it writes the file"
-    if Path(path).is_symlink():
-        yield f"it is a link to {os.path.realpath(path)}"
-    if not os.path.isabs(path):  # noqa: PTH117 - a string
-        yield "it is no absolute path: which folder it names depends on where Kafka is started"
-    if found.owner is not None and found.owner != Path(path).stat().st_uid:
-        yield f"meta.properties belongs to another user (uid {found.owner}) than the directory"
-    if holder := _lock_holder(path):
-        yield f"a living process ({holder}) has it locked: no second Kafka starts on it meanwhile"
 
 
 def _lock_holder(path: str) -> str:

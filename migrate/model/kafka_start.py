@@ -97,7 +97,7 @@ class Place:
     missing: bool = False
     writable: bool = True
     blocks: str = ""  # reading would never end: a FIFO in the place of meta.properties
-    notes: tuple[str, ...] = ()
+    locked_by: str = ""  # the process that holds Kafka's .lock
 
     @property
     def file(self) -> str:
@@ -161,9 +161,6 @@ REMEDIES: Final = {
 }
 
 
-ABOUT: Final = {Kind.METADATA_LOG: "{path}: {words}", Kind.FOLDERS: "{path} holds what is no replica: {words}"}
-
-
 @dataclass(slots=True)
 class _Ensemble:
     """What Kafka's loader sorts the directories into, and what fails on the way."""
@@ -186,8 +183,7 @@ class _Ensemble:
         place, asked = self.places[path], self.asked
         for fault in faults(place.directory, asked.node_id, cluster_id, asked.metadata_dir):
             if fault.kind in kinds:
-                about = ABOUT.get(fault.kind, "{file} {words}").format(path=path, file=place.file, words=fault.words)
-                raise _RefusedError(f"{about}. {_remedy(fault.kind, asked, place)}")
+                raise _RefusedError(f"{_about(place, fault)}. {_remedy(fault.kind, asked, place)}")
 
 
 def decide_start(asked: Asked, places: Mapping[str, Place]) -> Start:
@@ -253,13 +249,13 @@ def _kraft(found: _Ensemble) -> None:
 def _verify(found: _Ensemble, cluster_id: str | None) -> None:
     """MetaPropertiesEnsemble.verify: the first directory, by name, that does not fit ends the start."""
     version = (Kind.VERSION_1,) if found.asked.mode is Mode.ZOOKEEPER else ()
-    seen = dict[DirectoryId, str]()
-    for path, meta in found.good().items():
+    good = found.good()
+    shared = shared_ids((path, meta.directory_id) for path, meta in good.items())
+    first = {path: places[0] for places in shared.values() for path in places[1:]}
+    for path in good:
         found.refuse(path, *version, Kind.OTHER_CLUSTER, Kind.OTHER_NODE, Kind.RESERVED, cluster_id=cluster_id)
-        if meta.directory_id in seen:
-            raise _RefusedError(_same_id(found.places[path], found.places[seen[meta.directory_id]]))
-        if meta.directory_id is not None:
-            seen[meta.directory_id] = path
+        if path in first:
+            raise _RefusedError(_same_id(found.places[path], found.places[first[path]]))
 
 
 def _same_id(place: Place, first: Place) -> str:
@@ -272,6 +268,14 @@ def _same_id(place: Place, first: Place) -> str:
         f"{place.file} has directory.id {place.directory.id}, which {first.directory.path} has too: one is a copy. "
         "Find out which, and remove directory.id from the copy's file: a new one is made at the start"
     )
+
+
+def _about(place: Place, fault: Fault) -> str:
+    if fault.kind is Kind.METADATA_LOG:
+        return f"{place.directory.path}: {fault.words}"
+    if fault.kind is Kind.FOLDERS:
+        return f"{place.directory.path} holds what is no replica: {fault.words}"
+    return f"{place.file} {fault.words}"
 
 
 def _remedy(kind: Kind, asked: Asked, place: Place) -> str:
@@ -323,56 +327,52 @@ def _log_manager(found: _Ensemble) -> None:
 
 
 # -- what Kafka does not report ------------------------------------------------------------------------------------
+NO_KRAFT: Final = "no KRaft node starts with it"
+NO_ROLLBACK: Final = "a rollback to plain ZooKeeper mode stops at it (KAFKA-20762)"
+IN_SILENCE: Final = {
+    (Kind.METADATA_LOG, Mode.ZOOKEEPER): NO_KRAFT,
+    (Kind.METADATA_LOG, Mode.MIGRATION): NO_KRAFT,
+    (Kind.VERSION_1, Mode.MIGRATION): NO_ROLLBACK,
+    (Kind.VERSION_1, Mode.KRAFT): NO_ROLLBACK,
+    (Kind.OTHER_CLUSTER, Mode.KRAFT): f"the process starts, and the controllers refuse it. {RIGHT_DISK}",
+}
+
+
 def _warnings(found: _Ensemble) -> Iterator[str]:
-    mode, metadata_dir = found.asked.mode, found.asked.metadata_dir
-    for path in found.asked.all:
+    asked = found.asked
+    for path in asked.all:
         place = found.places[path]
-        yield from (f"{path}: {note}" for note in place.notes)
-        if path in found.asked.ensemble:
-            yield from _warn_of_file(found.asked, place)
-        holds = place.directory.holds_metadata_log
-        if holds and path != metadata_dir:
-            later = " and lets no KRaft node start" if mode is not Mode.KRAFT else ""
-            yield f"{path}/__cluster_metadata-0 is outside of the metadata directory {metadata_dir}{later}"
-        elif holds and mode is Mode.MIGRATION:
-            yield f"{path}/__cluster_metadata-0 is deleted and made again at the start"
+        if place.locked_by:
+            yield f"{path}: a living process ({place.locked_by}) has it locked: no second Kafka starts on it meanwhile"
+        for fault in faults(place.directory, asked.node_id, asked.cluster_id, asked.metadata_dir):
+            if what := IN_SILENCE.get((fault.kind, asked.mode)):
+                yield f"{_about(place, fault)}: {what}"
+        yield from _lost_ids(asked.mode, place)
         if path in found.failed:
             why = place.directory.problem or _unreadable(place)
             why = why or ("it is not there and cannot be made" if place.missing else "it cannot be written")
             cost = "its replicas are offline"
-            if mode is Mode.MIGRATION:
+            if asked.mode is Mode.MIGRATION:
                 cost = "its replicas stay MIGRATING in the metadata, and are not failed over"
             yield f"{path} counts as failed: {why}; {cost}. Restore the file, or repair the disk"
+
+
+def _lost_ids(mode: Mode, place: Place) -> Iterator[str]:
+    """Where a start writes a file, or an id, that the metadata does not know."""
+    meta = place.directory.meta
+    in_it = f"{plural(place.replicas, 'replica')} {'is' if place.replicas == 1 else 'are'} in it"
+    if isinstance(meta, MetaMissing) and mode is not Mode.KRAFT:
+        what = "the directory is not there: Kafka makes an empty one" if place.missing else "Kafka makes a new file"
+        new_id = " with a new directory.id" if mode is Mode.MIGRATION else ""
+        after = f"; {in_it}, {WRONG_DIRECTORY}. {RESTORE}" if place.replicas else ". Is the disk mounted?"
+        yield f"{place.file} is not there: {what}{new_id}{after}"
+    if place.doubt:
+        yield f"{place.file} cannot be trusted: {place.doubt}. {RESTORE}"
+    if isinstance(meta, MetaProperties) and meta.directory_id is None and mode is not Mode.ZOOKEEPER:
+        known = f"; {in_it}. Where the metadata knows this directory already, {WRONG_DIRECTORY}. {RESTORE}"
+        yield f"{place.file} has no directory.id: Kafka makes a new one{known if place.replicas else ''}"
 
 
 def _unreadable(place: Place) -> str:
     meta = place.directory.meta
     return f"{place.file}: {meta.reason}" if isinstance(meta, MetaBroken) else ""
-
-
-def _warn_of_file(asked: Asked, place: Place) -> Iterator[str]:
-    """What a start does with meta.properties without a message in the log."""
-    meta, in_it = (
-        place.directory.meta,
-        f"{plural(place.replicas, 'replica')} {'is' if place.replicas == 1 else 'are'} in it",
-    )
-    if isinstance(meta, MetaMissing) and asked.mode is not Mode.KRAFT:
-        what = "the directory is not there: Kafka makes an empty one" if place.missing else "Kafka makes a new file"
-        new_id = " with a new directory.id" if asked.mode is Mode.MIGRATION else ""
-        after = f"; {in_it}, {WRONG_DIRECTORY}. {RESTORE}" if place.replicas else ". Is the disk mounted?"
-        yield f"{place.file} is not there: {what}{new_id}{after}"
-    if not isinstance(meta, MetaProperties):
-        return
-    if place.doubt:
-        happens = " Kafka takes it as it is." if asked.mode is Mode.ZOOKEEPER else ""
-        yield f"{place.file} cannot be trusted: {place.doubt}.{happens} {RESTORE}"
-    if asked.mode is Mode.ZOOKEEPER:
-        return
-    if meta.directory_id is None:
-        known = f"; {in_it}. Where the metadata knows this directory already, {WRONG_DIRECTORY}. {RESTORE}"
-        yield f"{place.file} has no directory.id: Kafka makes a new one{known if place.replicas else ''}"
-    for fault in faults(place.directory, asked.node_id, asked.cluster_id, None):
-        if fault.kind is Kind.OTHER_CLUSTER and asked.mode is Mode.KRAFT:
-            yield f"{place.file} {fault.words}: the process starts, and the controllers refuse it. {RIGHT_DISK}"
-        if fault.kind is Kind.VERSION_1:
-            yield f"{place.file} {fault.words}: a rollback to plain ZooKeeper mode stops at it (KAFKA-20762)"

@@ -158,37 +158,28 @@ def _registered(node: BrokerNode, entry: Directory, world: World) -> str:
     return "yes" if entry.id in registration.log_dirs else "no"
 
 
-HEAD: Final = (
-    "broker",
+TEXT_HEAD = (
     "directory",
-    "health",
     "mounted",
     "free",
     "meta",
-    "cluster id",
-    "node id",
-    "directory id",
+    "node",
+    "directory.id",
     "registered",
     "replicas",
     "size",
     "metadata log",
     "replica states",
-    "odd",
 )
+NUMBERS = frozenset({"free", "node", "replicas", "size"})
 
 
-def cells(row: DirectoryRow) -> tuple[str, ...]:
-    """One row of the table; what was not seen says so, and the rest is a question mark."""
-    if row.path == "?":
-        return (str(row.broker), "?", row.health, *("?",) * (len(HEAD) - 3))
+def _cells(row: DirectoryRow) -> tuple[str, ...]:
     return (
-        str(row.broker),
         row.path,
-        row.health,
         f"{row.mount or '?'} ({row.filesystem or '?'})",
         size(row.free_bytes) if row.free_bytes >= 0 else "?",
-        row.meta,
-        row.cluster_id or "-",
+        row.meta.partition(":")[0],
         "-" if row.node_id is None else str(row.node_id),
         row.directory_id,
         row.registered,
@@ -196,8 +187,19 @@ def cells(row: DirectoryRow) -> tuple[str, ...]:
         size(row.bytes),
         "here" if row.metadata_log else "-",
         counted(row.ledger) if row.ledger else "-",
-        "; ".join(_odd(row)) or "-",
     )
+
+
+HEAD: Final = ("broker", "directory", "health", "cluster id", *TEXT_HEAD[1:], "odd")
+
+
+def cells(row: DirectoryRow) -> tuple[str, ...]:
+    """One row of the HTML table; what was not seen says so, and the rest is a question mark."""
+    if row.path == "?":
+        return (str(row.broker), "?", row.health, *("?",) * (len(HEAD) - 3))
+    path, mounted, free, _, *others = _cells(row)  # without lines below a row, the meta's column says why it is broken
+    told = (row.health, row.cluster_id or "-", mounted, free, row.meta)
+    return (str(row.broker), path, *told, *others, "; ".join(_odd(row)) or "-")
 
 
 def _odd(row: DirectoryRow) -> list[str]:
@@ -305,22 +307,6 @@ def _parts(row: DirectoryRow, most: int, largest: int) -> Iterator[tuple[str, fl
         yield "s-used", 100 * row.bytes / room
 
 
-TEXT_HEAD = (
-    "directory",
-    "mounted",
-    "free",
-    "meta",
-    "node",
-    "directory.id",
-    "registered",
-    "replicas",
-    "size",
-    "metadata log",
-    "replica states",
-)
-NUMBERS = frozenset({"free", "node", "replicas", "size"})
-
-
 def directories_text(rows: Sequence[DirectoryRow]) -> str:
     """Every broker's table, with a line between them."""
     return (
@@ -343,22 +329,6 @@ def _broker_text(broker: int, rows: list[DirectoryRow]) -> Iterator[str]:
         yield f"  {line}"
         yield from (f"      {told}" for told in _told(row))
     yield from (f"  {printable(row.health)}" for row in rows if row.path == "?")
-
-
-def _cells(row: DirectoryRow) -> tuple[str, ...]:
-    return (
-        row.path,
-        f"{row.mount or '?'} ({row.filesystem or '?'})",
-        size(row.free_bytes) if row.free_bytes >= 0 else "?",
-        row.meta.partition(":")[0],
-        "-" if row.node_id is None else str(row.node_id),
-        row.directory_id,
-        row.registered,
-        f"{row.replicas:,}",
-        size(row.bytes),
-        "here" if row.metadata_log else "-",
-        counted(row.ledger) if row.ledger else "-",
-    )
 
 
 def _told(row: DirectoryRow) -> Iterator[str]:

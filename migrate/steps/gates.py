@@ -68,20 +68,28 @@ FOR_BLOCKERS: Final = frozenset({Need.UNITS})
 
 
 def no_blockers(
-    world: World, stage: Stage, *, down: int | None = None, besides: frozenset[str] = frozenset()
+    world: World,
+    stage: Stage,
+    *,
+    down: int | None = None,
+    besides: frozenset[str] = frozenset(),
+    of: frozenset[str] | None = None,
 ) -> Readiness:
     """No finding blocks that stage; the step that asks looks at FOR_BLOCKERS.
 
     A blocker refuses it, a blind spot that it cannot do without is Unknown.
     A finding that a topic in creation or deletion looks like is waited for: it is a fault only where it lasts.
     `down` is a node that the interrupted step itself has stopped: what is found only because of that is no blocker.
-    `besides` are codes that say of the world what the step itself is there to bring about.
+    `besides` are codes that say of the world what the step itself is there to bring about, `of` the objects of which
+    alone they may say it (None: of any).
     What is found only because processes of other nodes do not run is waited for: whoever owns them starts them.
     """
     found = [
         finding
         for finding in checks.run(world, target=stage)
-        if blocks(finding, stage) and not _because_down(finding, down) and finding.code not in besides
+        if blocks(finding, stage)
+        and not _because_down(finding, down)
+        and (finding.code not in besides or (of is not None and finding.about not in of))
     ]
     if not found:
         return Ready()

@@ -85,7 +85,7 @@ def test_a_lock_that_a_process_holds_is_told(tmp_path: Path) -> None:
     """Kafka's .lock is a record lock of the whole file; asking does not take it."""
     file(v0())(tmp_path / "d0")
     (tmp_path / "d0" / ".lock").touch()
-    assert inspect_place(str(tmp_path / "d0")).notes == ()
+    assert inspect_place(str(tmp_path / "d0")).locked_by == ""
     program = (
         "import fcntl, sys\n"
         f"held = open({str(tmp_path / 'd0' / '.lock')!r}, 'r+b')\n"
@@ -96,25 +96,13 @@ def test_a_lock_that_a_process_holds_is_told(tmp_path: Path) -> None:
     ) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "held\n"
-        (note,) = inspect_place(str(tmp_path / "d0")).notes
-        assert f"pid {holder.pid}" in note
+        assert inspect_place(str(tmp_path / "d0")).locked_by == f"pid {holder.pid}"
+        asked = Asked(Mode.ZOOKEEPER, CLUSTER, NODE, (str(tmp_path / "d0"),), str(tmp_path / "d0"))
+        (warning,) = decide_start(asked, look_for_start(asked)).warnings
+        assert f"a living process (pid {holder.pid}) has it locked" in warning
         holder.communicate("")
     with (tmp_path / "d0" / ".lock").open("r+b") as free:
         fcntl.lockf(free, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
-def test_links_and_strange_owners_are_told(tmp_path: Path) -> None:
-    """meta.properties formatted by root, and read by nobody."""
-    file(v0())(tmp_path / "real")
-    (tmp_path / "d0").symlink_to(tmp_path / "real")
-    assert inspect_place(str(tmp_path / "d0")).notes == (f"it is a link to {tmp_path}/real",)
-    bare(tmp_path / "d1")
-    (tmp_path / "d1" / "meta.properties").symlink_to(tmp_path / "real" / "meta.properties")
-    (note,) = inspect_place(str(tmp_path / "d1")).notes
-    assert f"a link to {tmp_path}/real/meta.properties" in note
-    if os.geteuid() == 0:
-        os.chown(tmp_path / "real", NOBODY, NOBODY)
-        assert any("another user (uid 0)" in line for line in inspect_place(str(tmp_path / "real")).notes)
 
 
 def test_replicas_are_counted_and_nothing_else(tmp_path: Path) -> None:

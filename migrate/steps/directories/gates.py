@@ -6,10 +6,8 @@ import os
 from collections.abc import Sequence
 from typing import Final
 
-from migrate import checks
 from migrate.hosts.properties import log_dirs, metadata_log_dir
 from migrate.model.broker_modes import roles_of
-from migrate.model.findings import Severity
 from migrate.model.ids import NodeId
 from migrate.model.new_directories import NewDirectory, against_format, alone, unproven, version_too_low
 from migrate.model.outcome import NotYet, Readiness, Ready, Refused, Unknown
@@ -111,13 +109,10 @@ def formatted(world: World, broker: int, wanted: Sequence[str]) -> bool | Unknow
     return all(isinstance(entry.directory.meta, MetaProperties) and entry.directory.id is not None for entry in found)
 
 
-def none_half_done_but(world: World, stage: Stage, broker: int, paths: Sequence[str]) -> Readiness:
-    """No finding that half a change looks like, but of that broker, or of these directories of it."""
-    own = {f"broker {broker}", *(f"broker {broker}: {path}" for path in paths)}
-    for finding in checks.run(world, target=stage):
-        if finding.code in HALF_DONE and finding.severity is Severity.BLOCKER and finding.about not in own:
-            return Refused(f"{finding.code} {finding.about}: {finding.message}", (finding.code,))
-    return Ready()
+def blockers_but_half_done(world: World, stage: Stage, broker: int, paths: Sequence[str]) -> Readiness:
+    """No blocker but what half a change of that broker, or of these directories of it, looks like."""
+    own = frozenset({f"broker {broker}", *(f"broker {broker}: {path}" for path in paths)})
+    return gates.no_blockers(world, stage, down=broker, besides=HALF_DONE, of=own)
 
 
 def wanted_of(world: World, broker: int) -> tuple[str, ...] | Unknown:

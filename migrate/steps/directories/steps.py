@@ -71,8 +71,7 @@ class DirectoryRoll(RollStep):
             directory_gates.version_fits(world),
             gates.disks_healthy(world, self.broker),
             gates.quorum_healthy(world),
-            gates.no_blockers(world, self.stage, down=self.broker, besides=directory_gates.HALF_DONE),
-            directory_gates.none_half_done_but(world, self.stage, self.broker, self.paths),
+            directory_gates.blockers_but_half_done(world, self.stage, self.broker, self.paths),
         )
 
     def restarted(self, world: World) -> Readiness:
