@@ -379,26 +379,17 @@ def _playbook_keys() -> Iterator[str]:
         whole = json_schema(kind)
         yield from ("", f"## {kind}", str(whole.get("description", "")), "")
         yield from KEY_HEAD
-        always: list[str] = []
-        for path, value, default, is_always_so in _key_rows("", whole, whole):
-            row = f"| `{path}` | {_cell(value)} | {_cell(default)} | {_cell(_meaning(path, meanings))} |"
-            if is_always_so:
-                always.append(row)
-            else:
-                yield row
-        if always:
-            yield from ("", f"### Keys of a {kind} without effect")
-            yield "Accepted, so that existing files remain valid: each has one permitted value. Any other value is"
-            yield from ("refused. Leave them out of new files.", "", *KEY_HEAD, *always)
+        for path, value, default in _key_rows("", whole, whole):
+            yield f"| `{path}` | {_cell(value)} | {_cell(default)} | {_cell(_meaning(path, meanings))} |"
 
 
-def _key_rows(path: str, found: Schema, whole: Schema) -> Iterator[tuple[str, str, str, bool]]:
-    """Each key below a place: its path, what it holds, its default or that it is needed, whether it has no effect."""
+def _key_rows(path: str, found: Schema, whole: Schema) -> Iterator[tuple[str, str, str]]:
+    """Each key below a place: its path, what it holds, its default or that it is needed."""
     for name, entry in found.get("properties", {}).items():
         here, inner = f"{path}.{name}".lstrip("."), _resolved(entry, whole)
         needed = name in found.get("required", ())
         default = "**needed**" if needed else _key_default({**inner, **entry})
-        yield here, _value(inner, whole), default, bool(entry.get("deprecated"))
+        yield here, _value(inner, whole), default
         if not here.endswith(SAME_AS_ABOVE):
             yield from _inside(here, inner, whole)
 

@@ -32,7 +32,7 @@ RUN_FILES: Final = (
 )
 LAB_FILES: Final = (("DIR/", "the whole cluster: data, logs, inventory.yaml, playbook.yaml, runs/"),)
 PLAYBOOK_READ: Final = (("PLAYBOOK", "read, with the inventory that it names; nothing is written"),)
-FLEET_READ: Final = (("FLEET", "read, with the inventories, playbooks and bundles that it names"),)
+FLEET_READ: Final = (("FLEET", "read, with the inventories and bundles that it names"),)
 LOOK: Final = PLAYBOOK_READ
 
 MANUALS: Final[Mapping[str, Manual]] = {

@@ -37,7 +37,7 @@ def fleet_options(command: F) -> F:
 def fleet() -> None:
     """Many clusters from one file of kind Fleet: assess, diff.
 
-    Each is named by an inventory, a playbook, a ZooKeeper or a bundle.  `playbook schema Fleet` describes it.
+    Each is named by an inventory, a ZooKeeper or a bundle.  `playbook schema Fleet` describes it.
     """
 
 

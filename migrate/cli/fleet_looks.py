@@ -105,7 +105,7 @@ def _compared(handle: SparkHandle, subject: Subject) -> DiffReport:
         raise UsageWrong(
             "a ZooKeeper alone has nothing to be compared with",
             where=subject.alone,
-            next_step="name the cluster by its inventory, its playbook or a bundle",
+            next_step="name the cluster by its inventory or a bundle",
         )
     return compared(subject.inventory, subject.playbook, subject.evidence, handle)
 
@@ -124,15 +124,12 @@ def _answers(members: Sequence[Member], look: Look) -> list[Answer]:
 
 def _subject(member: Member) -> Subject | MigrateError:
     """What a member's own command would be about; the error that it would end with."""
-    path = pathlib.Path(member.where)
     try:
         match member.target:
             case Target.ZOOKEEPER:
                 return Subject(nothing_but(member.where), NO_PLAYBOOK, Evidence(), member.where)
             case Target.INVENTORY:
-                return Subject(*load_target(None, path), Evidence())
-            case Target.PLAYBOOK:
-                return Subject(*load_target(path, None), Evidence())
+                return Subject(*load_target(None, pathlib.Path(member.where)), Evidence())
             case Target.BUNDLE:
                 evidence = Evidence(bundle=member.where)
                 return Subject(*load_target(None, None, evidence), evidence)

@@ -17,6 +17,7 @@ from migrate.model.inventory import Secret, SecretCommand, SecretFile, SecretVar
 from migrate.model.trusted import distrust
 
 MAX_BYTES: Final = limits.most("secret")
+COMMAND_SECONDS: Final = 60.0  # for a command that prints one
 _TAKEN: Final[dict[str, str]] = {}
 
 
@@ -49,8 +50,8 @@ def read_secret(secret: Secret) -> str:
     match secret:
         case SecretVariable(name):
             return read_variable(name)
-        case SecretCommand(argv, timeout):
-            return _text(ask(argv, timeout), "the secret's command wrote what", argv[0])
+        case SecretCommand(argv):
+            return _text(ask(argv, COMMAND_SECONDS), "the secret's command wrote what", argv[0])
         case SecretFile():
             pass
     try:

@@ -32,10 +32,9 @@ class SecretVariable:
 
 @dataclass(frozen=True, slots=True)
 class SecretCommand:
-    """A secret by reference: what a command writes to its standard output (stripped), within `timeout` seconds."""
+    """A secret by reference: what a command writes to its standard output (stripped)."""
 
     argv: tuple[str, ...]
-    timeout: float = 10.0
 
 
 Secret = SecretFile | SecretVariable | SecretCommand
@@ -276,7 +275,6 @@ class Playbook:
     name: str
     path: str
     change: str
-    owner: str
     sha256: str
     stages: tuple[Stage, ...]
     default_policy: DirectoryPolicy
@@ -358,7 +356,6 @@ class Target(StrEnum):
     """What a fleet's file names a cluster by; each stands for the same option of `assess` or `diff`."""
 
     INVENTORY = "inventory"
-    PLAYBOOK = "playbook"
     ZOOKEEPER = "zookeeper"
     BUNDLE = "bundle"
 

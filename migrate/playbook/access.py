@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -154,8 +153,7 @@ def secret_of(reference: SecretReference | None, beside: Place) -> Secret | None
     if reference.env is not None:
         take_from_environment(reference.env)
         return SecretVariable(reference.env)
-    command = SecretCommand(tuple(reference.command or ()))
-    return command if reference.timeout is None else replace(command, timeout=reference.timeout)
+    return SecretCommand(tuple(reference.command or ()))
 
 
 def added(path: str | None, beside: Place) -> AddedProperties | None:
@@ -191,8 +189,8 @@ def dumped_secret(value: Secret, relative: Place) -> dict[str, Any]:
             return {"file": relative(path)}
         case SecretVariable(name):
             return {"env": name}
-        case SecretCommand(argv, timeout):
-            return {"command": list(argv), "timeout": f"{timeout:.0f}s"}
+        case SecretCommand(argv):
+            return {"command": list(argv)}
 
 
 def dumped_access(value: Access, relative: Place) -> dict[str, Any]:

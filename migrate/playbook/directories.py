@@ -156,7 +156,6 @@ def shared_playbook(
         name=parsed.metadata.name,
         path=str(document.path.absolute()),
         change=parsed.metadata.change or "",
-        owner=parsed.metadata.owner or "",
         sha256=document.sha256,
         stages=stages,
         default_policy=DirectoryPolicy.OBSERVE,

@@ -23,7 +23,6 @@ from pydantic import (
     WithJsonSchema,
     model_validator,
 )
-from pydantic.fields import FieldInfo
 
 from migrate.errors import DocumentInvalid, NotSupportedYet
 from migrate.model.ids import KafkaUuid
@@ -41,17 +40,12 @@ CHROOT: Final = re.compile(r"(/[A-Za-z0-9._-]+)*")
 HOST: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?|[0-9A-Fa-f:.]+")
 LISTENER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
-ALWAYS_SO: Final = Field(
-    json_schema_extra={"deprecated": True}, description="Accepted, has no effect: this is always so."
-)
-
 
 class Section(BaseModel):
     """A mapping of a document: unknown keys are errors, values are frozen.
 
     `later` names keys that the format reserves and this release does not act on, each with what to do instead; `gone`
-    those that earlier releases had.  A field with `ALWAYS_SO` takes the one value that holds without it, too: playbooks
-    that have it stay valid, and nothing reads it.
+    those that earlier releases had.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=False)
@@ -180,7 +174,6 @@ class Metadata(Section):
 
     name: Name
     change: Text | None = None
-    owner: Text | None = None
 
 
 class SecretReference(Section):
@@ -189,14 +182,11 @@ class SecretReference(Section):
     file: FilePath | None = None
     env: VariableName | None = None
     command: Annotated[list[CommandWord], Field(min_length=1)] | None = None  # no shell: a list of words
-    timeout: Annotated[Duration, Field(ge=1, le=60)] | None = None  # of the command; 10s by default
 
     @model_validator(mode="after")
     def _is_one(self) -> Self:
         if sum(one is not None for one in (self.file, self.env, self.command)) != 1:
             raise ValueError("exactly one of file, env and command is expected")
-        if self.timeout is not None and self.command is None:
-            raise ValueError("only a command has a timeout")
         if self.command is not None and not self.command[0].startswith("/"):
             raise ValueError("the command's first word is the absolute path of a program")
         return self
@@ -370,8 +360,3 @@ def _shown(value: object) -> str:
             return "a list"
         case _:
             return "missing"
-
-
-def is_always_so(field: FieldInfo) -> bool:
-    """Is the key accepted without effect?"""
-    return bool(field.json_schema_extra == {"deprecated": True})

@@ -67,11 +67,10 @@ TARGETS: Final = tuple(str(target) for target in Target)
 
 
 class MemberSection(Section):
-    """One cluster: a name, and one of inventory, playbook, zookeeper and bundle."""
+    """One cluster: a name, and one of inventory, zookeeper and bundle."""
 
     name: Text
     inventory: FilePath | None = None
-    playbook: FilePath | None = None
     zookeeper: ZookeeperConnect | None = None
     bundle: FilePath | None = None
 
@@ -144,9 +143,8 @@ def _fleet_faults(spec: FleetSpec) -> Iterator[Fault]:
 
 def _uri_faults(at: tuple[str | int, ...], section: MemberSection) -> Iterator[Fault]:
     """A bundle may be in an object store; whatever else is named is read where the command runs."""
-    for key in ("inventory", "playbook"):
-        if URI in (getattr(section, key) or ""):
-            yield Fault((*at, key), "a path is expected, not a URI", "bundles alone may be in an object store")
+    if URI in (section.inventory or ""):
+        yield Fault((*at, "inventory"), "a path is expected, not a URI", "bundles alone may be in an object store")
     if section.bundle and URI in section.bundle and (said := _login_in(section.bundle)):
         yield Fault((*at, "bundle"), said, "credentials belong into the environment of what reads it")
 
@@ -350,10 +348,6 @@ def _stage_faults(index: int, before: StageSection | None, section: StageSection
             f"stage {section.name} follows {before.name}",
             f"after {before.name} comes {expected}: stages may start late or end early, but none is skipped or moved",
         )
-    expected_needs = [before.name] if before else []
-    if section.needs is not None and list(section.needs) != expected_needs:
-        wanted = f"[{before.name}]" if before else "no stage: it is the first one here"
-        yield Fault((*at, "needs"), f"needs is {list(section.needs)}", f"{section.name} needs {wanted}")
     for key, stage in STAGE_KEYS.items():
         if getattr(section, key) is not None and section.stage is not stage:
             yield Fault((*at, key), f"stage {section.name} takes no `{key}`", f"it belongs to stage {stage.label}")

@@ -18,7 +18,6 @@ from migrate.model.inventory import Inventory
 from migrate.model.secrets import is_password_config
 from migrate.model.stage import Stage
 from migrate.playbook.fields import (
-    ALWAYS_SO,
     ClusterId,
     Day,
     Duration,
@@ -52,7 +51,6 @@ StageName = Literal[
     "cleanup",
 ]
 Policy = Literal["observe", "drive"]
-DifferenceClass = Literal["ONLY_ZK", "ONLY_KRAFT", "DIFFERS"]
 BUDGET: Final = re.compile(r"(\d{1,3}(?:\.\d{1,4})?)%/([1-9]\d{0,5})([smhd])")
 
 
@@ -95,7 +93,6 @@ class Controllers(Section):
 
     later: ClassVar[Mapping[str, str]] = {"metadata_log_dir": INVENTORY_HAS_IT}
     ids: Annotated[list[NodeNumber], Field(min_length=1)]
-    quorum: Annotated[Literal["static"], ALWAYS_SO] = "static"
     overrides: dict[Text, Text] = Field(default_factory=dict)  # keys of every controller's rendered file
     overrides_of: dict[Text, dict[Text, Text]] = Field(default_factory=dict)  # of one controller's, by its id
 
@@ -122,21 +119,12 @@ class Lock(Section):
     path: Annotated[Text, AfterValidator(_lock_path)] = "/kraft-migrate/lock"
 
 
-class Backup(Section):
-    """What is kept before anything changes; both are always made."""
-
-    later: ClassVar[Mapping[str, str]] = {"max_age": "backups are made in `prepare`, in the same run"}
-    zookeeper: Annotated[Literal["required"], ALWAYS_SO] = "required"
-    configs: Annotated[Literal["required"], ALWAYS_SO] = "required"
-
-
 class Rollout(Section):
     """How brokers are rolled: always one at a time, and the first failure stops."""
 
     later: ClassVar[Mapping[str, str]] = dict.fromkeys(
         ("order", "canary_soak", "batches"), "the plan shows the order; `apply --until` parks after a stage"
     )
-    max_fail: Annotated[Whole, Field(le=0), ALWAYS_SO] = 0
     node_estimate: Annotated[Duration, Field(ge=1)] = 900.0  # a node's p90, until this run has measured one
 
 
@@ -156,8 +144,6 @@ class Health(Section):
     later: ClassVar[Mapping[str, str]] = {"unhealthy_limit": "a wait ends when nothing advances: no_progress_timeout"}
     samples: Annotated[Whole, Field(ge=1, le=1000)] = 3
     interval: Annotated[Duration, Field(ge=1, le=600)] = 5.0
-    max_urp: Annotated[Whole, Field(le=0), ALWAYS_SO] = 0
-    max_offline: Annotated[Whole, Field(le=0), ALWAYS_SO] = 0
 
 
 class Policies(Section):
@@ -166,7 +152,6 @@ class Policies(Section):
     directories: Directories = Directories()
     availability: Availability = Availability()
     rollout: MigrationRollout = MigrationRollout()
-    backup: Backup = Backup()
     lock: Lock = Lock()
     health: Health = Health()
     remove_copies: Flag = False
@@ -177,7 +162,6 @@ class Policies(Section):
 class Diff(Section):
     """Which differences between ZooKeeper and KRaft are excused, by name."""
 
-    fail_on: Annotated[list[DifferenceClass] | None, Field(min_length=3, max_length=3), ALWAYS_SO] = None
     accept: FilePath | None = None
 
 
@@ -194,9 +178,7 @@ class StageSection(Section):
         "retries": "what may be retried is retried without it",
     }
     name: StageName
-    needs: Annotated[list[StageName] | None, ALWAYS_SO] = None
     window: Name | None = None
-    fail_on: Annotated[list[Literal["blocker"]] | None, Field(min_length=1, max_length=1), ALWAYS_SO] = None
     no_progress_timeout: Annotated[Duration, Field(ge=10)] | None = None
     diff: Diff | None = None
     duration: Duration | None = None
@@ -207,7 +189,6 @@ class StageSection(Section):
 
 
 STAGE_KEYS: Final[Mapping[str, Stage]] = {
-    "fail_on": Stage.ASSESS,
     "diff": Stage.HYBRID,
     "duration": Stage.SOAK,
 }

@@ -11,7 +11,7 @@ from migrate.model.inventory import Playbook
 from migrate.model.stage import Stage
 from migrate.model.windows import label
 from migrate.playbook.document import Mapping, Node, Sequence, read_document
-from migrate.playbook.fields import Section, is_always_so, validate
+from migrate.playbook.fields import Section, validate
 from migrate.playbook.load import KINDS, kind_of, load_playbook
 from migrate.playbook.schema import STAGE_KEYS, StageSection
 
@@ -57,8 +57,6 @@ def _section(section: Section, node: Node | None, at: str) -> Iterator[Shown]:
         entry = entries.get(key)
         if isinstance(section, StageSection) and STAGE_KEYS.get(key, section.stage) is not section.stage:
             continue  # this stage takes no such key
-        if entry is None and is_always_so(info):
-            continue
         line = entry.at.line if entry is not None else None
         yield from _value(getattr(section, name), entry.value if entry else None, f"{at}.{key}" if at else key, line)
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Final, Literal, Protocol
+from typing import Annotated, Final, Protocol
 from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, Field
 
 from migrate.model.windows import DAY_NAMES, Always, Dated, LastBusinessDay, Span, Weekly, Window, ever_opens
-from migrate.playbook.fields import ALWAYS_SO, Duration, Fault, Location, Section, Text
+from migrate.playbook.fields import Duration, Fault, Location, Section, Text
 
 DAY: Final = "(?:" + "|".join(DAY_NAMES) + ")"
 WEEKLY: Final = re.compile(rf"({DAY}(?:-{DAY})?(?:,{DAY}(?:-{DAY})?)*)(?: ([0-2]\d:[0-5]\d)-([0-2]\d:[0-5]\d))?")
@@ -97,14 +97,15 @@ TimeZone = Annotated[Text, AfterValidator(_zone)]
 
 
 class WindowSection(Section):
-    """When a run may act.  Blackouts (`deny`) win; `reserve` at the end stays free for a rollback."""
+    """When a run may act.  Blackouts (`deny`) win; `reserve` at the end stays free for a rollback.
+
+    A local time that does not exist or is ambiguous is read so that the window is shorter.
+    """
 
     timezone: TimeZone = "UTC"
     allow: Annotated[list[Annotated[Text, AfterValidator(_allowed)]], Field(min_length=1)]
     deny: list[Annotated[Text, AfterValidator(_denied)]] = Field(default_factory=list)
     reserve: Duration = 2700.0
-    # a local time that does not exist or is ambiguous is read so that the window is shorter
-    dst: Annotated[Literal["shortest"], ALWAYS_SO] = "shortest"
 
     def window(self, name: str) -> Window:
         return Window(

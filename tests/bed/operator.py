@@ -22,7 +22,7 @@ kind: MigrationPlaybook
 metadata: {name: real-hosts, change: CHG1}
 spec:
   cluster: {inventory: inventory.yaml}
-  controllers: {ids: [3000, 3001, 3002], quorum: static}
+  controllers: {ids: [3000, 3001, 3002]}
   policy:
     availability: {accept_unavailable: ["single"]}
     health: {samples: 2, interval: 1s}

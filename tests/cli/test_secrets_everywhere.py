@@ -126,13 +126,12 @@ spec:
 PLAYBOOK = """\
 apiVersion: kraft-migrate/v1
 kind: MigrationPlaybook
-metadata: {name: bad, owner: o, change: c}
+metadata: {name: bad, change: c}
 spec:
   cluster: {inventory: inventory.yaml}
   stages:
     - name: assess
     - name: prepare
-      needs: [assess]
 """
 
 

@@ -148,12 +148,15 @@ def test_a_command_is_given_no_input_no_terminal_and_no_other_secret(
         ("echo canary; sleep 600 & exit 0", "did not end within 1 s"),  # what it started holds its output
     ],
 )
-def test_a_command_that_fails_is_refused_by_its_program_alone(tmp_path: Path, text: str, says: str) -> None:
+def test_a_command_that_fails_is_refused_by_its_program_alone(
+    tmp_path: Path, text: str, says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What it wrote, to its standard error too, is in no message; nothing of it goes on living."""
     alive = tmp_path / "alive"
     words = (program(tmp_path, f"echo $$ > {alive}; {text}"), "--token", "canary-token")
     began = time.monotonic()
-    error = refused(SecretCommand(words, 1.0))
+    monkeypatch.setattr("migrate.kafka.secrets.COMMAND_SECONDS", 1.0)
+    error = refused(SecretCommand(words))
     assert time.monotonic() - began < 5
     assert says in error.what
     assert error.where == words[0]
@@ -217,7 +220,7 @@ def test_a_command_that_hangs_delays_no_other(tmp_path: Path) -> None:
     """A pager's secret that no vault answers for holds up no connection of a run."""
     for name in ("begun", "go-on"):
         os.mkfifo(tmp_path / name)
-    hangs = SecretCommand((program(tmp_path, f"echo > {tmp_path}/begun; read line < {tmp_path}/go-on; echo late"),), 60)
+    hangs = SecretCommand((program(tmp_path, f"echo > {tmp_path}/begun; read line < {tmp_path}/go-on; echo late"),))
     told: list[str] = []
     thread = threading.Thread(target=lambda: told.append(read_secret(hangs)))
     thread.start()
@@ -232,11 +235,11 @@ def test_a_command_that_hangs_delays_no_other(tmp_path: Path) -> None:
 def test_every_kind_of_reference_is_written_as_it_is_read(tmp_path: Path) -> None:
     """Through an inventory and back."""
     path = tmp_path / "inventory.yaml"
-    current = "{command: [/bin/vault, read, 'a: b'], timeout: 30s}"
+    current = "{command: [/bin/vault, read, 'a: b']}"
     old = f"{{env: {NAME}}}"
     path.write_text(f"{INVENTORY}  password_encoder_secret: {current}\n  password_encoder_old_secret: {old}\n")
     found = load_inventory(path)
-    assert found.password_encoder_secret == SecretCommand(("/bin/vault", "read", "a: b"), 30.0)
+    assert found.password_encoder_secret == SecretCommand(("/bin/vault", "read", "a: b"))
     assert found.password_encoder_old_secret == SecretVariable(NAME)
     path.write_text(dump_inventory(found))
     assert load_inventory(path) == found

@@ -128,7 +128,6 @@ def test_what_it_comes_to_is_shown_with_where_it_comes_from(tmp_path: Path) -> N
     rows = {row.key: (row.value, row.origin) for row in shown(lay(tmp_path, FULL))}
     assert rows["broker 1: new directories"] == ("/nvme/kafka", "its own list, else `add`")
     assert rows["spec.directories.add"] == ("/disk2/kafka, disk3", "line 7")
-    assert "spec.policy.rollout.max_fail" not in rows, "a key without effect that this file has not got"
     assert rows["window"][0].startswith("nights")
 
 
@@ -173,7 +172,6 @@ REFUSED = (
         "one metadata directory",
     ),
     Bad("no such window", directories(ONE) + "  window: nights\n", DocumentInvalid, "8:3", "there is no window"),
-    Bad("more fails", directories(ONE) + "  policy: {rollout: {max_fail: 1}}\n", DocumentInvalid, "8:22", "max_fail"),
     Bad(
         "all topics",
         directories(ONE) + "  policy: {availability: {accept_unavailable: ['.*']}}\n",

@@ -31,7 +31,6 @@ from migrate.playbook.load import (
     load_playbook_with_inventory,
     shipped,
 )
-from migrate.playbook.shown import shown
 from tests.cli.commands import kraft_migrate
 from tests.playbook.corpus import HEAD, INVENTORY, NO_INVENTORY, NO_PLAYBOOK, SPEC, Bad, policy, stages, with_commands
 from tests.testing import worlds
@@ -102,7 +101,7 @@ def test_a_full_playbook_becomes_its_values(tmp_path: Path) -> None:
         "accepted.yaml",
     )
     text = (
-        HEAD.replace("name: p", "name: p, change: 007, owner: me")
+        HEAD.replace("name: p", "name: p, change: 007")
         + """spec:
   cluster:
     inventory: sub/inventory.yaml
@@ -112,11 +111,9 @@ def test_a_full_playbook_becomes_its_values(tmp_path: Path) -> None:
     availability: {accept_unavailable: [scratch-.*, audit]}
     no_progress_timeout: 2m
     lock: {path: /ops/lock}
-    rollout: {max_fail: 0}
-    backup: {zookeeper: required, configs: required}
   stages:
     - {name: copy, no_progress_timeout: 1h}
-    - {name: hybrid, needs: [copy], diff: {accept: accepted.yaml, fail_on: [ONLY_ZK, ONLY_KRAFT, DIFFERS]}}
+    - {name: hybrid, diff: {accept: accepted.yaml}}
     - {name: kraft-mode, no_progress_timeout: 3m}
     - {name: soak, duration: 0s}
     - name: finalize
@@ -125,7 +122,7 @@ def test_a_full_playbook_becomes_its_values(tmp_path: Path) -> None:
     )
     path = write(tmp_path, text, "p.yaml")
     found = load_playbook(path)
-    assert (found.name, found.change, found.owner, found.path) == ("p", "007", "me", str(path))
+    assert (found.name, found.change, found.path) == ("p", "007", str(path))
     assert found.stages == MIGRATION[5:]
     assert found.inventory == str(tmp_path / "sub/inventory.yaml")
     assert [found.policy(broker) for broker in (0, 1)] == [DirectoryPolicy.OBSERVE, DirectoryPolicy.DRIVE]
@@ -363,55 +360,26 @@ def test_a_missing_shipped_file_is_a_typed_error() -> None:
         shipped("nothing.yaml")
 
 
-WITHOUT_EFFECT = """
-  controllers: {ids: [3000], quorum: static}
-  windows: {default: {allow: [always], dst: shortest}}
-  policy:
-    rollout: {max_fail: 0}
-    backup: {zookeeper: required, configs: required}
-    health: {max_urp: 0, max_offline: 0}
-  stages:
-    - {name: assess, fail_on: [blocker]}
-    - {name: prepare, needs: [assess]}
-    - {name: controllers}
-    - {name: migration-mode}
-    - {name: copy}
-    - {name: hybrid, needs: [copy], diff: {fail_on: [ONLY_ZK, ONLY_KRAFT, DIFFERS]}}
-"""
-EFFECTLESS = re.compile(
-    r", (quorum|dst): \w+|(max_fail|max_urp|max_offline): 0,? ?|(zookeeper|configs): required,? ?"
-    r"|, needs: \[\w+\]|, fail_on: \[blocker\]|fail_on: \[ONLY_ZK, ONLY_KRAFT, DIFFERS\]"
+@pytest.mark.parametrize(
+    "section",
+    [
+        "controllers: {ids: [3000], quorum: static}",
+        "windows: {default: {allow: [always], dst: shortest}}",
+        "policy: {rollout: {max_fail: 0}}",
+        "policy: {backup: {zookeeper: required}}",
+        "policy: {health: {max_urp: 0}}",
+        "stages: [{name: assess, fail_on: [blocker]}]",
+    ],
 )
-
-
-def test_keys_without_effect_are_accepted_and_change_nothing(tmp_path: Path) -> None:
-    """Playbooks of earlier releases stay valid; `playbook show` names such a key only where the file has it."""
-    old = write(tmp_path, SPEC.rstrip("\n") + WITHOUT_EFFECT, "p.yaml")
-    before, rows = load_playbook(old), {row.key for row in shown(old)}
-    text, count = EFFECTLESS.subn("", old.read_text())
-    new = write(tmp_path, text, "p.yaml")
-    assert count == 11
-    assert replace(load_playbook(new), sha256=before.sha256) == before
-    lost = rows - {row.key for row in shown(new)}
-    assert {key.rpartition(".")[2] for key in lost} == {
-        *("quorum", "dst", "max_fail", "zookeeper", "configs", "max_urp", "max_offline"),
-        *("fail_on", "needs"),
-    }
-
-
-RUNNABLE = [path for path in sorted(PLAYBOOKS.glob("*.yaml")) if kind_of(path).endswith("Playbook")]
-
-
-@pytest.mark.parametrize("path", RUNNABLE, ids=lambda path: path.name)
-def test_shipped_playbooks_have_no_key_without_effect(path: Path) -> None:
-    """Examples show what does something."""
-    keys = re.findall(r"\b(quorum|dst|distinct|max_fail|max_urp|max_offline|fail_on|needs|configs):", path.read_text())
-    assert keys == []
+def test_a_key_that_takes_one_value_is_no_key_any_more(section: str, tmp_path: Path) -> None:
+    """As any other name that is unknown."""
+    with pytest.raises(DocumentInvalid):
+        load_playbook(write(tmp_path, SPEC.rstrip("\n") + f"\n  {section}\n", "p.yaml"))
 
 
 FULL = (
     policy("availability: {accept_unavailable: [a]}", "no_progress_timeout: 2m"),
-    stages("{name: assess, fail_on: [blocker]}", "{name: prepare, needs: [assess]}"),
+    stages("{name: assess}", "{name: prepare}"),
     INVENTORY,
     (PLAYBOOKS / "lab-demo.yaml").read_text(),
 )

@@ -25,7 +25,7 @@ def test_paths_are_beside_the_file_and_a_zookeeper_stays_as_it_is(tmp_path: Path
     path = written(
         tmp_path,
         "{name: a, inventory: a/inventory.yaml}",
-        "{name: b, playbook: ../b.yaml}",
+        "{name: b, inventory: ../b.yaml}",
         "{name: c, zookeeper: 'zk1:2181,zk2:2181/kafka'}",
         "{name: d, bundle: /kept/d.bundle}",
         "{name: e, bundle: 's3://kept/e.bundle?region=eu-west-1'}",
@@ -34,7 +34,7 @@ def test_paths_are_beside_the_file_and_a_zookeeper_stays_as_it_is(tmp_path: Path
     assert (fleet.name, fleet.path) == ("all", str(path))
     assert fleet.members == (
         Member("a", Target.INVENTORY, str(tmp_path / "a" / "inventory.yaml")),
-        Member("b", Target.PLAYBOOK, str(tmp_path.parent / "b.yaml")),
+        Member("b", Target.INVENTORY, str(tmp_path.parent / "b.yaml")),
         Member("c", Target.ZOOKEEPER, "zk1:2181,zk2:2181/kafka"),
         Member("d", Target.BUNDLE, "/kept/d.bundle"),
         Member("e", Target.BUNDLE, "s3://kept/e.bundle?region=eu-west-1"),

@@ -103,7 +103,6 @@ def playbook() -> Playbook:
         name="lab",
         path="/lab/playbook.yaml",
         change="CHG1",
-        owner="team",
         sha256="0" * 64,
         stages=MIGRATION[1:],
         default_policy=DirectoryPolicy.OBSERVE,
