@@ -14,7 +14,7 @@ from migrate.errors import UsageWrong
 from migrate.model.outcome import Unknown
 
 if TYPE_CHECKING:
-    from migrate.hosts.manual.instructions import Desk
+    from migrate.hosts.manual.desk import Desk
 
 inventory_option = click.option(
     "--inventory",
@@ -34,7 +34,7 @@ def manual() -> None:
 
 
 def _desk(path: pathlib.Path) -> Desk:
-    from migrate.hosts.manual.instructions import Desk
+    from migrate.hosts.manual.desk import Desk
     from migrate.playbook.load import load_inventory
 
     inventory = load_inventory(path)

@@ -34,7 +34,7 @@ from migrate.model.inventory import Inventory
 from migrate.model.ports import Disks, Files, ServiceControl
 
 if TYPE_CHECKING:
-    from migrate.hosts.manual.executor import NetworkWitness
+    from migrate.hosts.manual.witness import Witness
 
 SUPERVISOR: Final = "supervisor"
 LOCAL: Final = "local"
@@ -79,7 +79,7 @@ class Executor:
     parallel: bool = False
     locks: LocksOnHosts | None = None  # None: files of this host
     resume: Callable[[], None] = field(default=_nothing)  # continues what a killed run left to the operator
-    witness: NetworkWitness | None = None  # what is seen from here, where others work the hosts
+    witness: Witness | None = None  # what is seen from here, where only people touch the hosts
 
 
 class _Waits:
@@ -98,21 +98,15 @@ def executor_of(inventory: Inventory) -> Executor:
         services = Supervisor(inventory.executor_options.get("state", ""))
         return Executor(LocalFiles(), CollectorDisks(), services, LocalMetadata())
     if inventory.executor == MANUAL:
-        from migrate.hosts.manual.executor import (  # noqa: PLC0415 - all of `manual`, which others do without
-            ManualDisks,
-            ManualFiles,
-            ManualServices,
-            NetworkWitness,
-            Proofs,
-        )
-        from migrate.hosts.manual.instructions import Desk, ManualMetadata  # noqa: PLC0415
+        from migrate.hosts.manual.desk import Desk  # noqa: PLC0415 - all of `manual`, which others do without
+        from migrate.hosts.manual.executor import ManualDisks, ManualFiles, ManualServices  # noqa: PLC0415
+        from migrate.hosts.manual.metadata import ManualMetadata  # noqa: PLC0415
 
-        desk, witness = Desk(inventory), NetworkWitness(inventory)
-        proofs = Proofs(desk, witness)
-        by_hand = ManualServices(desk, proofs, witness)
+        desk = Desk(inventory)
+        by_hand = ManualServices(desk)
         return Executor(
-            ManualFiles(desk, proofs), ManualDisks(desk), by_hand, ManualMetadata(desk), resume=by_hand.resume,
-            witness=witness,
+            ManualFiles(desk), ManualDisks(desk), by_hand, ManualMetadata(desk), resume=by_hand.resume,
+            witness=desk.witness,
         )  # fmt: skip
     connections = SshConnections(inventory.executor_options.get("ssh_config"))
     programs: dict[str, ProgramHolder] = {}  # by host; "" is this one

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from migrate.hosts.manual.instructions import Instruction
+from migrate.hosts.manual.desk import Instruction
 from migrate.playbook.inventory import dump_inventory
 from tests.cli.commands import kraft_migrate
 from tests.testing import worlds

@@ -25,7 +25,7 @@ from migrate.hosts import collect_disks, host_program, properties
 from migrate.hosts.collect_disks import DIGEST, HIDDEN, as_json, body_sha256, is_sensitive, key_and_value, keyed, redact
 from migrate.hosts.collected import NOT_PROBED, Collected, decode_collected, read_all, read_collected
 from migrate.hosts.disks import CollectorDisks
-from migrate.hosts.manual.executor import REFUSES
+from migrate.hosts.manual.witness import REFUSES
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.secrets import PASSWORD_CONFIGS

@@ -23,7 +23,7 @@ from migrate.cli.options import stage_named
 from migrate.cli.progress import ProgressLines
 from migrate.cli.rollback_demo import TURNS, RollbackDemo
 from migrate.errors import LabNotReady
-from migrate.hosts.manual.instructions import CLOSED, COULD_NOT, FOLDER, Desk
+from migrate.hosts.manual.desk import CLOSED, COULD_NOT, FOLDER, Desk
 from migrate.hosts.properties import parse
 from migrate.hosts.runner import Completed, LocalRunner
 from migrate.hosts.supervisor import Supervisor

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from migrate.hosts.manual.instructions import COULD_NOT, FOLDER
+from migrate.hosts.manual.desk import COULD_NOT, FOLDER
 from migrate.lab.topology import Topology, plan_topology
 from tests.lab.by_hand import HOST, INBOX, Person
 

@@ -10,8 +10,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from migrate.hosts.manual.executor import ANSWERS, REFUSES, ManualDisks, ManualFiles, ManualServices, Proofs
-from migrate.hosts.manual.instructions import Desk, Instruction
+from migrate.hosts.manual.desk import Desk, Instruction
+from migrate.hosts.manual.executor import ManualDisks, ManualFiles, ManualServices
+from migrate.hosts.manual.witness import ANSWERS, REFUSES, Witness
 from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode, ControllerNode, Inventory
 from tests.testing import worlds
@@ -25,12 +26,13 @@ class NeverSeenError(AssertionError):
     """The desk waits on, and nothing more will come."""
 
 
-@dataclass
-class Network:
+class Network(Witness):
     """What is seen from here."""
 
-    listening: dict[int, str] = field(default_factory=dict)
-    naming: dict[int, str] = field(default_factory=dict)
+    def __init__(self, inventory: Inventory, listening: dict[int, str]) -> None:
+        super().__init__(inventory)
+        self.listening = listening
+        self.naming: dict[int, str] = {}
 
     def connects(self, node: NodeId) -> str:
         """As told."""
@@ -50,7 +52,6 @@ class Bench:
     files: ManualFiles
     disks: ManualDisks
     services: ManualServices
-    proofs: Proofs
     root: Path
     act: Callable[[Instruction], None]
     waits: int = 0
@@ -111,12 +112,10 @@ def bench(root: Path) -> Bench:
     def pause() -> None:
         made[0].worked()
 
-    desk = Desk(inventory, pause)
-    network = Network({0: ANSWERS})
-    proofs = Proofs(desk, network)
-    files, disks = ManualFiles(desk, proofs), ManualDisks(desk)
-    services = ManualServices(desk, proofs, network)
-    found = Bench(desk, network, files, disks, services, proofs, root, act=lambda _: None)
+    network = Network(inventory, {0: ANSWERS})
+    desk = Desk(inventory, network, pause)
+    files, disks, services = ManualFiles(desk), ManualDisks(desk), ManualServices(desk)
+    found = Bench(desk, network, files, disks, services, root, act=lambda _: None)
     found.act = lambda waiting: once(found, waiting)
     made.append(found)
     return found

@@ -1,35 +1,34 @@
 """An instruction's content (pure): exact commands, the files that go with them, and the proof.
 
-An order and its proof are data: a run that was interrupted while it waited reads both again and continues to wait.
+Proofs are data: a run that was interrupted while it waited reads them again and continues to wait.
 """
 
 from __future__ import annotations
 
 import difflib
 import hashlib
-import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from migrate.errors import CannotBeInstructed
 from migrate.hosts import collect_disks
 from migrate.hosts.collect_disks import Digest, redact
 from migrate.hosts.commands import Words, path, quote, unit
-from migrate.hosts.manual.reports import Watched
+from migrate.hosts.manual.reports import Answer, Watched
 from migrate.model.ids import NodeId
+from migrate.model.views import MetaProperties
 
 NEW_SUFFIX: Final = ".kraft-migrate-new"
 Work = tuple[tuple[str, ...], tuple["Proof", ...]]  # lines for a shell, and what must be seen after them
 
 
-def _systemctl(*words: str) -> Callable[[str], Words]:
-    return lambda name: ("systemctl", *words, "--", unit(name))
-
-
-unit_start: Final = _systemctl("start", "--no-block")  # without waiting; the caller observes the result
-unit_stop: Final = _systemctl("stop")  # waits: the next command inspects the host
+def turn(effect: str, name: str) -> tuple[str, ...]:
+    """The lines that start or stop a unit: started without waiting, for the result is observed; stopped with."""
+    if effect == "start":  # a second later than its file, so that times prove which file it read
+        return quote(("sleep", "1")), quote(("systemctl", "start", "--no-block", "--", unit(name)))
+    return (quote(("systemctl", "stop", "--", unit(name))),)
 
 
 def storage_format(tool: str, config: str, cluster_id: str, release: str, *, ignore_formatted: bool) -> Words:
@@ -69,10 +68,9 @@ class Proof:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """One effect on one host."""
+    """One effect on one node's host; `watch` are paths that the collector reports besides."""
 
     node: NodeId
-    host: str
     effect: str
     what: str
     commands: tuple[str, ...]
@@ -81,12 +79,43 @@ class Order:
     by_hand: tuple[str, ...] = ()
     watch: tuple[str, ...] = ()
 
-    @property
-    def key(self) -> str:
-        """The same for the same effect with the same content: an open instruction is found again by it."""
-        told: list[Any] = [int(self.node), self.effect, self.what, [[p.kind, p.path, p.sha256] for p in self.proofs]]
-        told.append({name: hashlib.sha256(raw).hexdigest() for name, raw in sorted(self.files.items())})
-        return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+
+def check_proof(answer: Answer, proof: Proof) -> str:
+    """Check a proof against the collector's answer (pure): "" where it holds, else what the answer shows."""
+    if proof.kind in ("process", "no-process"):
+        found = answer.processes
+        if found is None:
+            return "the collector could not see processes: run it as Kafka's own user or as root"
+        if proof.kind == "no-process":
+            return "" if not found else f"process {found[0].pid} runs"
+        if len(found) != 1:
+            return f"{len(found)} processes run with that file" if found else "no process runs with that file"
+        return f"process {found[0].pid} has words behind the file, which may override it" if found[0].more else ""
+    if proof.kind == "formatted":
+        directory = answer.directory(proof.path)
+        meta = None if directory is None else directory.meta
+        fits = isinstance(meta, MetaProperties) and meta.cluster_id == proof.cluster
+        return "" if fits else f"{proof.path}: {meta}"
+    file = answer.watched.get(proof.path)
+    return f"{proof.path} is not in the answer" if file is None else _check_file(file, proof)
+
+
+def _check_file(file: Watched, proof: Proof) -> str:
+    match proof.kind:
+        case "file" if file.kind == "file":
+            return "" if file.sha256 == proof.sha256 else f"{file.path} is file {file.sha256}"
+        case "shown" if file.kind == "file" and file.placeholders:
+            return f"{file.path} has {file.placeholders} placeholders in place of secrets"
+        case "shown" if file.kind == "file":
+            same = sha256(file.shown) == proof.sha256
+            return "" if same else f"{file.path}, its secrets hidden, is another text than the planned one"
+        case "nothing" | "folder" if file.kind == proof.kind:
+            return ""
+        case "something" if file.kind in ("file", "folder", "other"):
+            return ""
+        case "file" | "shown" | "nothing" | "folder" | "something":
+            return f"{file.path} is {file.kind} {file.problem}".rstrip()
+    raise AssertionError(proof.kind)
 
 
 # -- files -------------------------------------------------------------------------------------------------------------
@@ -209,28 +238,41 @@ def collector_words(
     return (*start, *asked, *also, "--process", path(config), *given)
 
 
-def readme(order: Order, identity: str, lines: Sequence[str], inbox: str, since: str) -> str:
-    steps = [
-        f"Instruction {identity}: {order.what}",
+def readme(
+    what: str, where: str, lines: Sequence[str], bring: str, *, by_hand: Sequence[str] = (), then: Sequence[str] = ()
+) -> str:
+    """The text for a person; `where` names host and node, `bring` the files to bring and where to."""
+    return "\n".join((
+        what,
         "",
-        f"host:  {order.host}   (node {int(order.node)})",
-        f"since: {since}",
+        f"host: {where}",
         "",
         "1. Copy this folder to that host, and work in the copy.",
-        *(f"   BY HAND, first: {line}" for line in order.by_hand),
-        "2. Run each line of commands.txt in this order, as root or as a user who may do all of it. Stop at the first",
-        "   that fails, and do not begin again from the top: say with `could-not` which line it was.",
+        *(f"   BY HAND, first: {line}" for line in by_hand),
+        "2. Run each line of commands.txt in this order, as root or as a user who may do all of it, and stop at the",
+        "   first that fails:",
         "",
         *(f"    {line}" for line in lines),
         "",
-        f"3. Bring answer-{identity}.json back, into {inbox} on the host that runs kraft-migrate.",
-        "   If it was made too early to show the result: run the last line again, and bring that answer.",
+        f"3. Bring {bring}",
+        "   on the host that runs kraft-migrate.",
+        *then,
+        "",
+    ))  # fmt: skip
+
+
+def order_readme(order: Order, identity: str, where: str, lines: Sequence[str], inbox: str) -> str:
+    """The text of an instruction."""
+    then = (
+        "   If the answer was made too early to show the result: run the last line again, and bring that answer.",
         "   Once the run has continued, remove the copy from that host: with its `key` a guess can be verified.",
         "",
         "What must be seen then:",
         *(f"  - {proof.text()}" for proof in order.proofs),
         "",
         "kraft-migrate continues once it has observed that. A report is neither needed nor sufficient.",
-        "If it cannot be done: kraft-migrate manual could-not --inventory FILE --reason TEXT",
-    ]
-    return "\n".join(steps) + "\n"
+        "If a line fails, do not begin again from the top: say which it was, as for all that cannot be done, by",
+        "kraft-migrate manual could-not --inventory FILE --reason TEXT",
+    )
+    bring = f"answer-{identity}.json back, under that name, into {inbox}"
+    return readme(f"Instruction {identity}: {order.what}", where, lines, bring, by_hand=order.by_hand, then=then)

@@ -8,140 +8,30 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-import socket
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, Protocol
+from typing import Final
 
 from migrate.errors import CannotBeInstructed, HostCommandRefused, NotTold, ProcessNotStarted
 from migrate.hosts.commands import quote
 from migrate.hosts.manual import commands
 from migrate.hosts.manual.commands import CONTENT, Order, Proof, Work
-from migrate.hosts.manual.instructions import OBSERVED, Desk, Instruction
+from migrate.hosts.manual.desk import OBSERVED, Desk
 from migrate.hosts.manual.reports import Answer, Watched, not_told_error
-from migrate.kafka import live
-from migrate.kafka.live import Wants
+from migrate.hosts.manual.witness import ANSWERS, REFUSES
 from migrate.model.ids import NodeId
-from migrate.model.inventory import BrokerNode, Inventory
+from migrate.model.inventory import BrokerNode
 from migrate.model.outcome import Unknown
-from migrate.model.views import BrokerDisks, MetaProperties, Running, ServiceState, Stopped
-
-ANSWERS: Final = "answers"
-REFUSES: Final = "refuses"
-SECONDS: Final = 2.0
-
-
-class Witness(Protocol):
-    """Observations over the network."""
-
-    def connects(self, node: NodeId) -> str:
-        """ANSWERS, REFUSES, or another result: a time-out says nothing about the process."""
-
-    def named_by(self, node: NodeId) -> str:
-        """Return who names the node, or that nobody answers; "" where others answer and none names it."""
-
-
-class NetworkWitness:
-    """By TCP and Kafka's own Metadata answers."""
-
-    def __init__(self, inventory: Inventory) -> None:
-        self._inventory = inventory
-        # by the metadata's committed end, where it is read
-        self.fenced: Callable[[NodeId], bool | Unknown] | None = None
-
-    def connects(self, node: NodeId) -> str:
-        host, _, port = self._inventory.node(node).address.rpartition(":")
-        try:
-            with socket.create_connection((host.strip("[]"), int(port)), timeout=SECONDS):
-                return ANSWERS
-        except ConnectionRefusedError:
-            return REFUSES
-        except OSError as error:
-            return f"cannot be reached: {error}"
-
-    def named_by(self, node: NodeId) -> str:
-        """A broker that is gone is in no other one's Metadata answer, or its registration is fenced.
-
-        In dual write brokers of ZooKeeper mode go on naming one that the controller has fenced (seen on 3.9.2).
-        """
-        found = live.look(self._inventory, wants=Wants(controllers=False, brokers=False, log_dirs=False))
-        others = {other: answer for other, answer in found.metadata.items() if other != node}
-        said = {other: answer for other, answer in others.items() if not isinstance(answer, Unknown)}
-        if not said:
-            return "no other broker answers, so it is unknown whether it is registered"
-        naming = sorted(int(other) for other, answer in said.items() if int(node) in map(int, answer.brokers))
-        if not naming or (self.fenced is not None and self.fenced(node) is True):
-            return ""
-        return f"brokers {naming} still name it, and no metadata says that its registration is fenced"
-
+from migrate.model.views import BrokerDisks, Running, ServiceState, Stopped
 
 STARTING: Final = 180.0  # seconds in which a started node may not listen yet; unknown from then on
 TOOL: Final = "kafka-storage.sh"
 
 
-class Proofs:
-    """Checks an instruction's proofs: by the answer that echoes its id, or by the network."""
-
-    def __init__(self, desk: Desk, witness: Witness) -> None:
-        self._desk = desk
-        self._witness = witness
-
-    def seen(self, instruction: Instruction, proof: Proof) -> str:
-        """Check one proof: "" where it holds, else what was seen instead."""
-        if proof.kind == "refuses":
-            found = self._witness.connects(instruction.node)
-            return "" if found == REFUSES else f"its address: {found}"
-        if proof.kind == "unregistered":
-            return self._witness.named_by(instruction.node)
-        answer = self._desk.inbox.latest(instruction.node, instruction.id)
-        return answer.reason if isinstance(answer, Unknown) else check_proof(answer, proof)
-
-
-def check_proof(answer: Answer, proof: Proof) -> str:
-    """Check a proof against the collector's answer (pure): "" where it holds, else what the answer shows."""
-    if proof.kind in ("process", "no-process"):
-        found = answer.processes
-        if found is None:
-            return "the collector could not see processes: run it as Kafka's own user or as root"
-        if proof.kind == "no-process":
-            return "" if not found else f"process {found[0].pid} runs"
-        if len(found) != 1:
-            return f"{len(found)} processes run with that file" if found else "no process runs with that file"
-        return f"process {found[0].pid} has words behind the file, which may override it" if found[0].more else ""
-    if proof.kind == "formatted":
-        directory = answer.directory(proof.path)
-        meta = None if directory is None else directory.meta
-        fits = isinstance(meta, MetaProperties) and meta.cluster_id == proof.cluster
-        return "" if fits else f"{proof.path}: {meta}"
-    file = answer.watched.get(proof.path)
-    return f"{proof.path} is not in the answer" if file is None else _file(file, proof)
-
-
-def _file(file: Watched, proof: Proof) -> str:
-    match proof.kind:
-        case "file" if file.kind == "file" and file.sha256 == proof.sha256:
-            return ""
-        case "file":
-            return f"{file.path} is {file.kind} {file.sha256}"
-        case "shown" if file.kind != "file":
-            return f"{file.path} is {file.kind} {file.problem}"
-        case "shown" if file.placeholders:
-            return f"{file.path} has {file.placeholders} placeholders in place of secrets"
-        case "shown":
-            same = hashlib.sha256(file.shown).hexdigest() == proof.sha256
-            return "" if same else f"{file.path}, its secrets hidden, is another text than the planned one"
-        case "nothing" | "folder":
-            return "" if file.kind == proof.kind else f"{file.path} is {file.kind}"
-        case "something":
-            return "" if file.kind in ("file", "folder", "other") else f"{file.path} is {file.kind}"
-    raise AssertionError(proof.kind)
-
-
 class ManualFiles:
     """`model.ports.Files` by the collector's answers and instructions."""
 
-    def __init__(self, desk: Desk, proofs: Proofs) -> None:
+    def __init__(self, desk: Desk) -> None:
         self._desk = desk
-        self._proofs = proofs
         self.between: Callable[[str], None] = lambda _label: None  # nothing of ours is written on hosts
 
     def _answer(self, node: NodeId) -> Answer:
@@ -261,9 +151,8 @@ class ManualFiles:
         self, node: NodeId, effect: str, what: str, work: Work, watch: tuple[str, ...],
         files: Mapping[str, bytes] | None = None, by_hand: tuple[str, ...] = (),
     ) -> None:  # fmt: skip
-        host = self._desk.inventory.node(node).host
-        order = Order(node, host, effect, what, *work, files=files or {}, by_hand=by_hand, watch=watch)
-        self._desk.carry_out(order, self._proofs.seen)
+        order = Order(node, effect, what, *work, files=files or {}, by_hand=by_hand, watch=watch)
+        self._desk.carry_out(order)
 
 
 class ManualDisks:
@@ -290,10 +179,8 @@ class ManualDisks:
 class ManualServices:
     """`model.ports.ServiceControl` by instructions, the network and the collector's answers."""
 
-    def __init__(self, desk: Desk, proofs: Proofs, witness: Witness) -> None:
+    def __init__(self, desk: Desk) -> None:
         self._desk = desk
-        self._proofs = proofs
-        self._witness = witness
 
     def state(self, node: NodeId) -> ServiceState:
         """Running where its address answers, Stopped where it refuses and that was proven, else Unknown.
@@ -302,7 +189,7 @@ class ManualServices:
         behind a stop is no stopped node.  Which file it runs with is known from the answer that was made after its last
         start; pid 0: nobody told.
         """
-        found = self._witness.connects(node)
+        found = self._desk.witness.connects(node)
         answer = self._desk.answer(node)
         processes = None if isinstance(answer, Unknown) else answer.processes
         turn = self._desk.last_turn(node)
@@ -357,7 +244,7 @@ class ManualServices:
 
     def resume(self) -> None:
         """Resume what an interrupted run left open: an instruction, or the check after a broker's start."""
-        self._desk.resume(self._proofs.seen)
+        self._desk.resume()
         for broker in self._desk.inventory.brokers:
             last = self._desk.last(broker.id)
             if last is not None and (last.effect, last.closed) == ("start", OBSERVED):
@@ -365,23 +252,16 @@ class ManualServices:
 
     def _look_when_up(self, node: NodeId, config: str) -> None:
         """Inspect again once it is up: a broker writes to its disks while it starts."""
-        host = self._desk.inventory.node(node).host
         listens = f"node {int(node)} to listen"
-        self._desk.wait_for(listens, lambda: self._witness.connects(node) == ANSWERS, STARTING)
+        self._desk.wait_for(listens, lambda: self._desk.witness.connects(node) == ANSWERS, STARTING)
         what = f"look at node {int(node)} again, now that it was started"
-        self._desk.carry_out(Order(node, host, "look", what, (), (Proof("process", config),)), self._proofs.seen)
+        self._desk.carry_out(Order(node, "look", what, (), (Proof("process", config),)))
 
     def _turn(self, node: NodeId, effect: str, what: str, proofs: tuple[Proof, ...]) -> None:
-        entry = self._desk.inventory.node(node)
-        lines, by_hand = tuple[str, ...](), tuple[str, ...]()
-        if entry.unit:
-            words = (commands.unit_start if effect == "start" else commands.unit_stop)(entry.unit)
-            aged = (quote(("sleep", "1")),) if effect == "start" else ()  # so that times prove which file it read
-            lines = (*aged, quote(words))
-        else:
-            by_hand = (f"{what}, in the way that host has for it",)
-        order = Order(node, entry.host, effect, what, lines, proofs, by_hand=by_hand)
-        self._desk.carry_out(order, self._proofs.seen)
+        unit = self._desk.inventory.node(node).unit
+        lines = commands.turn(effect, unit) if unit else ()
+        by_hand = () if unit else (f"{what}, in the way that host has for it",)
+        self._desk.carry_out(Order(node, effect, what, lines, proofs, by_hand=by_hand))
 
     def last_words(self, node: NodeId, lines: int) -> Sequence[str]:
         return (f"the last {lines} lines of its log are on {self._desk.inventory.node(node).host}: look there",)
@@ -406,5 +286,5 @@ class ManualServices:
             places = [entry.metadata_directory]
         proofs = tuple(Proof("formatted", path, cluster=cluster_id) for path in places)
         what = f"format the storage of node {int(node)}"
-        self._desk.carry_out(Order(node, entry.host, "format", what, (quote(words),), proofs), self._proofs.seen)
+        self._desk.carry_out(Order(node, "format", what, (quote(words),), proofs))
         return f"formatted, as the collector saw: {', '.join(places)}"

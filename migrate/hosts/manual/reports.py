@@ -131,51 +131,30 @@ def _watched(entry: Mapping[str, Any]) -> Watched:
 
 
 class Inbox:
-    """The folder where answers are put; a file is read once for each time that it changes."""
+    """The folder where answers are put, each under the name that its instruction gives it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._known: dict[str, tuple[tuple[int, int, int], Answer | str]] = {}
+        self._read: dict[
+            str, tuple[tuple[int, int, int], Answer]
+        ] = {}  # a file is decoded once for each time it changes
 
-    def answers(self) -> tuple[list[Answer], Mapping[str, str]]:
-        """The readable answers, the newest last; and the problems of the others, by name."""
-        found: list[tuple[int, str, Answer]] = []
-        wrong: dict[str, str] = {}
-        for path in sorted(self.folder.glob("*.json")):
-            try:
-                status = os.lstat(path)
-            except FileNotFoundError:
-                continue
+    def answer(self, node: NodeId, instruction: str) -> Answer | Unknown:
+        """The node's answer to that instruction; to `manual look` where no instruction was given ("")."""
+        path = self.folder / f"answer-{instruction or int(node)}.json"
+        try:
+            status = os.lstat(path)
             mark = (status.st_mtime_ns, status.st_size, status.st_ino)
-            known = self._known.get(path.name)
-            if known is None or known[0] != mark:
-                known = (mark, _read(path))
-                self._known[path.name] = known
-            if isinstance(known[1], str):
-                wrong[path.name] = known[1]
-            else:
-                found.append((status.st_mtime_ns, path.name, known[1]))
-        return [answer for _, _, answer in sorted(found, key=lambda entry: entry[:2])], wrong
-
-    def latest(self, node: NodeId, instruction: str) -> Answer | Unknown:
-        """The last answer of that node which echoes that id ("": whichever id it has)."""
-        answers, wrong = self.answers()
-        mine = [
-            answer
-            for answer in answers
-            if answer.collected.node == node and (not instruction or answer.instruction == instruction)
-        ]
-        if mine:
-            return mine[-1]
-        said = "".join(f"; {name}: {why}" for name, why in sorted(wrong.items())[:3])
-        return Unknown(f"node {int(node)}: {NO_ANSWER}{said}")
-
-
-def _read(path: Path) -> Answer | str:
-    try:
-        return read_answer(str(path))
-    except (CollectedDamaged, CollectedOtherVersion, CollectedForNobody) as error:
-        return str(error)
+            if self._read.get(path.name, (None,))[0] != mark:
+                self._read[path.name] = mark, read_answer(str(path))
+        except FileNotFoundError:
+            return Unknown(f"node {int(node)}: {NO_ANSWER}")
+        except (CollectedDamaged, CollectedOtherVersion, CollectedForNobody) as error:
+            return Unknown(f"node {int(node)}: {NO_ANSWER}; {path.name}: {error}")
+        found = self._read[path.name][1]
+        if (found.collected.node, found.instruction) != (node, instruction):
+            return Unknown(f"node {int(node)}: {NO_ANSWER}; {path.name} is the answer of another node or instruction")
+        return found
 
 
 def not_told_error(node: NodeId, path: str) -> NotTold:

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from migrate.errors import PersonCouldNot, ProcessNotStarted
-from migrate.hosts.manual.commands import Proof
-from migrate.hosts.manual.executor import ANSWERS, REFUSES, check_proof
-from migrate.hosts.manual.instructions import Instruction
+from migrate.hosts.manual.commands import Proof, check_proof
+from migrate.hosts.manual.desk import Instruction
 from migrate.hosts.manual.reports import KafkaProcess
+from migrate.hosts.manual.witness import ANSWERS, REFUSES
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.views import BrokerDisks, MetaProperties, Running, Stopped
@@ -94,7 +94,7 @@ def test_a_stop_is_over_when_it_is_seen(hosts: Bench, kafka: subprocess.Popen[by
     seen: list[str] = []
 
     def slowly(waiting: Instruction) -> None:
-        seen.extend(text for proof in waiting.proofs if (text := hosts.proofs.seen(waiting, proof)))
+        seen.extend(text for proof in waiting.proofs if (text := hosts.desk.seen(waiting, proof)))
         if hosts.waits == 2:
             hosts.network.listening[0] = REFUSES
             hosts.follow(waiting.folder)

@@ -18,8 +18,8 @@ from migrate.hosts import leftovers
 from migrate.hosts.collected import read_raw
 from migrate.hosts.leftovers import BACKUP_SUFFIX
 from migrate.hosts.manual import reports
-from migrate.hosts.manual.executor import NetworkWitness
-from migrate.hosts.manual.instructions import Desk, Instruction
+from migrate.hosts.manual.desk import Desk, Instruction
+from migrate.hosts.manual.witness import Witness
 from migrate.hosts.properties import parse
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
@@ -244,16 +244,17 @@ def test_a_folder_that_could_not_be_listed_is_not_an_empty_one(hosts: Bench, mon
 
 
 def test_an_answer_that_is_taken_away_while_it_is_read_is_none(hosts: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is named among what cannot be read; the run does not end by it."""
+    """The run does not end by it."""
 
     def vanishing(path: str) -> bytes:
         Path(path).unlink()
         return read_raw(path)
 
     monkeypatch.setattr(reports, "read_raw", vanishing)
-    (hosts.root / "inbox/late.json").write_bytes((hosts.root / "inbox/answer-0.json").read_bytes())
-    _, wrong = hosts.desk.inbox.answers()
-    assert "cannot be read" in wrong["late.json"]
+    (hosts.root / "inbox/answer-3000.json").touch()
+    found = hosts.desk.answer(CONTROLLER)
+    assert isinstance(found, Unknown)
+    assert "cannot be read" in found.reason
 
 
 def test_an_older_answer_proves_nothing(hosts: Bench) -> None:
@@ -271,14 +272,14 @@ def test_an_edited_answer_proves_nothing(hosts: Bench) -> None:
     def forged(waiting: Instruction) -> None:
         copy = json.loads((hosts.root / "inbox/answer-0.json").read_text())
         copy["body"]["told"]["instruction"] = waiting.id
-        (hosts.root / "inbox/forged.json").write_text(json.dumps(copy))
+        (hosts.root / f"inbox/answer-{waiting.id}.json").write_text(json.dumps(copy))
 
     hosts.act = forged
     with pytest.raises(NeverSeenError):
         hosts.files.write(BROKER, hosts.config, edited(hosts))
     waiting = hosts.desk.open()
     assert waiting is not None
-    assert "SHA-256" in hosts.proofs.seen(waiting, waiting.proofs[0])
+    assert "SHA-256" in hosts.desk.seen(waiting, waiting.proofs[0])
 
 
 @pytest.mark.slow
@@ -387,8 +388,8 @@ def test_a_killed_run_goes_on_at_the_same_instruction(hosts: Bench) -> None:
     waiting = hosts.desk.open()
     assert waiting is not None
     hosts.follow(waiting.folder)
-    later = Desk(hosts.desk.inventory, pause=hosts.worked)
-    later.resume(hosts.proofs.seen)
+    later = Desk(hosts.desk.inventory, hosts.network, hosts.worked)
+    later.resume()
     assert later.open() is None
     assert len(later.all()) == 1
     assert hosts.files.read(BROKER, hosts.config) == content
@@ -415,33 +416,33 @@ WITHOUT = MetadataAnswer((1,), (1, 2), 6, ())
 
 
 @pytest.fixture
-def witness(monkeypatch: pytest.MonkeyPatch) -> Callable[..., NetworkWitness]:
+def witness(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Witness]:
     """A witness to whom brokers 1 and 2 say that."""
 
-    def made(first: Any, second: Any) -> NetworkWitness:
+    def made(first: Any, second: Any) -> Witness:
         world = worlds.world_at(Stage.COPY)
         said = {NODE: NAMING, NodeId(1): first, NodeId(2): second}
         seen = replace(worlds.live(world), metadata=said)
-        monkeypatch.setattr("migrate.hosts.manual.executor.live.look", lambda *_, **__: seen)
-        return NetworkWitness(world.inventory)
+        monkeypatch.setattr("migrate.hosts.manual.witness.live.look", lambda *_, **__: seen)
+        return Witness(world.inventory)
 
     return made
 
 
-def test_nobody_names_it(witness: Callable[..., NetworkWitness]) -> None:
+def test_nobody_names_it(witness: Callable[..., Witness]) -> None:
     """What it says itself does not count; one that does not answer names nobody."""
     assert witness(WITHOUT, WITHOUT).named_by(NODE) == ""
     assert witness(WITHOUT, Unknown("refused")).named_by(NODE) == ""
 
 
-def test_whoever_names_it_is_told(witness: Callable[..., NetworkWitness]) -> None:
+def test_whoever_names_it_is_told(witness: Callable[..., Witness]) -> None:
     """And that no metadata says otherwise."""
     assert witness(NAMING, WITHOUT).named_by(NODE).startswith("brokers [1] still name it")
 
 
 @pytest.mark.parametrize(("fenced", "gone"), [(True, True), (False, False), (Unknown("no controller answers"), False)])
 def test_in_dual_write_a_fenced_registration_is_enough(
-    witness: Callable[..., NetworkWitness], fenced: bool | Unknown, gone: bool
+    witness: Callable[..., Witness], fenced: bool | Unknown, gone: bool
 ) -> None:
     """Brokers of ZooKeeper mode go on naming it there; what is unknown is no proof."""
     seen = witness(NAMING, NAMING)
@@ -449,7 +450,7 @@ def test_in_dual_write_a_fenced_registration_is_enough(
     assert (seen.named_by(NODE) == "") is gone
 
 
-def test_where_nobody_answers_nothing_is_proven(witness: Callable[..., NetworkWitness]) -> None:
+def test_where_nobody_answers_nothing_is_proven(witness: Callable[..., Witness]) -> None:
     """Not even by the metadata: a network that is cut looks the same."""
     seen = witness(Unknown("refused"), Unknown("refused"))
     seen.fenced = lambda _: True

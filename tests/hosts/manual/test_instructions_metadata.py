@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from migrate.errors import MetadataAwaited, NotTold
-from migrate.hosts.manual.instructions import ManualMetadata
+from migrate.hosts.manual.metadata import ManualMetadata
 from migrate.hosts.remote_files import LOG
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
