@@ -107,6 +107,7 @@ def decode_unit(properties: Mapping[str, str]) -> UnitNotes:
 
 
 NOT_RUNNING: Final = "it does not run: how it would be started cannot be seen"
+BY_PEOPLE: Final = Unknown("only people touch its host, and the collector does not tell it")
 FAR: Final = Unknown("the environment of a process is not read through commands: it may hold secrets")
 
 
@@ -118,6 +119,8 @@ def launches(executor: Executor, states: Mapping[NodeId, ServiceState]) -> dict[
 def _launch(executor: Executor, node: NodeId, state: ServiceState) -> Launch | Unknown:
     if isinstance(state, Unknown):
         return state
+    if executor.witness is not None:  # the process has that number on another host than this one
+        return BY_PEOPLE
     if not isinstance(state, Running):
         return _planned(executor, node)
     services = executor.services
@@ -155,6 +158,8 @@ def _environment(pid: int) -> tuple[str, ...] | Unknown:
 
 def listening(executor: Executor, nodes: Iterable[NodeId]) -> dict[NodeId, tuple[Listening, ...] | Unknown]:
     """Return what listens on each node's host; all hosts at once, and a host with several nodes once."""
+    if executor.witness is not None:
+        return dict.fromkeys(nodes, BY_PEOPLE)
     asked = {node: executor.runners.get(node) for node in nodes}
     runners = {runner.host: runner for runner in asked.values() if runner is not None}
     with ThreadPoolExecutor(HOSTS_AT_ONCE, thread_name_prefix="host") as pool:

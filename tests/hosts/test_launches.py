@@ -26,6 +26,7 @@ from migrate.hosts.launches import (
     listening,
     split_command_line,
 )
+from migrate.hosts.manual.witness import Witness
 from migrate.hosts.remote_files import RemoteFiles
 from migrate.hosts.runner import Completed
 from migrate.hosts.sockets import parse_listening
@@ -92,6 +93,14 @@ def test_what_does_not_run_or_cannot_be_seen_is_unknown(tmp_path: Path, state: S
     found = launches(here(tmp_path), {NODE: state})[NODE]
     assert isinstance(found, Unknown)
     assert says in found.reason
+
+
+def test_a_host_that_only_people_touch_is_not_taken_for_this_one(tmp_path: Path) -> None:
+    """A process of the same number here, and the sockets of this host, say nothing of it."""
+    by_people = replace(here(tmp_path), witness=Witness(worlds.inventory()))
+    with process("kafka.Kafka", "/etc/other.properties") as pid:
+        assert isinstance(launches(by_people, running(pid))[NODE], Unknown)
+    assert isinstance(listening(by_people, [NODE])[NODE], Unknown)
 
 
 class Host:
