@@ -7,7 +7,6 @@ block no stage: the migration itself stays on 3.9.
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from migrate.checks import processes
 from migrate.checks.config import number
 from migrate.checks.phase import Phase, phase_of
 from migrate.checks.registry import ALWAYS, Blind, Hit, Result, check
-from migrate.checks.sight import Sight, kraft, node_configs, node_launches, of_node, readable_zookeeper, remembered
+from migrate.checks.sight import Sight, kraft, node_configs, of_node, readable_zookeeper, remembered
 from migrate.model import strict_json
 from migrate.model.broker_modes import Mode, has_flag, mode_of, roles_of, truth
 from migrate.model.config_keys import Fate, Moment, fate
@@ -31,11 +30,6 @@ from migrate.model.world import World
 NEXT_RELEASE: Final = "next-release"  # a fact of the world: the line of releases that was asked for
 RELEASES: Final = ("4.0", "4.1", "4.2", "4.3", "4.4")
 DEFAULT: Final = "<default>"  # the key of the dynamic configuration of all brokers
-JAVA: Final = 17  # what nodes of Kafka 4 need
-# a number behind one of these names in a path: java-11-openjdk, jdk1.8.0_292, temurin-21-jdk, zulu17.44
-JAVA_IN_PATH: Final = re.compile(
-    r"(?:java|jdk|jre|temurin|zulu|corretto|graalvm|semeru|liberica)-?(?:1\.)?(\d{1,2})(?!\d)"
-)
 READ_FROM: Final = "config definitions of Kafka 4.0.1, 4.1.2, 4.2.2, 4.3.1 and 4.4.0 compared with 3.9.2"
 
 
@@ -112,10 +106,6 @@ def settings(world: World) -> Sight[Seen]:
                 found.append(Place(f"the dynamic configuration of {whose}", values, broker=key))
     seen = None if configs.value is None and store.value is None else Seen(tuple(found), store.value is not None)
     return Sight(seen, tuple(dict.fromkeys((*missing, *store.missing))))
-
-
-def launches(world: World) -> Sight[dict[NodeId, Launch]]:
-    return node_launches(world) if NEXT_RELEASE in world.facts else Sight(None)
 
 
 def target(world: World) -> tuple[str, Mapping[str, Mapping[str, Any]]]:
@@ -216,40 +206,3 @@ def other_defaults(seen: Seen, world: World) -> Result:
         ]
         if unset:
             yield Hit(name, f"brokers {unset} do not set it: {new} in {to}, {old} in 3.9", str(unset))
-
-
-@check(
-    "W-VER-24",
-    "a node runs with a Java that is too old for the next release",
-    f"Brokers and controllers of Kafka 4 need Java {JAVA} or later; with an older one they do not start.",
-    "The path of the Java in its command line names the version. A path that names none is a blind spot: what Java it "
-    "leads to is not looked up.",
-    f"Install Java {JAVA} on that host and let the unit's JAVA_HOME or PATH lead to it. Kafka 3.9 runs with it, so "
-    "this can be done before the upgrade, with a restart of its own.",
-    "Kafka 4.0's upgrade notes; class files of 4.3.1 (version 61)",
-).sees(launches, when=ALWAYS)
-def old_java(seen: dict[NodeId, Launch], world: World) -> Result:
-    for node, launch in seen.items():
-        about = processes.name_of(world.inventory, node)
-        named = JAVA_IN_PATH.findall(launch.java)
-        if not named:
-            said = f"the path {launch.java} names no version" if launch.java else "its command line shows no Java"
-            yield Blind(f"the Java of {about}", said)
-        elif int(named[-1]) < JAVA:
-            yield Hit(about, f"it runs with Java {named[-1]}, by the path {launch.java}", launch.java)
-
-
-@check(
-    "W-VER-25",
-    "a node is started with a configuration of log4j 1",
-    "Kafka 4 logs with log4j 2, which does not read it: the process runs, and logs errors at most.",
-    "-Dlog4j.configuration is in the command line; the start scripts of Kafka 3.9 put it there. What the scripts of "
-    "the next release make of KAFKA_LOG4J_OPTS was not tried.",
-    "Carry the loggers and files over into the config/log4j2.yaml of the new packages, and let KAFKA_LOG4J_OPTS say "
-    "-Dlog4j2.configurationFile=... from the upgrade on; or leave KAFKA_LOG4J_OPTS unset.",
-    "KAFKA-9366; seen on 4.3.1, started without its scripts",
-).sees(launches, when=ALWAYS)
-def old_log4j(seen: dict[NodeId, Launch], world: World) -> Result:
-    for node, launch in seen.items():
-        if launch.log4j:
-            yield Hit(processes.name_of(world.inventory, node), f"its command line has {launch.log4j}", launch.log4j)

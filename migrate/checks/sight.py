@@ -238,12 +238,6 @@ def controller_launches(world: World) -> Sight[dict[NodeId, Launch]]:
     return _by_node(world.launches, world.inventory.controllers, names)
 
 
-def node_launches(world: World) -> Sight[dict[NodeId, Launch]]:
-    """How every node was started; of controllers nothing is missed before there is a quorum."""
-    brokers = broker_launches(world)
-    return brokers if no_quorum_yet(world) else _joined(brokers, controller_launches(world))
-
-
 def controller_ports(world: World) -> Sight[dict[NodeId, tuple[Listening, ...]]]:
     names = "the ports of controller {}'s host", "the ports of the controllers' hosts"
     return _by_node(world.ports, world.inventory.controllers, names)

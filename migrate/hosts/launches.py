@@ -31,7 +31,6 @@ OVERRIDE: Final = "--override"
 JAAS_FILE: Final = "-Djava.security.auth.login.config="
 ZOOKEEPER: Final = "-Dzookeeper."
 SECTION: Final = "-Dzookeeper.sasl.clientconfig="  # ZKClientConfig.LOGIN_CONTEXT_NAME_KEY
-LOG4J: Final = "-Dlog4j.configuration="
 NO_SASL: Final = "-Dzookeeper.sasl.client=false"  # ZKClientConfig.ENABLE_CLIENT_SASL_KEY
 # variables of which images make server.properties: Bitnami KAFKA_CFG_x, Confluent and Apache KAFKA_x with the key's
 # dots as underscores; those of Kafka's own scripts (KAFKA_OPTS, KAFKA_HEAP_OPTS, ...) are none
@@ -58,7 +57,6 @@ def decode_command_line(raw: bytes) -> Launch:
     before, after = (words, []) if at is None else (words[:at], words[at + 1 :])
     jaas = [word.removeprefix(JAAS_FILE) for word in before if word.startswith(JAAS_FILE)]
     named = [word.removeprefix(SECTION) for word in before if word.startswith(SECTION)]
-    logging = [word.removeprefix(LOG4J) for word in before if word.startswith(LOG4J)]
     # ZKClientConfig.getInt takes decimal and hexadecimal numbers; java takes the last of equal properties
     sizes = (found for word in before if (found := MAXBUFFER.fullmatch(word)))
     maxbuffers = [int(found[1], 16) if found[1] else int(found[2]) for found in sizes]
@@ -74,8 +72,6 @@ def decode_command_line(raw: bytes) -> Launch:
         release=next((found[1] for word in before if (found := RELEASE.search(word))), ""),
         container=next(tools, "") if at is None else "",
         zookeeper_section="" if NO_SASL in before else named[-1] if named else "Client",
-        java=before[0] if at else "",
-        log4j=logging[-1] if logging else "",
     )
 
 

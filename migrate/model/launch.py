@@ -55,8 +55,6 @@ class Launch:
     container: str = ""  # the tool that runs a container, where the unit's process is one
     zookeeper_section: str = "Client"  # of the JAAS file, for ZooKeeper; "" where SASL is switched off
     zookeeper_client: ZookeeperClient | NoZookeeperClient | Unknown = LOGIN_NOT_LOOKED  # controllers' alone
-    java: str = ""  # the program that runs Kafka's class, as the command line spells it
-    log4j: str = ""  # -Dlog4j.configuration: a configuration of log4j 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,7 +120,7 @@ def _service(state: ServiceState, file: Any, digest: Digest) -> ServiceState:
 
 
 FORMAT: Final = "kraft-migrate-bundle"
-VERSION: Final = 5  # 4: Java and log4j of nodes; 5: inventories without the keys that went with 0.3
+VERSION: Final = 5  # 5: inventories without the keys that went with 0.3, launches without Java and log4j
 MANIFEST: Final = "manifest.json"
 PARTS: Final = (
     "inventory",

@@ -645,8 +645,6 @@ NEXT_RELEASE = (
         "W-VER-22", ZK, "broker 1", towards("4.0", entity("broker-config", "1", "metric.reporters", "a.B")), "dynamic"
     ),
     Case("I-VER-23", ZK, "log.message.timestamp.after.max.ms", towards("4.0")),
-    Case("W-VER-24", ZK, "broker 1", towards("4.0", launched(1, java="/usr/lib/jvm/java-11-openjdk/bin/java"))),
-    Case("W-VER-25", ZK, "broker 1", towards("4.0", launched(1, log4j="file:/opt/kafka/config/log4j.properties"))),
 )
 CASES = (
     *VERSIONS,

@@ -214,16 +214,6 @@ def test_the_largest_answer_that_zookeepers_client_takes_is_read(words: tuple[st
     assert decode_command_line(line("java", *words, "kafka.Kafka", FILE)).jute_maxbuffer == bytes_
 
 
-def test_the_java_and_its_configuration_of_log4j_1_are_told_as_they_are_spelled() -> None:
-    """Java takes the last of equal properties; what is no Kafka process shows neither."""
-    words = ("-Dlog4j.configuration=file:/a", "-Dlog4j.configuration=file:/opt/kafka/config/log4j.properties")
-    found = decode_command_line(line("/usr/lib/jvm/java-11/bin/java", *words, "kafka.Kafka", FILE))
-    assert (found.java, found.log4j) == ("/usr/lib/jvm/java-11/bin/java", "file:/opt/kafka/config/log4j.properties")
-    newer = decode_command_line(line("java", "-Dlog4j2.configurationFile=/a.yaml", "kafka.Kafka", FILE))
-    assert (newer.java, newer.log4j) == ("java", "")
-    assert decode_command_line(line("/bin/sh", "-c", "java")).java == ""
-
-
 def test_the_release_is_told_by_the_jars_of_the_class_path() -> None:
     """As kafka-run-class.sh names them; a wildcard names none."""
     jars = "/opt/kafka/bin/../libs/activation-1.1.1.jar:/opt/kafka/bin/../libs/kafka-clients-3.9.2.jar:/opt/kafka/x.jar"
