@@ -104,10 +104,7 @@ MANUALS: Final[Mapping[str, Manual]] = {
         (("RUNS/manual/NN-NODE-EFFECT/could-not", "the reason, read by the run"),),
     ),
     "status": Manual(
-        (
-            ("status playbook.yaml", "the stage of the cluster, what a wait is for, and the next command"),
-            ("status playbook.yaml --watch", "again and again, with the board of the newest run"),
-        ),
+        (("status playbook.yaml", "the stage of the cluster, what a wait is for, and the next command"),),
         PLAYBOOK_READ,
     ),
     "diff": Manual(

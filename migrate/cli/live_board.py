@@ -7,25 +7,21 @@ import logging
 import pathlib
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, Final, TextIO
+from typing import Final, TextIO
 
 from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from migrate.cli.answers import as_json
-from migrate.cli.screen import say_page, say_text
-from migrate.errors import JournalDamaged, MigrateError
+from migrate.errors import MigrateError
 from migrate.model.history import Event
 from migrate.model.inventory import Playbook
 from migrate.model.plan import Plan
-from migrate.model.ports import Clock
 from migrate.report.lines import fold
 from migrate.report.run_board import Board, board, lines
-from migrate.report.wording import plural, printable
+from migrate.report.wording import printable
 from migrate.run import journal as journals
 
 
@@ -112,103 +108,3 @@ def _log_to(old: TextIO, new: TextIO) -> None:
         for handler in logging.getLogger(name).handlers:
             if isinstance(handler, logging.StreamHandler) and handler.stream is old:
                 handler.setStream(new)
-
-
-TICK: Final = 1.0  # seconds between two looks at the journal's size
-LOOK: Final = 30.0  # seconds between two looks at the cluster
-MOVING: Final = ("time",)  # keys of an answer that change without anything having happened
-
-
-@dataclass(slots=True)
-class RunFile:
-    """The newest run of a folder of runs, read again only when its journal grew."""
-
-    runs: pathlib.Path
-    playbook: Playbook | None = None
-    _seen: tuple[pathlib.Path, int] | None = None
-    _board: Board | None = None
-
-    def read(self) -> Board | None:
-        """The board of the newest run; None where there is none, or where its plan cannot be read."""
-        from migrate.cli.planning import load_plan
-
-        found = [(path.stat().st_mtime, path) for path in self.runs.glob("*/journal.jsonl")]
-        if not found:
-            return None
-        path = max(found)[1]
-        now = (path, path.stat().st_size)
-        if now != self._seen:
-            self._seen = now
-            try:
-                plan = load_plan(path.parent / "plan.json")
-                ours = self.playbook is not None and plan.playbook_sha256 == self.playbook.sha256
-                self._board = board(plan, journals.read(path).events, self.playbook if ours else None)
-            except (JournalDamaged, MigrateError):
-                self._board = None
-        return self._board
-
-
-def watch(
-    look: Callable[[], Mapping[str, Any]],
-    as_text: Callable[[Mapping[str, Any]], str],
-    run: RunFile,
-    clock: Clock,
-    *,
-    output: str,
-    turns: int | None = None,
-) -> None:
-    """Look again and again until Ctrl-C, or for so many `turns`."""
-    console = Console(highlight=False)
-    if output == "text" and console.is_terminal:
-        with Live(console=console, auto_refresh=False) as live:
-            for answer, found in _turns(look, run, clock, turns):
-                live.update(page(answer, as_text, found, time.time(), console.size), refresh=True)
-        return
-    last: object = None
-    for answer, found in _turns(look, run, clock, turns):
-        said = {key: value for key, value in answer.items() if key not in MOVING}
-        now = (said, None if found is None else (found.state, found.now, found.waiting, found.done))
-        if now == last:
-            continue
-        last = now
-        if output == "json":
-            told = {**answer, "run": None if found is None else lines(found, time.time())}
-            say_page(as_json("status", told, None))
-        else:
-            say_text("\n".join([as_text(answer), *([] if found is None else lines(found, time.time()))]))
-
-
-def _turns(look: Callable[[], Mapping[str, Any]], run: RunFile, clock: Clock, turns: int | None) -> Any:
-    """The cluster's answer, at most half a minute old, and the run's board, each second."""
-    answer, looked, number = look(), clock.monotonic(), 0
-    while True:
-        yield answer, run.read()
-        number += 1
-        if turns is not None and number >= turns:
-            return
-        clock.sleep(TICK)
-        if clock.monotonic() - looked >= LOOK:
-            answer, looked = look(), clock.monotonic()
-
-
-def page(
-    answer: Mapping[str, Any],
-    as_text: Callable[[Mapping[str, Any]], str],
-    found: Board | None,
-    now: float,
-    size: tuple[int, int],
-) -> Group:
-    """The whole screen: the cluster, then what the run does and waits for; always lower than the terminal.
-
-    Of a higher picture the terminal shows the beginning alone, and Ctrl-C leaves its first lines there twice: the
-    cluster's last lines go.
-    """
-    width, height = size
-    text = folded(as_text(answer).split("\n"), width)
-    said = [] if found is None else folded(lines(found, now), width)
-    room = height - 2 - len(said)  # without the hint, and the line below it
-    if len(text) > room:
-        cut = len(text) - max(0, room - 1)
-        text = [*text[:-cut], Text(f"... {plural(cut, 'more line')}: `status` without --watch", style="dim")]
-    hint = Text("Ctrl-C ends the watching, not the run", style="dim")
-    return Group(*[*text, *said][: height - 2], hint)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import pathlib
 import shlex
@@ -14,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from migrate.cli.answers import give_answer
-from migrate.cli.errors import EXIT_INTERRUPTED
 from migrate.cli.options import cluster_options, load_target, observing, output_option
 from migrate.cli.screen import say_text
 from migrate.errors import JournalDamaged, MigrateError
@@ -64,11 +62,10 @@ OUT_OF_IT: Final = "rollback plan PLAYBOOK --copy-again"
 @click.command()
 @cluster_options
 @output_option
-@click.option("--watch", is_flag=True, help="Repeat until Ctrl-C; on a terminal as a board.")
-def status(playbook: pathlib.Path | None, inventory: pathlib.Path | None, output: str, watch: bool) -> int:
+def status(playbook: pathlib.Path | None, inventory: pathlib.Path | None, output: str) -> int:
     """Show how far the migration is, and the next command.
 
-    Exit code 0 at every stage, and where the stage is unknown: the answer says which.  With --watch 130, by Ctrl-C.
+    Exit code 0 at every stage, and where the stage is unknown: the answer says which.
     """
     from migrate.checks.zookeeper_use import with_ensemble
     from migrate.run.past_runs import ROLLBACK_NEEDS, by_journals
@@ -77,33 +74,22 @@ def status(playbook: pathlib.Path | None, inventory: pathlib.Path | None, output
     of_directories = isinstance(loaded, Playbook) and loaded.of_directories
     needs = ROLLBACK_NEEDS | {Need.LEDGER} | ({Need.NEW_DIRECTORIES} if of_directories else set())
     needs |= {Need.PROTOCOLS} if isinstance(loaded, Playbook) and loaded.of_protocol else set()
-    with observing(found, loaded, progress=not watch) as observer:
-
-        def look() -> dict[str, Any]:
-            world = observer.observe(needs, by_journals(found))
-            if of_directories:  # no migration is in progress, and no ZooKeeper to go back to
-                seen = {key: value for key, value in describe(world).items() if key != "unknown"}
-                return named({**seen, **directory_stage(world)}, playbook)
+    with observing(found, loaded) as observer:
+        world = observer.observe(needs, by_journals(found))
+        if of_directories:  # no migration is in progress, and no ZooKeeper to go back to
+            seen = {key: value for key, value in describe(world).items() if key != "unknown"}
+            answer = {**seen, **directory_stage(world)}
+        else:
             world = with_ensemble(observer, world, world.facts)
             seen = describe(world, clues_for(observer, world))
-            answer = {**seen, "rollback": rollback_readiness(world)}
-            return named(with_run(answer, unended(pathlib.Path(found.runs))), playbook)
-
-        if watch:
-            from migrate.cli.live_board import RunFile
-            from migrate.cli.live_board import watch as go_on
-            from migrate.run.clock import SystemClock
-
-            run = RunFile(pathlib.Path(found.runs), loaded if isinstance(loaded, Playbook) else None)
-            with contextlib.suppress(KeyboardInterrupt):  # the one end that it has
-                go_on(look, as_text, run, SystemClock(), output=output)
-            return EXIT_INTERRUPTED
-        answer = look()
-        if output == "json":
-            give_answer(answer)
-        else:
-            say_text(as_text(answer))
-        return 0
+            run = unended(pathlib.Path(found.runs), loaded if isinstance(loaded, Playbook) else None)
+            answer = with_run({**seen, "rollback": rollback_readiness(world)}, run)
+    answer = named(answer, playbook)
+    if output == "json":
+        give_answer(answer)
+    else:
+        say_text(as_text(answer))
+    return 0
 
 
 def named(answer: dict[str, Any], playbook: pathlib.Path | None) -> dict[str, Any]:
@@ -335,10 +321,10 @@ def as_text(answer: Mapping[str, Any]) -> str:
 RUN_ROLLS_IT: Final = ("S-STUCK-30", "S-STUCK-31")  # a broker that is not rolled yet, or was stopped to be rolled
 PROGRAM: Final = "kraft-migrate"
 FIRST: Final = frozenset({"prepare", "controllers"})  # what a run has left that stopped before it changed the cluster
-WATCH: Final = "status PLAYBOOK --watch"
+LOOK_AGAIN: Final = "status PLAYBOOK"  # while a run goes on
 
 
-def unended(runs: pathlib.Path) -> dict[str, Any] | None:
+def unended(runs: pathlib.Path, playbook: Playbook | None = None) -> dict[str, Any] | None:
     """The newest run of the folder, where its plan is not carried out yet; None where there is none to resume.
 
     `next`: the run's own command, without the program's name.  `stages`: of its steps left; `nodes`: the brokers
@@ -361,12 +347,15 @@ def unended(runs: pathlib.Path) -> dict[str, Any] | None:
         return None
     try:
         plan = load_plan(folder / "plan.json")
-        return _told(plan, events, folder, runs)
+        ours = playbook is not None and plan.playbook_sha256 == playbook.sha256
+        return _told(plan, events, folder, runs, playbook if ours else None)
     except (OSError, MigrateError, KeyError, ValueError):
         return None
 
 
-def _told(plan: Plan, events: Sequence[Event], folder: pathlib.Path, runs: pathlib.Path) -> dict[str, Any] | None:
+def _told(
+    plan: Plan, events: Sequence[Event], folder: pathlib.Path, runs: pathlib.Path, playbook: Playbook | None
+) -> dict[str, Any] | None:
     """The same of its plan and journal; KeyError or ValueError where they are none of a run's."""
     from migrate.report import run_board
     from migrate.run import locks
@@ -378,11 +367,13 @@ def _told(plan: Plan, events: Sequence[Event], folder: pathlib.Path, runs: pathl
     if not left:
         return None
     lock = locks.file_owner(runs / "lock")
+    told, *doing = run_board.lines(run_board.board(plan, events, playbook), time.time())
     return {
         "plan": plan.short,
         "back": plan.kind.rolls_back,
         "alive": lock is not None and lock.held,
-        "told": run_board.lines(run_board.board(plan, events), time.time())[0],
+        "told": told,
+        "doing": doing,
         "next": _command(plan, folder / "plan.json"),
         "stages": [step.stage.label for step in left],
         "nodes": [int(step.params["broker"]) for step in left if step.stage is Stage.MIGRATION_MODE],
@@ -405,10 +396,10 @@ def with_run(answer: Mapping[str, Any], run: Mapping[str, Any] | None) -> dict[s
         return {**answer, "run": run}
     after = answer.get("next", "")
     coming = {after.rpartition("--stage ")[2]} if "--stage " in after else FIRST
-    told = {key: run[key] for key in ("plan", "back", "alive", "told", "next")}
+    told = {key: run[key] for key in ("plan", "back", "alive", "told", "doing", "next")}
     if not after or not (run["back"] or coming & set(run["stages"])):
         return {**answer, "run": {**told, "next": ""}}
-    said = {**answer, "run": told, "next": WATCH if run["alive"] else run["next"]}
+    said = {**answer, "run": told, "next": LOOK_AGAIN if run["alive"] else run["next"]}
     if "waiting" in answer:
         said["waiting"] = [_goes_on(row, run) for row in answer["waiting"]]
     return said
@@ -427,7 +418,7 @@ def _run_lines(run: Mapping[str, Any] | None) -> list[str]:
     if "unreadable" in run:
         return [f"the journal of the newest run proves nothing: {run['unreadable']}"]
     lives = "its process is running" if run["alive"] else "no process works on it"
-    return [f"{run['told']}; {lives}"]
+    return [f"{run['told']}; {lives}", *(run["doing"] if run["alive"] else ())]
 
 
 AGAIN_SECONDS: Final = 1.5  # a refused first request is sent again after 0.2 s

@@ -249,25 +249,6 @@ def test_the_next_command_names_the_playbook_that_was_given(monkeypatch: pytest.
     assert [row["registered"] for row in answer["processes"]][-3:] == ["-", "-", "-"]
 
 
-def test_watch_goes_on_with_the_board_of_a_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """`--watch` is the watching of `migrate.cli.live_board`: it ends by Ctrl-C, and says what changed."""
-    playbook = playbook_in(tmp_path)
-    monkeypatch.setattr("migrate.observe.sources.Sources", sources_of(whole(Stage.SOAK)))
-    ticks: list[float] = []
-
-    def tick(_: object, seconds: float) -> None:
-        ticks.append(seconds)
-        if len(ticks) == 3:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr("migrate.run.clock.SystemClock.sleep", tick)
-    ended = kraft_migrate("status", playbook, "--watch")
-    assert ended.code == 130
-    assert ended.out.count("cluster ") == 1
-    assert ended.err == "", "Ctrl-C is how it ends: nothing is to be resumed"
-    assert ticks == [1.0, 1.0, 1.0]
-
-
 # -- behind the migration --------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("stage", [Stage.SOAK, Stage.FINALIZE])
 def test_the_upgrade_to_kafka_4_is_told_once_the_migration_is_final(stage: Stage) -> None:

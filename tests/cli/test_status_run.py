@@ -56,7 +56,7 @@ def test_a_broker_that_the_run_has_yet_to_roll_is_nobody_elses(parked: Path) -> 
     assert with_run(elsewhere, run)["waiting"][0]["next"] == "Roll it."
 
 
-def test_a_run_that_lives_is_watched(parked: Path) -> None:
+def test_a_run_that_lives_is_looked_at_again(parked: Path) -> None:
     """A second `apply` would only be refused."""
     lock = LockFile(parked / "lock")
     try:
@@ -66,8 +66,11 @@ def test_a_run_that_lives_is_watched(parked: Path) -> None:
         lock.release()
     assert run is not None
     assert run["alive"] is True
-    assert said["next"] == "status p.yaml --watch"
-    assert "; its process is running" in as_text({**said, "waiting": []})
+    assert said["next"] == "status p.yaml"
+    text = as_text({**said, "waiting": []})
+    assert "; its process is running" in text
+    assert run["doing"]
+    assert all(line.split()[0] in text for line in run["doing"]), "what it does and waits for, and what comes then"
 
 
 def test_a_cluster_that_went_on_without_the_run_is_not_sent_back_to_it(parked: Path) -> None:

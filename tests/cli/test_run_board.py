@@ -1,27 +1,19 @@
-"""`status --watch`: the cluster and the board of a run, lines where there is no terminal, and idle almost nothing."""
+"""The board of a run: what it does, waits for and does next, from plan and journal."""
 
 from __future__ import annotations
 
-import io
-import json
 import re
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
-from rich.console import Console
 
-from migrate.cli.live_board import RunFile, folded, page, watch
 from migrate.model.history import Event
 from migrate.model.plan import Direction
 from migrate.model.stage import Stage
 from migrate.report.run_board import board, lines
 from tests.plan.test_schedule import NIGHTS
 from tests.run.gated import EVENING, Gated, parked_behind_broker_0
-from tests.testing.simulated import FakeClock
 
 
 @pytest.fixture(scope="module")
@@ -130,80 +122,3 @@ def test_every_prefix_of_a_journal_has_a_board(parked: Gated) -> None:
     counts = [board(parked.planned(), events[:number]).done for number in range(len(events) + 1)]
     assert counts == sorted(counts)
     assert board(parked.planned(), ()).state == "not begun"
-
-
-def answers(times: list[float]) -> Mapping[str, Any]:
-    """What the cluster says; only the time moves."""
-    times.append(0.0)
-    return {"cluster": "lab", "time": float(len(times)), "stage": "prepare"}
-
-
-def test_lines_are_said_when_something_changed_and_not_before(
-    parked: Gated, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """An hour of the same is one answer; the cluster is looked at twice a minute, the journal's size each second."""
-    times: list[float] = []
-    run, clock = RunFile(parked.folder.parent), FakeClock()
-    watch(lambda: answers(times), lambda answer: f"stage {answer['stage']}", run, clock, output="text", turns=3600)
-    out = capsys.readouterr().out
-    assert out.count("stage prepare") == 1
-    assert "parked before migration-mode/1" in out
-    assert len(times) == 120
-
-
-def test_as_json_it_is_a_line_an_answer(parked: Gated, capsys: pytest.CaptureFixture[str]) -> None:
-    """For whoever reads it with a program."""
-    watch(lambda: answers([]), str, RunFile(parked.folder.parent), FakeClock(), output="json", turns=5)
-    (line,) = capsys.readouterr().out.splitlines()
-    assert json.loads(line)["run"][0].startswith("run ")
-
-
-def test_a_terminal_shows_the_cluster_and_the_run(parked: Gated) -> None:
-    """And how to end it."""
-    found = RunFile(parked.folder.parent).read()
-    console = Console(file=io.StringIO(), width=160, force_terminal=False)
-    console.print(page({"stage": "x"}, lambda _: "cluster lab", found, 0.0, (160, 60)))
-    assert isinstance(console.file, io.StringIO)
-    text = console.file.getvalue()
-    for part in ("cluster lab", "steps done", "migration-mode/1", "Ctrl-C ends the watching, not the run"):
-        assert part in text
-
-
-@pytest.mark.parametrize("cluster", [1, 8, 30, 90])
-@pytest.mark.parametrize("height", [6, 12, 24, 40, 60])
-def test_the_screen_is_lower_than_the_terminal_and_the_runs_lines_are_whole(
-    height: int, cluster: int, parked: Gated
-) -> None:
-    """Of a higher one the first lines stood there twice after Ctrl-C, and the run's lines were not seen at all."""
-    found = RunFile(parked.folder.parent).read()
-    assert found is not None
-    console = Console(file=io.StringIO(), width=80, height=height, force_terminal=True, color_system=None)
-    answer = "\n".join(f"line {number}" for number in range(cluster))
-    drawn = console.render_lines(page({}, lambda _: answer, found, 0.0, (80, height)), pad=False)
-    shown = ["".join(piece.text for piece in row) for row in drawn]
-    assert len(shown) < height
-    assert shown[-1] == "Ctrl-C ends the watching, not the run"
-    if height >= 12:
-        said = [piece.plain for piece in folded(lines(found, 0.0), 80)]
-        assert shown[-1 - len(said) : -1] == said
-    missing = cluster - sum(line.startswith("line ") for line in shown)
-    assert missing == 0 or f"... {missing} more lines: `status` without --watch" in shown or height < 12
-
-
-def test_a_journal_is_not_read_again_while_it_does_not_grow(parked: Gated) -> None:
-    """A thousand idle looks cost less than a second of a core."""
-    run = RunFile(parked.folder.parent)
-    first = run.read()
-    began = time.process_time()
-    assert all(run.read() is first for _ in range(1000))
-    assert time.process_time() - began < 5.0
-
-
-def test_without_a_run_there_is_only_the_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """And with a damaged journal, too."""
-    watch(lambda: answers([]), lambda _: "cluster lab", RunFile(tmp_path), FakeClock(), output="text", turns=2)
-    assert capsys.readouterr().out == "cluster lab\n"
-    (tmp_path / "r").mkdir()
-    (tmp_path / "r" / "journal.jsonl").write_text("damaged\nand more\n")
-    (tmp_path / "r" / "plan.json").write_text("{}")
-    assert RunFile(tmp_path).read() is None
