@@ -14,8 +14,9 @@ from migrate.checks.sight import (
     node_configs,
     zookeeper,
 )
-from migrate.model.broker_modes import FLAG, Mode, mode_of, roles_of, truth
+from migrate.model.broker_modes import FLAG, Mode, mode_of, roles_of
 from migrate.model.inventory import Inventory
+from migrate.model.kafka_values import Endpoint, connect_string, endpoints, entries, number, protocol_map, trim, truth
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
 from migrate.model.views import ZookeeperView
@@ -23,30 +24,24 @@ from migrate.model.world import World
 
 RESERVED_MAX: Final = "reserved.broker.max.id"
 DEFAULT_RESERVED_MAX: Final = 1000
+PROTOCOL_MAP: Final = "listener.security.protocol.map"
 DEFAULT_PROTOCOL_MAP: Final = "PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL"
+DEFAULT_LISTENERS: Final = "PLAINTEXT://:9092"
 POLICIES: Final = ("alter.config.policy.class.name", "create.topic.policy.class.name")
 
 
 def inter_broker_listener(values: Mapping[str, str]) -> str:
-    """Its name: inter.broker.listener.name, else the protocol of security.inter.broker.protocol."""
-    named = values.get("inter.broker.listener.name", "").strip()
-    return named or values.get("security.inter.broker.protocol", "PLAINTEXT").strip()
+    """Its name in capitals: inter.broker.listener.name, else the protocol of security.inter.broker.protocol."""
+    named = values.get("inter.broker.listener.name", "")
+    return trim(named or values.get("security.inter.broker.protocol", "PLAINTEXT")).upper()
 
 
 def protocols(values: Mapping[str, str]) -> dict[str, str]:
-    """listener.security.protocol.map: listener (upper case) -> protocol."""
-    text = values.get("listener.security.protocol.map", "") or DEFAULT_PROTOCOL_MAP
-    return {
-        name.strip().upper(): protocol.strip().upper()
-        for name, colon, protocol in (entry.partition(":") for entry in text.split(","))
-        if colon
-    }
-
-
-def number(text: str) -> int | None:
-    """A decimal integer, None for anything else."""
-    stripped = text.strip()
-    return int(stripped) if stripped.lstrip("-").isdecimal() and stripped.isascii() and len(stripped) < 12 else None
+    """listener.security.protocol.map: listener -> protocol, both in capitals; of a text that Kafka refuses nothing."""
+    try:
+        return protocol_map(values.get(PROTOCOL_MAP, DEFAULT_PROTOCOL_MAP))
+    except ValueError:
+        return {}
 
 
 @check(
@@ -165,16 +160,18 @@ def listener_is_known(seen: tuple[Configs, Configs], world: World) -> Result:
     for name, protocol in wanted:
         for node, file in controllers.items():
             own, about = inter_broker_listener(file.values), f"controller {node}: {file.path}"
-            if own.upper() != name.upper():
+            if own != name:
                 yield Hit(about, f"the inter-broker listener is {own}, the brokers' is {name}")
-            elif protocols(file.values).get(name.upper()) != protocol:
+            elif protocols(file.values).get(name) != protocol:
                 yield Hit(about, f"listener.security.protocol.map does not map {name} to {protocol}, as the brokers do")
 
 
-def listener_names(values: Mapping[str, str], key: str = "listeners") -> list[str]:
-    """Return the names in `listeners` (Kafka's default where unset) or `advertised.listeners`, in upper case."""
-    text = values.get(key, "") or ("PLAINTEXT://:9092" if key == "listeners" else "")
-    return [entry.partition("://")[0].strip().upper() for entry in text.split(",") if "://" in entry]
+def listeners(values: Mapping[str, str], key: str = "listeners") -> tuple[Endpoint, ...]:
+    """Return `listeners` (or Kafka's default) or `advertised.listeners`; of a text that Kafka refuses nothing."""
+    try:
+        return endpoints(values.get(key, DEFAULT_LISTENERS if key == "listeners" else ""))
+    except ValueError:
+        return ()
 
 
 @check(
@@ -198,7 +195,9 @@ def controller_listener_is_new(configs: Configs, world: World) -> Result:
     name, protocol = world.inventory.controller_listener, world.inventory.controller_access.protocol
     for node, file in configs.items():
         places = [
-            key for key in ("listeners", "advertised.listeners") if name.upper() in listener_names(file.values, key)
+            key
+            for key in ("listeners", "advertised.listeners")
+            if name.upper() in {entry.listener for entry in listeners(file.values, key)}
         ]
         if file.values.get("control.plane.listener.name", "").upper() == name.upper():
             places.append("control.plane.listener.name")
@@ -213,7 +212,7 @@ def controller_listener_is_new(configs: Configs, world: World) -> Result:
 def protocol_of(values: Mapping[str, str]) -> str:
     """The security protocol of a broker's inter-broker listener."""
     name = inter_broker_listener(values)
-    return protocols(values).get(name.upper(), name.upper())
+    return protocols(values).get(name, name)
 
 
 @check(
@@ -286,7 +285,7 @@ def flag_has_its_company(configs: Configs, world: World) -> Result:
         about, listener = f"broker {node}: {file.path}", file.values.get("controller.listener.names", "").strip()
         if not listener:
             yield Hit(about, f"{FLAG}=true, and controller.listener.names is missing")
-        elif listener.split(",")[0].strip().upper() not in protocols(file.values):
+        elif entries(listener)[:1] and entries(listener)[0].upper() not in protocols(file.values):
             yield Hit(about, f"listener.security.protocol.map has no protocol for {listener}")
         if not file.values.get("controller.quorum.voters", "").strip():
             yield Hit(about, f"{FLAG}=true, and controller.quorum.voters is missing")
@@ -333,15 +332,18 @@ def kraft_file_is_clean(configs: Configs, world: World) -> Result:
 def chroot_is_one(configs: Configs, world: World) -> Result:
     wanted = chroot_of(world.inventory.zookeeper)
     for node, file in configs.items():
-        connect = file.values.get("zookeeper.connect", "").strip()
-        if connect and chroot_of(connect) != wanted:
-            message = f"its chroot is {chroot_of(connect)}, the inventory's is {wanted}"
+        connect = file.values.get("zookeeper.connect", "")
+        if (here := chroot_of(connect)) is not None and here != wanted:
+            message = f"its chroot is {here}, the inventory's is {wanted}"
             yield Hit(f"node {node}: {file.path}", message, f"zookeeper.connect={connect}")
 
 
-def chroot_of(connect: str) -> str:
-    """`/` where there is none."""
-    return "/" + connect.partition("/")[2].strip().strip("/")
+def chroot_of(connect: str) -> str | None:
+    """`/` where there is none; None for no connect string."""
+    try:
+        return connect_string(connect).chroot or "/"
+    except ValueError:
+        return None
 
 
 @check(

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from importlib.resources import files
 from typing import Final
 
+from migrate.checks.config import inter_broker_listener, listeners, protocols
 from migrate.checks.principals import JAAS
 from migrate.checks.registry import ALWAYS, Blind, Hit, Result, check
 from migrate.checks.sight import (
@@ -22,6 +25,8 @@ from migrate.checks.sight import (
 from migrate.checks.zookeeper import JUTE_DEFAULT
 from migrate.hosts.collect_disks import HIDDEN
 from migrate.hosts.properties import duplicates
+from migrate.model import kafka_values, strict_json
+from migrate.model.broker_modes import roles_of
 from migrate.model.config_keys import Fate, Moment, fate, taken
 from migrate.model.ids import NodeId
 from migrate.model.launch import Launch
@@ -51,6 +56,7 @@ READ_BY_US: Final = (  # what the tool decides by; a text that only the node can
     "super.users",
     "zookeeper.connect",
 )
+ANYWHERE: Final = "0.0.0.0"  # noqa: S104 - nothing binds to it here
 LISTENERS: Final = ("listeners", "advertised.listeners", "listener.security.protocol.map")
 LISTENER_CONFIG: Final = re.compile(r"listener\.name\.[^.]*\.(.*)")  # DynamicBrokerConfig.ListenerConfigRegex
 
@@ -77,16 +83,75 @@ def key_stands_once(configs: Configs, world: World) -> Result:
             yield Hit(f"node {node}: {file.path}", f"more than one line of {', '.join(twice)}")
 
 
+@cache
+def forms() -> Mapping[str, Callable[[str], object]]:
+    """Key -> the reader of its form, which raises ValueError for what Kafka refuses."""
+    raw = strict_json.loads((files("migrate.checks") / "data" / "kafka_types.json").read_text(encoding="utf-8"))
+    readers: Mapping[str, Callable[[str], object]] = {
+        "BOOLEAN": kafka_values.boolean,
+        "INT": kafka_values.whole,
+        "LONG": kafka_values.long,
+        "SHORT": kafka_values.short,
+    }
+    return {key: reader for kind, reader in readers.items() for key in raw[kind].split()} | {
+        "advertised.listeners": kafka_values.endpoints,
+        "control.plane.listener.name": kafka_values.listener_name,
+        "controller.quorum.voters": kafka_values.voters,
+        "inter.broker.listener.name": kafka_values.listener_name,
+        "inter.broker.protocol.version": kafka_values.protocol_version,
+        "listener.security.protocol.map": kafka_values.protocol_map,
+        "listeners": kafka_values.endpoints,
+        "log.dirs": kafka_values.directories,
+        "metadata.log.dir": kafka_values.directories,
+        "process.roles": kafka_values.roles,
+        "security.inter.broker.protocol": kafka_values.security_protocol,
+        "zookeeper.connect": kafka_values.connect_string,
+    }
+
+
+def refusals(values: Mapping[str, str]) -> Iterator[str]:
+    """Why Kafka would not start with these values: each by itself, then those that must fit together (pure)."""
+    for key, reader in forms().items():
+        if key in values and not REFERENCE.search(values[key]):
+            try:
+                reader(values[key])
+            except ValueError as error:
+                yield f"{key}: {error}"
+    ids = {kafka_values.number(values[key]) for key in ("broker.id", "node.id") if key in values}
+    if len(ids) > 1:
+        yield "broker.id and node.id differ"
+    if {"inter.broker.listener.name", "security.inter.broker.protocol"} <= values.keys():
+        yield "inter.broker.listener.name and security.inter.broker.protocol are both set, and one at most may be"
+    if not roles_of(values) and "zookeeper.connect" not in values:
+        yield "zookeeper.connect is missing"
+    if "controller" in roles_of(values):
+        return
+    here, told = listeners(values), listeners(values, "advertised.listeners")
+    known, between = {entry.listener for entry in here}, inter_broker_listener(values)
+    missing = known - {*protocols(values)}
+    yield from (f"listener.security.protocol.map has no protocol for {name}" for name in sorted(missing))
+    for name, host in ((entry.listener, entry.host) for entry in told or here):
+        if name not in known:
+            yield f"advertised.listeners has {name}, and listeners has not"
+        elif host == ANYWHERE:
+            yield f"{'advertised.listeners' if told else 'listeners'} has {host} for {name}: no address to advertise"
+    if here and between not in {entry.listener for entry in told or here}:
+        yield f"no listener that is advertised is {between}, the inter-broker listener"
+
+
 @check(
     "B-CFG-21",
-    "a value that the tool decides by is a reference",
-    "Only the node can resolve it (config.providers): the tool would judge and edit by a text that is not the value.",
-    "A value is written as ${provider:...}.",
-    "Write the value of that key into the file. Passwords and other keys may stay references.",
-    "KIP-297; AbstractConfig.resolveConfigVariables",
+    "a value is a reference that the tool would decide by, or one that Kafka refuses",
+    "Only the node can resolve a reference (config.providers): the tool would judge and edit by a text that is not the "
+    "value. With a value that Kafka refuses the node does not start again, whatever a stage changes.",
+    "A value is written as ${provider:...}; or the file was edited since the node started, or has never been used.",
+    "Write the value of that key into the file, as Kafka takes it. Passwords and other keys may stay references.",
+    "KIP-297; AbstractConfig.resolveConfigVariables; ConfigDef.parseType; KafkaConfig.validateValues",
 ).sees(node_configs, blocks_from=Stage.PREPARE)
 def read_values_are_plain(configs: Configs, world: World) -> Result:
     for node, file in configs.items():
+        for reason in refusals(file.values):
+            yield Hit(f"node {node}: {file.path}", f"Kafka refuses this file: {reason}")
         for key, value in file.values.items():
             if (key in READ_BY_US or edited_by_us(key)) and value != HIDDEN and REFERENCE.search(value):
                 yield Hit(f"node {node}: {file.path}", f"{key} is a reference")

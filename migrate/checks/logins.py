@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from migrate.checks.config import inter_broker_listener, protocols
+from migrate.checks.config import inter_broker_listener, listeners, protocols
 from migrate.checks.phase import Phase, phase_of
 from migrate.checks.principals import (
     ANONYMOUS,
@@ -34,6 +34,7 @@ from migrate.checks.sight import (
 from migrate.checks.zookeeper_access import stranger
 from migrate.hosts.jaas import options
 from migrate.model.inventory import Access
+from migrate.model.kafka_values import listener_prefix
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
 from migrate.model.views import ConfigFile, ZookeeperView
@@ -42,7 +43,7 @@ from migrate.model.world import World
 
 def jaas_key(listener: str, mechanism: str) -> str:
     """`listener.name.ctl.plain.sasl.jaas.config`."""
-    return f"listener.name.{listener.lower()}.{mechanism.lower()}.{JAAS}"
+    return f"{listener_prefix(listener)}{mechanism.lower()}.{JAAS}"
 
 
 @check(
@@ -62,7 +63,7 @@ def brokers_can_call(seen: tuple[Configs, Configs], world: World) -> Result:
     listeners = {
         controller_listener(file.values)
         for file in controllers.values()
-        if protocols(file.values).get(controller_listener(file.values).upper(), "").startswith("SASL")
+        if protocols(file.values).get(controller_listener(file.values), "").startswith("SASL")
     }
     for node, file in brokers.items():
         about, values = f"broker {node}: {file.path}", after_first_restart(file, world)
@@ -218,7 +219,7 @@ def _unencrypted(configs: Iterable[Configs], world: World) -> tuple[list[str], l
         if (name := controller_listener(file.values))
     ]
     for values, who, name, key in between:
-        protocol = protocols(values).get(name.upper(), name.upper())
+        protocol = protocols(values).get(name, name)
         mechanism = values.get(key, "GSSAPI").strip() if protocol.startswith("SASL") else ""
         found |= _without_tls(f"the {who}' listener {name}", protocol, mechanism)
     for access in dict.fromkeys(map(known.access_of, known.brokers)):
@@ -248,10 +249,7 @@ def _without_tls(what: str, protocol: str, mechanism: str) -> dict[str, bool]:
 def _listeners_at(values: Mapping[str, str], port: str) -> Iterator[str]:
     """Name the listeners that are bound to, or advertised with, that port."""
     for key in ("advertised.listeners", "listeners"):
-        for entry in values.get(key, "").split(","):
-            name, _, address = entry.strip().partition("://")
-            if address.rpartition(":")[2] == port:
-                yield name
+        yield from (entry.listener for entry in listeners(values, key) if str(entry.port) == port)
 
 
 @check(

@@ -15,14 +15,14 @@ from importlib.resources import files
 from typing import Any, Final
 
 from migrate.checks import processes
-from migrate.checks.config import number
 from migrate.checks.phase import Phase, phase_of
 from migrate.checks.registry import ALWAYS, Blind, Hit, Result, check
 from migrate.checks.sight import Sight, kraft, node_configs, of_node, readable_zookeeper, remembered
 from migrate.model import strict_json
-from migrate.model.broker_modes import Mode, has_flag, mode_of, roles_of, truth
+from migrate.model.broker_modes import Mode, has_flag, mode_of, roles_of
 from migrate.model.config_keys import Fate, Moment, fate
 from migrate.model.ids import NodeId
+from migrate.model.kafka_values import elements, number, truth
 from migrate.model.launch import Launch
 from migrate.model.outcome import Unknown
 from migrate.model.world import World
@@ -157,8 +157,7 @@ def refused(seen: Seen, world: World) -> Result:
             elif text and (found is None or found < least):
                 yield Hit(place.about, f"{key} is {text}: {to} does not start below {least}")
         for key in sorted(line["lists"].keys() & place.values.keys() if place.node is not None else ()):
-            parts = place.values[key].split(",")
-            if len(parts) > 1 and not all(part.strip() for part in parts):
+            if not all(elements(place.values[key])):
                 yield Hit(place.about, f"{key} has an empty entry: {to} does not start with it")
 
 
@@ -176,8 +175,7 @@ def added_no_more(seen: Seen, world: World) -> Result:
     to, line = target(world)
     for place in seen.places:
         for key, (entry, decides) in line["lost"].items():
-            parts = [part.strip() for part in place.values.get(key, entry).split(",")]
-            if entry not in parts and truth(place.values, decides, default=True):
+            if entry not in elements(place.values.get(key, entry)) and truth(place.values, decides, default=True):
                 yield Hit(place.about, f"{key} is set without {entry.rpartition('.')[2]}, which {to} does not add")
 
 

@@ -14,6 +14,7 @@ from migrate.checks.config import inter_broker_listener, protocols
 from migrate.checks.registry import Blind
 from migrate.hosts.jaas import options
 from migrate.model.broker_modes import Mode, mode_of
+from migrate.model.kafka_values import entries, listener_prefix, trim
 from migrate.model.outcome import Unknown
 from migrate.model.patterns import LINE_ENDS, Pattern, compiled_as_java
 from migrate.model.views import ConfigFile
@@ -33,7 +34,7 @@ Subjects = Mapping[str, str | Unknown]
 
 def of_listener(values: Mapping[str, str], listener: str, key: str, default: str = "") -> str:
     """A listener's own value of the key, else the node's."""
-    return values.get(f"listener.name.{listener.lower()}.{key}", values.get(key, default)).strip()
+    return trim(values.get(f"{listener_prefix(listener)}{key}", values.get(key, default)))
 
 
 def certificates_name(
@@ -124,8 +125,8 @@ def super_users(values: Mapping[str, str]) -> frozenset[str]:
 
 
 def controller_listener(values: Mapping[str, str]) -> str:
-    """The first of controller.listener.names: the one that brokers call."""
-    return values.get("controller.listener.names", "").split(",")[0].strip()
+    """The first of controller.listener.names, the one that brokers call, in capitals; "" for none."""
+    return next(iter(entries(values.get("controller.listener.names", ""))), "").upper()
 
 
 def caller(values: Mapping[str, str], listener: str, protocol: str, mechanism_key: str) -> str | Blind:
@@ -137,7 +138,7 @@ def caller(values: Mapping[str, str], listener: str, protocol: str, mechanism_ke
     if protocol == "SSL":
         return Blind("its principal", f"listener {listener} takes it from a TLS certificate")
     mechanism = values.get(mechanism_key, "GSSAPI").strip()
-    name = f"listener.name.{listener.lower()}.{mechanism.lower()}.{JAAS}"
+    name = f"{listener_prefix(listener)}{mechanism.lower()}.{JAAS}"
     found = options(values.get(name, ""))
     if isinstance(found, Unknown):
         return Blind("its principal", found.reason)
@@ -168,7 +169,7 @@ def with_added(values: Mapping[str, str], added: Mapping[str, str]) -> dict[str,
 def principal_to(controller: ConfigFile, values: Mapping[str, str], subjects: Subjects) -> str | Blind:
     """As whom a node with these values (and the certificates that they name) calls that controller."""
     listener = controller_listener(controller.values)
-    protocol = protocols(controller.values).get(listener.upper(), "PLAINTEXT")
+    protocol = protocols(controller.values).get(listener, "PLAINTEXT")
     if protocol == "SSL" and not controller.values.get(BUILDER, "").strip():
         return certificates_name(values, subjects, controller.values, listener)
     return caller(values, listener, protocol, "sasl.mechanism.controller.protocol")
@@ -177,7 +178,7 @@ def principal_to(controller: ConfigFile, values: Mapping[str, str], subjects: Su
 def controller_principals(controller: ConfigFile, broker: ConfigFile) -> Iterator[str | Blind]:
     """As whom a controller calls the brokers, and its fellow controllers."""
     listener = inter_broker_listener(broker.values)
-    protocol = protocols(broker.values).get(listener.upper(), listener.upper())
+    protocol = protocols(broker.values).get(listener, listener)
     if protocol == "SSL" and not broker.values.get(BUILDER, "").strip():
         yield certificates_name(controller.values, controller.subjects, broker.values, listener)
     else:

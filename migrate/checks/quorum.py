@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from migrate.checks import replicas
-from migrate.checks.config import number
+from migrate.checks.config import listeners
 from migrate.checks.phase import lost_at_the_end, no_quorum_yet
 from migrate.checks.registry import ALWAYS, Blind, Hit, Result, check
 from migrate.checks.sight import (
@@ -25,6 +25,7 @@ from migrate.checks.sight import (
 from migrate.model.broker_modes import FLAG, Mode, has_flag, mode_of, roles_of
 from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode, ControllerNode, Inventory
+from migrate.model.kafka_values import connect_string, elements, number
 from migrate.model.launch import Listening
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
@@ -39,11 +40,11 @@ SAFE_QUORUM: Final = 3
 def voters_of(text: str) -> dict[int, str]:
     """controller.quorum.voters: id -> host:port; what is malformed is left out."""
     found: dict[int, str] = {}
-    for entry in text.split(","):
-        node, at, address = entry.strip().partition("@")
+    for entry in elements(text):
+        node, at, address = entry.partition("@")
         value = number(node)
         if at and value is not None:
-            found[value] = address.strip()
+            found[value] = address
     return found
 
 
@@ -251,17 +252,16 @@ def ports_of_controller(node: ControllerNode) -> Iterator[Port]:
 
 def ports_of_broker(node: BrokerNode, file: ConfigFile | None) -> Iterator[Port]:
     """Every listener of its file, else the one that the inventory names; and its JMX."""
-    listeners = "" if file is None else file.values.get("listeners", "")
-    entries = [part.strip().partition("://") for part in listeners.split(",") if part.strip()]
-    places = [(address, f"listener {name}") for name, _, address in entries]
-    places += [] if listeners else [(node.address, "listener")]
+    known = {} if file is None else file.values
+    places = [(f":{entry.port}", f"listener {entry.listener}") for entry in listeners(known) if "listeners" in known]
+    places += [] if places else [(node.address, "listener")]
     return _ports(node.host, f"broker {int(node.id)}", *places, (node.jmx, "JMX port"))
 
 
 def _of_zookeeper(connect: str) -> Iterator[Port]:
-    for server in filter(None, connect.partition("/")[0].split(",")):
-        host, _, address = server.rpartition(":") if ":" in server else (server, "", "2181")
-        yield from _ports(host, f"ZooKeeper server {server}", (address, "client port"))
+    for server in connect_string(connect).servers if connect else ():
+        host = server.rpartition(":")[0]
+        yield from _ports(host, f"ZooKeeper server {server}", (server, "client port"))
 
 
 @check(

@@ -27,6 +27,7 @@ from migrate.model.broker_modes import Mode, mode_of
 from migrate.model.config_keys import IBP
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory
+from migrate.model.kafka_values import elements, entries, version_name
 from migrate.model.launch import Launch
 from migrate.model.outcome import Unknown
 from migrate.model.secrets import is_password_config
@@ -121,7 +122,7 @@ def features_in_use(world: World) -> frozenset[str]:
     configs = {} if isinstance(world.configs, Unknown) else world.configs
     for values in (file.values for file in configs.values() if isinstance(file, ConfigFile)):
         found = {
-            "jbod": len([path for path in values.get("log.dirs", "").split(",") if path.strip()]) > 1,
+            "jbod": len(entries(values.get("log.dirs", ""))) > 1,
             "policies": any(values.get(key, "").strip() for key in POLICIES),
             "quota-callback": bool(values.get("client.quota.callback.class", "").strip()),
         }
@@ -309,7 +310,7 @@ def confluents_keys(values: Mapping[str, str]) -> tuple[list[str], list[str]]:
     """
     plugins, others = [], []
     for key, value in sorted(values.items()):
-        classes = {entry.strip() for entry in value.split(",") if "io.confluent." in entry}
+        classes = {entry for entry in elements(value) if "io.confluent." in entry}
         if key.startswith(PLUGIN_KEYS) or (key == "metric.reporters" and classes == {REPORTER}):
             plugins.append(key)
         elif key.startswith("confluent.") or classes:
@@ -445,7 +446,7 @@ def other_clients(view: ZookeeperView, world: World) -> Result:
         yield Hit(host, f"{plural(count, 'session')} of no broker")
 
 
-PROTOCOLS: Final = ("3.9", "3.9-IV0")
+PROTOCOL: Final = "3.9"
 METADATA_VERSION_3_9: Final = 21  # MetadataVersion.IBP_3_9_IV0.featureLevel()
 
 
@@ -479,8 +480,8 @@ def release_is_not_visible(seen: Inventory, world: World) -> Result:
 ).sees(broker_configs, blocks_from=Stage.CONTROLLERS)
 def protocol_version(configs: Configs, world: World) -> Result:
     for node, file in zookeeper_mode(configs).items():
-        value = file.values.get(IBP, "").strip()
-        if value and value not in PROTOCOLS:
+        value = file.values.get(IBP, "")
+        if value and version_name(value) != PROTOCOL:
             yield Hit(f"broker {node}: {file.path}", f"{IBP} is {value}, not 3.9", value)
 
 
@@ -495,7 +496,7 @@ def protocol_version(configs: Configs, world: World) -> Result:
 ).sees(broker_configs, blocks_from=Stage.CONTROLLERS)
 def protocol_version_explicit(configs: Configs, world: World) -> Result:
     for node, file in zookeeper_mode(configs).items():
-        if not file.values.get(IBP, "").strip():
+        if not file.values.get(IBP, ""):
             yield Hit(f"broker {node}: {file.path}", f"{IBP} is not set")
 
 
@@ -511,9 +512,8 @@ def protocol_version_explicit(configs: Configs, world: World) -> Result:
 def protocol_version_equal(configs: Configs, world: World) -> Result:
     values: dict[str, list[int]] = {}
     for node, file in zookeeper_mode(configs).items():
-        value = file.values.get(IBP, "").strip()
-        if value:
-            values.setdefault("3.9" if value in PROTOCOLS else value, []).append(int(node))
+        if value := file.values.get(IBP, ""):
+            values.setdefault(version_name(value), []).append(int(node))
     if len(values) > 1:
         told = "; ".join(f"{value} on brokers {nodes}" for value, nodes in sorted(values.items()))
         yield Hit("the brokers' files", f"{IBP} differs: {told}", told)

@@ -23,7 +23,8 @@ from migrate.checks.principals import (
 from migrate.checks.registry import ALWAYS, Blind, Hit, Result, check
 from migrate.checks.sight import Configs, both, both_configs, broker_configs, controller_configs, entities, zookeeper
 from migrate.hosts.collect_disks import DIGEST, HIDDEN
-from migrate.model.broker_modes import Mode, mode_of, truth
+from migrate.model.broker_modes import Mode, mode_of
+from migrate.model.kafka_values import elements, listener_prefix, truth
 from migrate.model.secrets import Digester
 from migrate.model.stage import Stage
 from migrate.model.views import ZookeeperView
@@ -51,7 +52,7 @@ def controller_mechanism(configs: Configs, world: World) -> Result:
     for node, file in configs.items():
         listener = controller_listener(file.values)
         mechanism = file.values.get("sasl.mechanism.controller.protocol", "GSSAPI").strip()
-        is_sasl = protocols(file.values).get(listener.upper(), "").startswith("SASL")
+        is_sasl = protocols(file.values).get(listener, "").startswith("SASL")
         if is_sasl and (mechanism == "GSSAPI" or mechanism.startswith("SCRAM")):
             yield Hit(f"controller {node}: {file.path}", f"listener {listener} uses {mechanism}")
 
@@ -156,7 +157,7 @@ def brokers_let_in(seen: tuple[Configs, Configs], world: World) -> Result:
     for node, file in brokers.items():
         if authorizer(file.values):
             listener, at_first = inter_broker_listener(file.values), mode_of(file.values) is Mode.ZOOKEEPER
-            added = at_first and protocols(file.values).get(listener.upper(), listener.upper()).startswith("SASL")
+            added = at_first and protocols(file.values).get(listener, listener).startswith("SASL")
             callers = [
                 (f"controller {other}", principal)
                 for other, entry in controllers.items()
@@ -258,12 +259,12 @@ def controllers_can_call(seen: tuple[Configs, Configs], world: World) -> Result:
     listeners = {inter_broker_listener(file.values) for file in brokers.values()}
     for node, file in controllers.items():
         for listener in sorted(listeners):
-            values, prefix = file.values, f"listener.name.{listener.lower()}."
-            if not protocols(values).get(listener.upper(), "").startswith("SASL"):
+            values, prefix = file.values, listener_prefix(listener)
+            if not protocols(values).get(listener, "").startswith("SASL"):
                 continue
             mechanism, about = values.get(BROKER_MECHANISM, "GSSAPI").strip(), f"controller {node}: {file.path}"
             enabled = values.get(f"{prefix}sasl.enabled.mechanisms") or values.get("sasl.enabled.mechanisms", "GSSAPI")
-            if mechanism not in [name.strip() for name in enabled.split(",")]:
+            if mechanism not in elements(enabled):
                 yield Hit(about, f"{mechanism} is not among the enabled mechanisms of listener {listener}")
             key = f"{prefix}{mechanism.lower()}.{JAAS}"
             if not values.get(key, "").strip():

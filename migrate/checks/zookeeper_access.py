@@ -8,9 +8,9 @@ from typing import Final
 from migrate.checks.registry import BEFORE_COPY, UNTIL_FINALIZED, Blind, Hit, Result, check
 from migrate.checks.sight import Configs, both, broker_configs, controller_launches, of_node, readable_zookeeper
 from migrate.checks.zookeeper import sample
-from migrate.model.broker_modes import truth
 from migrate.model.ids import NodeId
 from migrate.model.inventory import ZookeeperLogin
+from migrate.model.kafka_values import truth
 from migrate.model.launch import Launch, NoZookeeperClient
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage

@@ -216,7 +216,7 @@ def _of_protocol(world: World) -> bool:
 
 def _protocols(world: World) -> list[dict[str, Any]]:
     """What each running broker itself says; `version` is null where it does not, and `unknown` says why."""
-    from migrate.checks.releases import PROTOCOLS
+    from migrate.checks.releases import PROTOCOL
     from migrate.steps.protocol import said_by
 
     said = {int(node.id): said_by(world, int(node.id)) for node in world.inventory.brokers}
@@ -224,7 +224,7 @@ def _protocols(world: World) -> list[dict[str, Any]]:
         {
             "broker": broker,
             "version": None if isinstance(found, Unknown) else found,
-            "wanted": PROTOCOLS[0],
+            "wanted": PROTOCOL,
             "unknown": found.reason if isinstance(found, Unknown) else None,
         }
         for broker, found in said.items()

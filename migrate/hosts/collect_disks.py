@@ -53,6 +53,8 @@ ALSO_SECRET = re.compile(r"(.*\.)?ssl\.(keystore\.certificate\.chain|truststore\
 SECRET_INSIDE = re.compile(
     r"(passw|pwd|secret|token|credential)[\w.-]*\s*=|://[^/\s]*:[^/\s]*@|-----BEGIN", re.IGNORECASE
 )
+TRIMMED = "".join(map(chr, range(33)))  # what Java's String.trim takes away
+COMMA = re.compile(r"\s*,\s*", re.ASCII)
 REFERENCE = re.compile(r"\$\{[^${}]*\}")
 DIGEST = re.compile(r"hmac-[0-9a-f]{8}:[0-9a-f]{32}")
 JAAS = re.compile(
@@ -513,7 +515,7 @@ def collect(
         raw = read_small(properties, limit=CONFIG_LIMIT)
         values = properties_of(raw)
     listed = values.get("log.dirs") or values.get("log.dir") or DEFAULT_LOG_DIR
-    log_dirs = directories or [part.strip() for part in listed.split(",") if part.strip()]
+    log_dirs = directories or [part for part in COMMA.split(listed.strip(TRIMMED)) if part]
     metadata_dir = values.get("metadata.log.dir", "").strip() or None
     known = [os.path.normpath(path) for path in log_dirs]
     apart = metadata_dir if metadata_dir and os.path.normpath(metadata_dir) not in known else None

@@ -15,6 +15,7 @@ from javaproperties.reading import Comment, KeyValue, PropertiesElement
 
 from migrate.errors import BadProperties, ConfigUnreadable, DuplicateProperty
 from migrate.model.ids import NodeId
+from migrate.model.kafka_values import entries, trim
 from migrate.model.ports import Files, target_of
 from migrate.model.secrets import hidden, is_password_config
 from migrate.model.views import ConfigFile, NoFile
@@ -23,7 +24,6 @@ _SECRET_NAME = re.compile(r"(?:passwo?r?d|pwd|secret|credentials?|jaas\.config)$
 _SECRET_IN_COMMENT = re.compile(r"((?:passw(?:or)?d|secret|credential)[\w.-]*\s*[=:]\s*)(.*)", re.IGNORECASE)
 _SECRET_IN_JAAS = re.compile(r"((?:passw(?:or)?d|secret|user_[^\s=]+)\s*=\s*)(\"[^\"]*\"?|'[^']*'?)", re.IGNORECASE)
 _LINE_END = re.compile(r"\r\n|\r|\n")
-_TRIMMED: Final = "".join(map(chr, range(0x21)))
 _BEFORE_VALUE = re.compile(r"[ \t\f]*(?:\\.|[^=:\s\\])+[ \t\f]*[=:]?[ \t\f]*")  # of a key on one line
 _DANGLING = re.compile(r"(?<!\\)((?:\\\\)*)\\$")  # a continuation that nothing follows
 
@@ -49,11 +49,6 @@ def parse(raw: bytes, where: str = "") -> dict[str, str]:
         BadProperties: as `load`.
     """
     return {key: trim(value) for key, value in load(raw, where).items()}
-
-
-def trim(value: str) -> str:
-    """`java.lang.String.trim`: control characters and blanks go, a no-break space stays."""
-    return value.strip(_TRIMMED)
 
 
 def duplicates(raw: bytes, where: str = "") -> tuple[str, ...]:
@@ -265,7 +260,7 @@ def read_config(files: Files, node: NodeId, path: str) -> ConfigFile | NoFile:
 def log_dirs(values: Mapping[str, str]) -> tuple[str, ...]:
     """log.dirs, log.dir, or Kafka's default; in the file's order, in Kafka's spelling (`KafkaConfig.logDirs`)."""
     listed = values.get("log.dirs") or values.get("log.dir") or DEFAULT_LOG_DIR
-    return tuple(spell_as_broker(part) for part in (entry.strip() for entry in listed.split(",")) if part)
+    return tuple(map(spell_as_broker, entries(listed)))
 
 
 def spell_as_broker(path: str) -> str:
@@ -286,7 +281,7 @@ def all_directories(values: Mapping[str, str]) -> tuple[str, ...]:
 
 def metadata_log_dir(values: Mapping[str, str]) -> str | None:
     """metadata.log.dir where it is not one of log.dirs, else None (then it is the first of them)."""
-    apart = values.get("metadata.log.dir", "").strip()
+    apart = values.get("metadata.log.dir", "")
     if not apart or os.path.normpath(apart) in map(os.path.normpath, log_dirs(values)):
         return None
     return spell_as_broker(apart)

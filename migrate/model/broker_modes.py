@@ -18,6 +18,7 @@ from enum import StrEnum
 from typing import Final
 
 from migrate.model.ids import NodeId
+from migrate.model.kafka_values import entries, truth
 from migrate.model.outcome import Unknown
 from migrate.model.views import (
     BrokerDisks,
@@ -59,7 +60,7 @@ ORDER: Final = tuple(Mode)
 
 def roles_of(values: Mapping[str, str]) -> frozenset[str]:
     """process.roles; empty in ZooKeeper mode."""
-    return frozenset(role.strip() for role in values.get("process.roles", "").split(",") if role.strip())
+    return frozenset(entries(values.get("process.roles", "")))
 
 
 def mode_of(values: Mapping[str, str]) -> Mode:
@@ -225,12 +226,6 @@ def _never_with_flag(world: World, node: NodeId) -> bool:
 
 
 FLAG: Final = "zookeeper.metadata.migration.enable"
-
-
-def truth(values: Mapping[str, str], name: str, *, default: bool = False) -> bool:
-    """A boolean configuration as Kafka reads it (`ConfigDef.parseType`)."""
-    text = values.get(name, "").strip().lower()
-    return default if not text else text == "true"
 
 
 def has_flag(values: Mapping[str, str]) -> bool:

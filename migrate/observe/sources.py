@@ -192,7 +192,7 @@ class Sources:
         if not self.inventory.zookeeper:
             return Unknown(NO_ZOOKEEPER)
         self.forget_zookeeper()
-        addresses = parse_connect_string(self.inventory.zookeeper)[0].split(",")
+        addresses = parse_connect_string(self.inventory.zookeeper).servers
         lock = LOCK_PATH if isinstance(self.playbook, Unknown) else self.playbook.lock_path or LOCK_PATH
         try:
             access = access_of(self.inventory.zookeeper_login)

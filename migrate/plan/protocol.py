@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from migrate import checks
-from migrate.checks.releases import PROTOCOLS
+from migrate.checks.releases import PROTOCOL
 from migrate.errors import NothingToPlan
 from migrate.model.config_keys import IBP
 from migrate.model.detect import Detected
@@ -72,7 +72,7 @@ def build(world: World, playbook: Playbook, *, created: float, back: bool = Fals
 def _due(world: World) -> list[int]:
     """Brokers whose file or process has an earlier version; the controller comes last, its restart moves it."""
     brokers = rollback_gates.brokers(world)
-    old = [one for one in brokers if {in_file(world, one), said_by(world, one)} != {PROTOCOLS[0]}]
+    old = [one for one in brokers if {in_file(world, one), said_by(world, one)} != {PROTOCOL}]
     return sorted(old, key=lambda broker: broker == zookeeper_controller(world))
 
 

@@ -27,6 +27,7 @@ from pydantic import (
 from migrate.errors import DocumentInvalid, NotSupportedYet
 from migrate.model.ids import KafkaUuid
 from migrate.model.inventory import UNIT, USER
+from migrate.model.kafka_values import connect_string, listener_name
 from migrate.model.patterns import PatternRefused, compiled
 from migrate.playbook.document import OURS, Document, Quoted, kind_of_tree, plain, position_of
 
@@ -36,7 +37,6 @@ DURATION: Final = re.compile(r"(0|[1-9][0-9]{0,5})([smhd])")
 MOST_A_SECOND: Final = 1_000_000
 WHOLE: Final = re.compile(r"0|[1-9][0-9]{0,9}")
 ADDRESS: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?):([1-9][0-9]{0,4})")
-CHROOT: Final = re.compile(r"(/[A-Za-z0-9._-]+)*")
 HOST: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?|[0-9A-Fa-f:.]+")
 LISTENER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
@@ -100,11 +100,10 @@ def _address(text: str) -> str:
 
 
 def _connect(text: str) -> str:
-    servers, slash, chroot = text.partition("/")
-    for server in servers.split(","):
-        _address(server)
-    if slash and (not chroot or not CHROOT.fullmatch("/" + chroot)):
-        raise ValueError("what follows the first / is one chroot, such as zk1:2181,zk2:2181/kafka")
+    try:
+        connect_string(text)
+    except ValueError as error:
+        raise ValueError(f"zk1:2181,zk2:2181/kafka is expected: {error}") from error
     return text
 
 
@@ -152,7 +151,9 @@ TopicPattern = Annotated[Text, AfterValidator(_pattern)]
 ClusterId = Annotated[Text, AfterValidator(_uuid)]
 Day = Annotated[Text, AfterValidator(_day)]
 Host = Annotated[Text, _like(HOST, "a host name or address is expected; its first character is a letter or digit")]
-ListenerName = Annotated[Text, _like(LISTENER, "a listener's name is expected, such as CONTROLLER")]
+ListenerName = Annotated[  # in capitals: Kafka looks for controller.listener.names among names that it made so
+    Text, _like(LISTENER, "a listener's name is expected, such as CONTROLLER"), AfterValidator(listener_name)
+]
 Name = Annotated[
     Text,
     _like(

@@ -10,20 +10,20 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from migrate.checks.config import DEFAULT_PROTOCOL_MAP, inter_broker_listener, protocols
+from migrate.checks.config import DEFAULT_PROTOCOL_MAP, PROTOCOL_MAP, inter_broker_listener, protocols
 from migrate.checks.principals import ANONYMOUS, authorizer, caller, super_users, with_added
 from migrate.checks.registry import Blind
-from migrate.checks.releases import PROTOCOLS
+from migrate.checks.releases import PROTOCOL
 from migrate.hosts.properties import DEFAULT_LOG_DIR, edit, log_dirs, parse
 from migrate.model import config_keys
 from migrate.model.broker_modes import FLAG
 from migrate.model.config_keys import IBP, Fate, Moment
 from migrate.model.inventory import AddedProperties, BrokerNode, ControllerNode, Inventory
+from migrate.model.kafka_values import entries, listener_of, listener_prefix, map_entries, version_name
 
 ACL_AUTHORIZER: Final = "kafka.security.authorizer.AclAuthorizer"
 STANDARD_AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 LOG_DIRS: Final = "log.dirs"
-PROTOCOL_MAP: Final = "listener.security.protocol.map"
 LISTENER: Final = "listener.name."
 
 
@@ -51,7 +51,7 @@ def _brokers_own(values: Mapping[str, str], inventory: Inventory) -> dict[str, s
     after = with_added(values, found)
     controllers = {**after, **_added(inventory.controller_properties), PROTOCOL_MAP: _protocol_map(values, inventory)}
     listener = inter_broker_listener(values)
-    protocol = protocols(controllers).get(listener.upper(), listener.upper())
+    protocol = protocols(controllers).get(listener, listener)
     _with_super_users(after, [caller(controllers, listener, protocol, "sasl.mechanism.inter.broker.protocol")])
     found.pop("super.users", None)
     if after.get("super.users") != values.get("super.users"):
@@ -65,11 +65,10 @@ def _protocol_map(values: Mapping[str, str], inventory: Inventory) -> str:
     An entry of that name with another protocol is replaced, never kept: B-CFG-30 refuses it before a file is written.
     """
     name, protocol = inventory.controller_listener, inventory.controller_access.protocol
-    if protocols(values).get(name.upper()) == protocol.upper() and values.get(PROTOCOL_MAP):
+    if protocols(values).get(name.upper()) == protocol and values.get(PROTOCOL_MAP):
         return values[PROTOCOL_MAP]
-    entries = (values.get(PROTOCOL_MAP) or DEFAULT_PROTOCOL_MAP).split(",")
-    others = [entry for entry in entries if entry.partition(":")[0].strip().upper() != name.upper()]
-    return ",".join([*others, f"{name}:{protocol}"])
+    known = map_entries(values.get(PROTOCOL_MAP, DEFAULT_PROTOCOL_MAP))
+    return ",".join([*(entry for entry in known if listener_of(entry) != name.upper()), f"{name}:{protocol}"])
 
 
 def migration_mode(raw: bytes, inventory: Inventory) -> bytes:
@@ -123,10 +122,10 @@ def controller(
         # without it, what brokers forward in hybrid is checked by nobody
         values["authorizer.class.name"] = STANDARD_AUTHORIZER
     _of_table(values, Moment.RENDERED)
-    listeners = inter_broker_listener(broker).lower(), inventory.controller_listener.lower()
+    listeners = tuple(map(listener_prefix, (inter_broker_listener(broker), inventory.controller_listener)))
     for key in config_keys.taken(broker):
         # settings and secrets of listeners that a controller neither has nor calls stay with the brokers
-        if not key.startswith(LISTENER) or key.removeprefix(LISTENER).partition(".")[0].lower() in listeners:
+        if not key.startswith(LISTENER) or key.startswith(listeners):
             values[key] = broker[key]
     values |= {key: value for key, value in (overrides or {}).items() if config_keys.override_fault(key) is None}
     values.update(_added(inventory.controller_properties))
@@ -168,8 +167,8 @@ def _of_table(changes: dict[str, str], moment: Moment) -> dict[str, str]:
 
 def with_protocol(raw: bytes) -> bytes:
     """A broker's file with the protocol version that a migration begins with; without the key it is the default."""
-    value = parse(raw).get(IBP, "").strip()
-    return edit(raw, {IBP: PROTOCOLS[0]}) if value and value not in PROTOCOLS else raw
+    value = parse(raw).get(IBP, "")
+    return edit(raw, {IBP: PROTOCOL}) if value and version_name(value) != PROTOCOL else raw
 
 
 def with_directories(raw: bytes, directories: Sequence[str]) -> bytes:
@@ -194,4 +193,4 @@ def without_directories(raw: bytes, directories: Sequence[str]) -> bytes:
 
 def _listed(values: Mapping[str, str]) -> list[str]:
     listed = values.get(LOG_DIRS) or values.get("log.dir") or DEFAULT_LOG_DIR
-    return [part for part in (entry.strip() for entry in listed.split(",")) if part]
+    return list(entries(listed))

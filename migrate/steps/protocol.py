@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from migrate.checks.registry import CHECKS
-from migrate.checks.releases import PROTOCOLS
+from migrate.checks.releases import PROTOCOL
 from migrate.model.broker_modes import Mode, positions
 from migrate.model.config_keys import IBP
 from migrate.model.detect import detect
 from migrate.model.ids import NodeId
+from migrate.model.kafka_values import version_name
 from migrate.model.outcome import NotYet, Outcome, Readiness, Ready, Refused, Unknown
 from migrate.model.stage import Stage
 from migrate.model.views import ConfigFile, Running
@@ -47,11 +48,7 @@ def said_by(world: World, broker: int) -> str | Unknown:
     found = world.protocols.get(NodeId(broker), Unknown("it was not asked"))
     if isinstance(found, Unknown):
         return Unknown(f"the {IBP} that broker {broker} runs with is not known: {found.reason}")
-    return _one_name(found)
-
-
-def _one_name(version: str) -> str:
-    return PROTOCOLS[0] if version in PROTOCOLS else version
+    return version_name(found)
 
 
 def in_file(world: World, broker: int) -> str | Unknown:
@@ -59,7 +56,7 @@ def in_file(world: World, broker: int) -> str | Unknown:
     file = facts.config(world, broker)
     if not isinstance(file, ConfigFile):
         return file if isinstance(file, Unknown) else Unknown(f"broker {broker} has no file {file.path}")
-    return _one_name(file.values.get(IBP, "").strip() or PROTOCOLS[0])
+    return version_name(file.values.get(IBP, "") or PROTOCOL)
 
 
 def not_begun(world: World) -> Readiness:
@@ -92,7 +89,7 @@ def _fits(world: World, broker: int) -> Readiness:
     if isinstance(said, Unknown) or isinstance(wanted, Unknown):
         return said if isinstance(said, Unknown) else wanted if isinstance(wanted, Unknown) else Ready()
     for version in (said, wanted):
-        found = re.match(r"(\d+)\.(\d+)(?![^.-])", version)
+        found = re.match(r"(\d+)\.(\d+)(?![^-])", version)
         line = (int(found[1]), int(found[2])) if found else None
         if line is None or not RAISED_FROM <= line <= (3, 9):
             return Refused(
@@ -231,7 +228,7 @@ class ProveProtocol(BaseStep):
             gates.replicas_full(world),
         )
         said = {broker: said_by(world, broker) for broker in brokers}
-        old = [broker for broker in brokers if said[broker] != PROTOCOLS[0]]
+        old = [broker for broker in brokers if said[broker] != PROTOCOL]
         if isinstance(found, Ready) and self.raised == "yes" and old:
             found = Refused(f"broker {old[0]} runs with {IBP} {said[old[0]]}")
         told = ", ".join(f"broker {broker}: {version}" for broker, version in said.items())

@@ -7,7 +7,6 @@ znodes, so its loggers are kept silent.
 from __future__ import annotations
 
 import logging
-import re
 import socket
 import ssl
 import threading
@@ -39,6 +38,7 @@ from migrate.errors import (
 from migrate.kafka.secrets import read_secret
 from migrate.kafka.tls import handshake, tls_context
 from migrate.model.inventory import ZookeeperLogin
+from migrate.model.kafka_values import ConnectString, connect_string
 from migrate.zookeeper.layout import Absent, Znode
 from migrate.zookeeper.multiread import GET_CHILDREN, GET_DATA, MAX_OPERATIONS, Answer, MultiRead, chunks, znode_of
 from migrate.zookeeper.rate_limit import Pace
@@ -53,8 +53,6 @@ ONE_LOOK: Final = 1.0  # seconds for a server to say why it grants no session
 FEWER: Final = 4  # so many times fewer operations in a request, where the server refuses one for its size
 LEAST_OPERATIONS: Final = 4  # with fewer a MultiRead is not worth it
 PIPELINED: Final = 1024  # single reads in flight at once, where the server has no MultiRead
-
-SERVER: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+)(:(?P<port>[0-9]{1,5}))?")
 
 T = TypeVar("T")
 P = TypeVar("P")
@@ -327,26 +325,22 @@ class TlsHandler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo has
         return found
 
 
-def parse_connect_string(text: str) -> tuple[str, str]:
-    """(hosts, chroot) of zookeeper.connect; the chroot is "" or starts with / and does not end with one."""
-    hosts, slash, chroot = text.strip().partition("/")
-    chroot = (slash + chroot).rstrip("/")
-    servers = [SERVER.fullmatch(server) for server in hosts.split(",")]
-    usable = all(server and 0 < int(server["port"] or 2181) < 65536 for server in servers)
-    if not usable or any(part in ("", ".", "..") for part in chroot.split("/")[1:]) or any(map(str.isspace, text)):
-        raise ConnectStringWrong(f"{text!r} is no zookeeper.connect", where="connect string")
-    return hosts, chroot
+def parse_connect_string(text: str) -> ConnectString:
+    """Servers and chroot of zookeeper.connect.  Raises ConnectStringWrong."""
+    try:
+        return connect_string(text)
+    except ValueError as error:
+        raise ConnectStringWrong(f"{text!r} is no zookeeper.connect: {error}", where="connect string") from error
 
 
 def address_of(server: str) -> tuple[str, int]:
-    """Host and port of one server in a connect string."""
-    named = SERVER.fullmatch(server)
-    host, _, port = server.rpartition(":") if named and named["port"] else (server, "", "2181")
+    """Host and port of one server of a connect string."""
+    host, _, port = parse_connect_string(server).servers[0].rpartition(":")
     return host.strip("[]"), int(port)
 
 
 def connect(
-    connect_string: str,
+    asked: str,
     *,
     timeout: float = 10.0,
     session_timeout: float = 10.0,
@@ -358,8 +352,8 @@ def connect(
     Waits at most `timeout` seconds for the session; reads at that pace (None: as fast as it answers).  Raises
     ConnectStringWrong, ZookeeperUnreachable, ChrootMissing, ZookeeperDenied.
     """
-    hosts, chroot = parse_connect_string(connect_string)
-    servers = hosts.split(",")
+    servers, chroot = (wanted := parse_connect_string(asked)).servers, wanted.chroot
+    hosts = ",".join(servers)
     for name in ("kazoo", "migrate.zookeeper.kazoo"):  # its lines can hold secrets; what matters is an error here
         logging.getLogger(name).setLevel(logging.CRITICAL)
     access = access or ZookeeperAccess()
@@ -391,8 +385,8 @@ def connect(
         kazoo.close()
         said = "authentication failed" if isinstance(error, kazoo_errors.AuthFailedError) else "the chroot needs READ"
         user = f" for SASL user {access.sasl_username}" if access.sasl_username else ""
-        raise ZookeeperDenied(f"{said}{user}", where=connect_string.strip()) from error
-    client = ZookeeperClient(kazoo, connect_string.strip(), float(session_timeout), pace)
+        raise ZookeeperDenied(f"{said}{user}", where=asked.strip()) from error
+    client = ZookeeperClient(kazoo, asked.strip(), float(session_timeout), pace)
     client.sasl_user = access.sasl_username
     try:
         root = client.data(["/"])[0] if chroot else None

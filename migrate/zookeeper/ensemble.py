@@ -63,11 +63,11 @@ def _strangers(connect_string: str, access: ZookeeperAccess, lock_path: str) -> 
     """Znodes beside Kafka's own on each level down to the chroot, and among Kafka's own."""
     lock = lock_path.split("/")[1]
     own = layout.TOP_LEVEL | {lock, f"{lock}-fence"}
-    hosts, chroot = parse_connect_string(connect_string)
-    names = chroot.split("/")[1:] if chroot else []
+    known = parse_connect_string(connect_string)
+    names = known.chroot.split("/")[1:] if known.chroot else []
     folders = ["/" + "/".join(names[:depth]) for depth in range(len(names) + 1)]
     try:
-        with connect(hosts, access=access) as client:
+        with connect(",".join(known.servers), access=access) as client:
             answers = client.children(folders)
     except MigrateError as error:
         return Unknown(f"what else ZooKeeper stores cannot be read: {error.id} {error}")

@@ -228,9 +228,8 @@ def sessions(connect: str, *, seconds: float = SECONDS) -> tuple[ZookeeperSessio
 
     A server allows the word by 4lw.commands.whitelist; the default allows none but `srvr`.
     """
-    hosts, _ = parse_connect_string(connect)
     found: set[ZookeeperSession] = set()
-    for server in hosts.split(","):
+    for server in parse_connect_string(connect).servers:
         answer = ask_server(server, b"cons", seconds)
         if isinstance(answer, Unknown):
             return answer

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from py4j.protocol import Py4JJavaError
 
-from migrate.hosts.properties import trim
+from migrate.model.kafka_values import trim
 from tests.testing.kafka_jvm import first_cause, kafka_jvm
 
 pytestmark = pytest.mark.kafka

@@ -14,6 +14,7 @@ from migrate.hosts import properties
 from migrate.hosts.files import LocalFiles
 from migrate.hosts.properties import log_dirs, metadata_log_dir, read_config
 from migrate.model.ids import NodeId
+from migrate.model.kafka_values import trim
 from migrate.model.secrets import hidden
 from migrate.model.views import ConfigFile, NoFile
 
@@ -198,7 +199,7 @@ def test_whatever_the_file_an_edit_reads_back_as_wanted_and_is_stable(
         assert set(properties.duplicates(raw)) & (set_.keys() | remove)
         return
     kept = {key: value for key, value in properties.parse(raw).items() if key not in remove}
-    assert properties.parse(after) == kept | {key: properties.trim(value) for key, value in set_.items()}
+    assert properties.parse(after) == kept | {key: trim(value) for key, value in set_.items()}
     assert properties.edit(after, set_, remove) == after
 
 
@@ -305,7 +306,7 @@ def test_a_long_file_goes_back_to_the_byte_however_often_its_comments_repeat() -
 @pytest.mark.parametrize("value", ["!a!", "~", "\xa0a\xa0"])
 def test_only_control_characters_and_blanks_are_trimmed(value: str) -> None:
     """The first character that Java keeps follows the blank."""
-    assert properties.trim(f" \t\x01{value}\x1f ") == value
+    assert trim(f" \t\x01{value}\x1f ") == value
 
 
 @pytest.mark.parametrize(

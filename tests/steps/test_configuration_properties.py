@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from migrate.checks.config import DEFAULT_PROTOCOL_MAP, protocols
+from migrate.checks.config import DEFAULT_PROTOCOL_MAP, PROTOCOL_MAP, protocols
 from migrate.hosts.properties import parse
 from migrate.model import config_keys
 from migrate.model.broker_modes import FLAG, node_mode
@@ -15,7 +15,7 @@ from tests.testing.worlds import inventory
 
 KNOWN = inventory()
 BROKER, CONTROLLER = KNOWN.brokers[1], KNOWN.controllers[1]
-OURS = {"process.roles", "node.id", "controller.quorum.voters", "controller.listener.names", configuration.PROTOCOL_MAP}
+OURS = {"process.roles", "node.id", "controller.quorum.voters", "controller.listener.names", PROTOCOL_MAP}
 
 values = st.text(st.characters(min_codepoint=33, max_codepoint=126, exclude_characters="\\"), max_size=12)
 maps = st.sampled_from(["", "INTERNAL:PLAINTEXT", "A:SSL,B:SASL_SSL", "CTL:SSL,A:SSL", " ctl : SSL ,A:SSL"])
@@ -32,7 +32,7 @@ theirs = st.fixed_dictionaries(
         "control.plane.listener.name": values,
         "authorizer.class.name": st.sampled_from([configuration.ACL_AUTHORIZER, "com.example.Own"]),
         "super.users": values,
-        configuration.PROTOCOL_MAP: maps.filter(bool),
+        PROTOCOL_MAP: maps.filter(bool),
     },
 )
 noise = st.lists(st.sampled_from(["# a comment", "", "! another", "   # indented"]), max_size=4)
@@ -67,14 +67,14 @@ def test_edits_are_idempotent_and_lead_through_the_modes(raw: bytes) -> None:
 def test_the_first_edit_adds_and_the_second_leaves_nothing_of_zookeeper(raw: bytes) -> None:
     """Everything else is the operator's, and stays as it is."""
     before, first = parse(raw), parse(configuration.migration_mode(raw, KNOWN))
-    assert {key for key in before if first.get(key) != before[key]} <= {configuration.PROTOCOL_MAP}
+    assert {key for key in before if first.get(key) != before[key]} <= {PROTOCOL_MAP}
     assert set(first) - set(before) <= OURS | {FLAG}
     second = parse(configuration.kraft_mode(configuration.migration_mode(raw, KNOWN), KNOWN, BROKER))
     gone = {key for key in before if key not in second}
     assert gone == {*config_keys.removed(before, Moment.SECOND_ROLL)}
     assert {key for key in before if key.startswith("zookeeper.")} <= gone
     changed = {key for key in second if key in before and second[key] != before[key]}
-    assert changed <= {configuration.PROTOCOL_MAP, "authorizer.class.name"}
+    assert changed <= {PROTOCOL_MAP, "authorizer.class.name"}
     assert second.get("authorizer.class.name") != configuration.ACL_AUTHORIZER
 
 
@@ -101,11 +101,11 @@ def test_skipping_the_first_edit_ends_in_the_same_file_but_for_the_order_of_line
 def test_the_protocol_map_names_the_controller_listener_once(raw: bytes) -> None:
     """Both sides need it, with the inventory's protocol; the other entries stay as they are, in their order."""
     for edited in (configuration.migration_mode(raw, KNOWN), configuration.kraft_mode(raw, KNOWN, BROKER)):
-        entries = parse(edited)[configuration.PROTOCOL_MAP].split(",")
+        entries = parse(edited)[PROTOCOL_MAP].split(",")
         names = [entry.partition(":")[0].strip().upper() for entry in entries]
         assert names.count("CTL") == 1
         assert protocols(parse(edited))["CTL"] == "PLAINTEXT"
-        before = parse(raw).get(configuration.PROTOCOL_MAP, DEFAULT_PROTOCOL_MAP).split(",")
+        before = parse(raw).get(PROTOCOL_MAP, DEFAULT_PROTOCOL_MAP).split(",")
         others = [entry.strip() for entry in before if entry.partition(":")[0].strip().upper() != "CTL"]
         assert [entry.strip() for entry in entries if entry.partition(":")[0].strip().upper() != "CTL"] == others
 

@@ -30,22 +30,26 @@ from tests.testing.zookeeper_server import ZookeeperServer, create, load_tree, r
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("h:2181", ("h:2181", "")),
-        ("h", ("h", "")),
-        ("a:1,b:2/kafka", ("a:1,b:2", "/kafka")),
-        ("a:1/kafka/prod/", ("a:1", "/kafka/prod")),
-        ("a:1/", ("a:1", "")),
-        ("[::1]:2181/x", ("[::1]:2181", "/x")),
+        ("h:2181", (("h:2181",), "")),
+        ("h", (("h:2181",), "")),
+        ("a:1,b:2/kafka", (("a:1", "b:2"), "/kafka")),
+        (" a:1 , b ,,c:3/kafka/prod ", (("a:1", "b:2181", "c:3"), "/kafka/prod")),
+        ("a:1/", (("a:1",), "")),
+        ("a:1/kafka,b:2/kafka", (("a:1",), "/kafka,b:2/kafka")),
+        ("[::1]:2181/x", (("[::1]:2181",), "/x")),
+        ("::1:2182/x y", (("[::1]:2182",), "/x y")),
+        ("h:", (("h:2181",), "")),
     ],
 )
-def test_a_connect_string_is_hosts_and_a_chroot(text: str, expected: tuple[str, str]) -> None:
-    """As Kafka's zookeeper.connect."""
-    assert parse_connect_string(text) == expected
+def test_a_connect_string_is_hosts_and_a_chroot(text: str, expected: tuple[tuple[str, ...], str]) -> None:
+    """As ZooKeeper's client reads Kafka's zookeeper.connect."""
+    found = parse_connect_string(text)
+    assert (found.servers, found.chroot) == expected
 
 
 @pytest.mark.parametrize(
     "text",
-    ["", "/kafka", "h:", "h:x", "h:99999", "h:0", "a:1,,b:2", "a:1//x", "a:1/x/../y", "a b:1", "a:1/x y", "[::1"],
+    ["", ",", "/kafka", "h:x", "h:99999", "h:0", "a:1//x", "a:1/x/../y", "a:1/x/", "a b:1", "a:1/x\x01y", "[::1"],
 )
 def test_another_connect_string_is_refused(text: str) -> None:
     """Before anything is asked."""

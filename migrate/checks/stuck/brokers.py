@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from migrate.checks import processes
-from migrate.checks.config import inter_broker_listener, protocols
+from migrate.checks.config import inter_broker_listener, listeners, protocols
+from migrate.checks.principals import controller_listener
 from migrate.checks.quorum import VOTERS, voters_of
 from migrate.checks.sight import of_node
 from migrate.checks.stuck.seen import (
@@ -137,14 +138,14 @@ def _voters(look: Look) -> Iterator[Cause]:
 
 
 def _protocol(look: Look) -> Iterator[Cause]:
-    names = [name.strip() for name in look.values.get(NAMES, "").split(",") if name.strip()]
-    if not names:
+    name = controller_listener(look.values)
+    if not name:
         yield "S-STUCK-34", f"{NAMES} is missing in its file", ""
         return
     wanted = look.world.inventory.controller_access.protocol.upper()
-    found = protocols(look.values).get(names[0].upper())
+    found = protocols(look.values).get(name)
     if found != wanted:
-        cause = f"its file has {found or 'no protocol'} for {names[0]}, the controllers use {wanted}"
+        cause = f"its file has {found or 'no protocol'} for {name}, the controllers use {wanted}"
         yield "S-STUCK-34", cause, f"{NAMES} and listener.security.protocol.map"
 
 
@@ -183,12 +184,13 @@ def _listener(look: Look) -> Iterator[Cause]:
     """By its file, from which it registers at its next start, and by the endpoints of its znode."""
     view = readable(look.world)
     live = None if isinstance(view, Unknown) else view.brokers.get(NodeId(look.node))
-    text = look.values.get("advertised.listeners") or look.values.get("listeners") or "PLAINTEXT://:9092"
-    endpoints = (*text.split(","), *(() if live is None else live.endpoints))
-    names = {entry.strip().partition("://")[0].upper() for entry in endpoints}
+    here = listeners(look.values, "advertised.listeners") or listeners(look.values)
+    names = {entry.listener for entry in here} | {
+        entry.partition("://")[0].upper() for entry in (() if live is None else live.endpoints)
+    }
     for node in look.world.inventory.controllers:
         file = of_node(look.world.configs, node.id)
-        if isinstance(file, ConfigFile) and inter_broker_listener(file.values).upper() not in names:
+        if isinstance(file, ConfigFile) and inter_broker_listener(file.values) not in names:
             wanted = inter_broker_listener(file.values)
             cause = f"controller {int(node.id)} calls brokers on {wanted}, and it listens on {', '.join(sorted(names))}"
             yield "S-STUCK-38", cause, f"inter.broker.listener.name in {file.path}"

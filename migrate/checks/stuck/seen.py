@@ -14,6 +14,7 @@ from migrate.checks.sight import of_node
 from migrate.checks.stuck.codes import CODES
 from migrate.model.findings import Clues, Explanation
 from migrate.model.ids import NodeId
+from migrate.model.kafka_values import protocol_version
 from migrate.model.outcome import Unknown
 from migrate.model.views import (
     BrokerDisks,
@@ -76,7 +77,10 @@ def not_seen(parts: Iterable[tuple[str, object]]) -> str:
 
 def level_of(version: str) -> int | None:
     """metadata.version of an inter.broker.protocol.version, as Kafka reads it (3.9.1 is 3.9); None: not known."""
-    return LEVELS.get(".".join(version.strip().split(".")[:2]))
+    try:
+        return LEVELS.get(protocol_version(version))
+    except ValueError:
+        return None
 
 
 def log_lines(clues: Clues, node: int) -> tuple[str, ...]:
