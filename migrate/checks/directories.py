@@ -24,7 +24,7 @@ from migrate.model.kafka_start import Fault, Kind, faults, shared_ids
 from migrate.model.ledger import Ledger, ReplicaState
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
-from migrate.model.views import BrokerDisks, ConfigFile, Directory, KraftView, LogDirAnswer
+from migrate.model.views import BrokerDisks, Directory, KraftView, LogDirAnswer
 from migrate.model.words import plural
 from migrate.model.world import NOT_ASKED, World
 
@@ -52,19 +52,14 @@ def told_by_a_start(
     """What a start of Kafka would find in each directory of each broker; where its metadata belongs by `configs`."""
     cluster_id = cluster_id_of(world)
     for node, directory in every_directory(disks):
-        wanted = None if configs is None else _metadata_directory(disks[node], configs.get(node))
-        if wanted is not None and os.path.normpath(wanted) == os.path.normpath(directory.path):
-            wanted = directory.path
+        wanted = None
+        if configs is not None and node in configs and disks[node].directories:
+            wanted = disks[node].metadata_place(configs[node].values)
+            if os.path.normpath(wanted) == os.path.normpath(directory.path):
+                wanted = directory.path  # in another spelling
         for fault in faults(directory, int(node), cluster_id, wanted):
             if fault.kind in kinds:
                 yield node, directory, fault
-
-
-def _metadata_directory(found: BrokerDisks, config: ConfigFile | None) -> str | None:
-    """metadata.log.dir, the first of log.dirs unless set."""
-    if config is None or not found.directories:
-        return None
-    return config.values.get("metadata.log.dir", "").strip() or found.directories[0].path
 
 
 @check(

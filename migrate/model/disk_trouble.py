@@ -107,7 +107,7 @@ def sick_directories(world: World) -> Iterator[Sick]:
         placed = partial(_placed, world, int(node.id))
         said = None if isinstance(world.live, Unknown) else world.live.log_dirs.get(node.id)
         errors = {answer.path for answer in said if answer.error} if isinstance(said, tuple) else set()
-        metadata = file.values.get("metadata.log.dir", "").strip() or disks.directories[0].path
+        metadata = disks.metadata_place(file.values)
         apart = None if mode is Mode.ZOOKEEPER else disks.metadata_directory  # ZooKeeper mode does not use it
         for directory in disks.directories if apart is None else (*disks.directories, apart):
             is_apart = directory is disks.metadata_directory

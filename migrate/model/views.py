@@ -318,6 +318,10 @@ class BrokerDisks:
         found = [entry for entry in self.directories if entry.unproven]
         return f"{', '.join(entry.path for entry in found)}: {found[0].unproven}" if found else ""
 
+    def metadata_place(self, values: Mapping[str, str]) -> str:
+        """By the broker's file: metadata.log.dir, the first of log.dirs unless set (`KafkaConfig.metadataLogDir`)."""
+        return values.get("metadata.log.dir", "").strip() or self.directories[0].path
+
 
 # -- Live --------------------------------------------------------------------------------------------------------
 def majority(voters: int) -> int:
