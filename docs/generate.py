@@ -394,7 +394,7 @@ def _key_rows(path: str, found: Schema, whole: Schema) -> Iterator[tuple[str, st
             yield from _inside(here, inner, whole)
 
 
-def _inside(path: str, found: Schema, whole: Schema) -> Iterator[tuple[str, str, str, bool]]:
+def _inside(path: str, found: Schema, whole: Schema) -> Iterator[tuple[str, str, str]]:
     if "properties" in found:
         yield from _key_rows(path, found, whole)
     for end, part in (("[]", found.get("items")), (".*", found.get("additionalProperties"))):
