@@ -27,6 +27,7 @@ RUNTIME = [  # what every command needs, and the comparison
     "pyyaml>=6.0",
     "rich>=13.7",
     "tenacity>=8.2",
+    "typing-extensions>=4.12",  # TypedDict as pydantic reads it, before Python 3.12
     "tzdata>=2024.1",  # time zones of change windows, where the host has none
 ]
 

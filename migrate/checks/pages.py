@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from migrate import checks, errors
 from migrate.checks import stuck
@@ -24,6 +24,41 @@ class ErrorDoc:
     exit_code: int
     next_step: str
     retried: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorAnswer(ErrorDoc):
+    """What `explain` answers of an error."""
+
+    blocks: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WaitAnswer(WaitDoc):
+    """What `explain` answers of a wait."""
+
+    blocks: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CodeAnswer(CodeDoc):
+    """What `explain` answers of a finding; `blocks` are the stages, in words."""
+
+    blocks: str
+
+
+ExplainAnswer = list[ErrorAnswer | WaitAnswer | CodeAnswer]
+
+
+def answer(doc: ErrorDoc | CodeDoc | WaitDoc) -> ErrorAnswer | WaitAnswer | CodeAnswer:
+    """The text of a code as `explain` answers it."""
+    match doc:
+        case CodeDoc():
+            return CodeAnswer(**asdict(doc), blocks=blocks(doc.code))
+        case WaitDoc():
+            return WaitAnswer(**asdict(doc))
+        case ErrorDoc():
+            return ErrorAnswer(**asdict(doc))
 
 
 def error_docs() -> dict[str, ErrorDoc]:

@@ -60,7 +60,7 @@ def assess(
     and such a check could not be made (always so with --zookeeper alone); 3: BLOCKED, a blocker was found.
     """
     from migrate.cli.assessing import Subject, assessment, judged, nothing_but
-    from migrate.report.assessment import assessment_html, assessment_json, assessment_lines
+    from migrate.report.assessment import ZookeeperReads, assessment_html, assessment_json, assessment_lines
 
     alone = _alone(zookeeper, evidence, named=playbook is not None or inventory is not None)
     if alone is None and rate is not None:
@@ -75,8 +75,8 @@ def assess(
     if html is not None:
         write_text(html, assessment_html(found))
     if output == "json":
-        asked = {"operations": looked.pace.operations, "most_a_second": looked.pace.rate}
-        give_answer(assessment_json(found, zookeeper_reads=asked))
+        reads: ZookeeperReads = {"operations": looked.pace.operations, "most_a_second": looked.pace.rate}
+        give_answer(assessment_json(found, reads))
     else:
         say_lines(assessment_lines(found, page_width()))
         if evidence.live:

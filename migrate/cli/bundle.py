@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import click
+from typing_extensions import TypedDict
 
 from migrate.cli.answers import give_answer
 from migrate.cli.errors import EXIT_OK
@@ -69,15 +70,32 @@ def show(file: pathlib.Path, output: str) -> int:
     return EXIT_OK
 
 
-def _say(answer: dict[str, Any]) -> None:
+def _say(answer: BundleAnswer) -> None:
     made = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(answer["created"]))
     say(f"cluster {answer['cluster']}, seen {made} by kraft-migrate {answer['tool']}")
     for part, row in answer["parts"].items():
         say(f"  {part:<10} {row['bytes']:>12} bytes  {row['seen']}")
 
 
-def _described(found: Bundle) -> dict[str, Any]:
-    parts = {
+class Part(TypedDict):
+    """One part of a bundle: its size, and in words how much was seen."""
+
+    bytes: int
+    seen: str
+
+
+class BundleAnswer(TypedDict):
+    """What `bundle show` answers; `created` are seconds since the epoch."""
+
+    file: str
+    cluster: str
+    created: int
+    tool: str
+    parts: dict[str, Part]
+
+
+def _described(found: Bundle) -> BundleAnswer:
+    parts: dict[str, Part] = {
         part: {"bytes": size, "seen": _seen(getattr(found.world, part), part)} for part, size in found.sizes.items()
     }
     return {

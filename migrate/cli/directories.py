@@ -7,9 +7,10 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NotRequired
 
 import click
+from typing_extensions import TypedDict
 
 from migrate.cli.answers import give_answer
 from migrate.cli.errors import EXIT_BLOCKED, EXIT_CHANGES, EXIT_OK
@@ -31,7 +32,7 @@ from migrate.model.ids import NodeId, directory_name
 from migrate.model.inventory import Inventory
 from migrate.model.ledger import RESERVED_STATES, Ledger, LedgerRow, ReplicaState
 from migrate.model.outcome import Unknown
-from migrate.model.rescue import Found, Stranded, find
+from migrate.model.rescue import Found, Leaderless, Stranded, find
 from migrate.model.words import counted, plural
 from migrate.model.world import Need, World
 
@@ -109,15 +110,38 @@ def settled(observer: ClusterObserver, *, live: bool) -> tuple[World, tuple[str,
     return again, tuple(line for line in told_otherwise(again) if line in told)
 
 
-def as_values(ledger: Ledger, world: World, told: Sequence[str]) -> dict[str, Any]:
-    """The answer as plain values (schema version 1)."""
-    rows = [
+class ReplicaRow(TypedDict):
+    """One replica and its state; `mend` and `send` are what to do, and the directory id to be sent, or ""."""
+
+    topic: str
+    topic_id: str
+    partition: int
+    broker: int
+    state: ReplicaState
+    on_disk: str
+    in_metadata: str
+    why: str
+    mend: str
+    send: str
+
+
+class VerifyAnswer(TypedDict):
+    """What `directories verify` answers; `brokers` are those that report otherwise than their disks."""
+
+    offset: int
+    counts: dict[str, int]
+    replicas: list[ReplicaRow]
+    brokers: Sequence[str]
+
+
+def as_values(ledger: Ledger, world: World, told: Sequence[str]) -> VerifyAnswer:
+    rows: list[ReplicaRow] = [
         {
             "topic": row.topic,
             "topic_id": row.topic_id,
             "partition": row.partition,
             "broker": row.broker,
-            "state": str(row.state),
+            "state": row.state,
             "on_disk": row.on_disk,
             "in_metadata": row.in_metadata,
             "why": row.why,
@@ -278,7 +302,7 @@ def show(
     Also shown are folders that a KRaft start would rename -stray, and anomalies.
     """
     from migrate.cli.options import write_text
-    from migrate.report.directories import directories_html, directories_text, directory_rows
+    from migrate.report.directories import ShowAnswer, directories_html, directories_text, directory_rows
 
     found, loaded = load_target(playbook, inventory, evidence)
     needs = frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.DISKS, Need.CONFIGS, Need.LEDGER})
@@ -287,7 +311,7 @@ def show(
     if html is not None:
         write_text(html, directories_html(rows, found.name))
     if output == "json":
-        give_answer({"directories": [row.as_json() for row in rows]})
+        give_answer(ShowAnswer(directories=rows))
     else:
         say_text(directories_text(rows))
     return EXIT_OK
@@ -326,7 +350,7 @@ def rescue(playbook: pathlib.Path | None, inventory: pathlib.Path | None, yes: b
         shown = _settled(observer, proofs)
         world = observer.observe(LOOK, {})
         if output == "json":
-            answer = {**as_json(shown), "sent": False}
+            answer = as_json(shown)
         else:
             for line in as_text(shown):
                 say(line)
@@ -336,7 +360,8 @@ def rescue(playbook: pathlib.Path | None, inventory: pathlib.Path | None, yes: b
             done = _act(observer, found, shown, proofs, world)
             code = EXIT_OK
             if output == "json":
-                answer |= {"sent": True, "requests": done.requests, "elected": done.elected, "freed": done.freed}
+                answer["sent"] = True
+                answer["requests"], answer["elected"], answer["freed"] = done.requests, done.elected, done.freed
             else:
                 for line in done_text(done):
                     say(line)
@@ -460,10 +485,55 @@ def done_text(done: Rescued) -> Iterator[str]:
         yield f"left: {row.topic}-{row.partition}: {ONE_REPLICA}"
 
 
-def as_json(found: Found) -> dict[str, Any]:
+class Identity(TypedDict):
+    """A directory's id; null where nothing proves it, and `why`."""
+
+    id: str | None
+    why: str | None
+
+
+class DeadRow(Identity):
+    """A dead directory, and what proves its id."""
+
+    broker: int
+    path: str
+    proofs: Sequence[str]
+
+
+class StrandedRow(TypedDict):
+    """A replica in it, or one whose directory in the metadata is wrong; `send` is the id to be sent."""
+
+    topic: str
+    topic_id: str
+    partition: int
+    broker: int
+    kind: str
+    in_metadata: str
+    send: Identity
+    leads: bool
+    in_isr: bool
+    alone: bool
+    hangs: bool
+
+
+class RescueAnswer(TypedDict):
+    """What `directories rescue` answers: what was found, and what was sent."""
+
+    offset: int
+    dead: list[DeadRow]
+    stranded: list[StrandedRow]
+    leaderless: Sequence[Leaderless]
+    unseen: Sequence[str]
+    sent: bool
+    requests: NotRequired[int]
+    elected: NotRequired[int]
+    freed: NotRequired[int]
+
+
+def as_json(found: Found) -> RescueAnswer:
     """What was found, as JSON takes it (pure)."""
 
-    def told(value: object) -> dict[str, str | None]:
+    def told(value: object) -> Identity:
         return {"id": None, "why": value.reason} if isinstance(value, Unknown) else {"id": str(value), "why": None}
 
     return {
@@ -488,8 +558,7 @@ def as_json(found: Found) -> dict[str, Any]:
             }
             for row in found.stranded
         ],
-        "leaderless": [
-            {"topic": entry.topic, "partition": entry.partition, "broker": entry.broker} for entry in found.leaderless
-        ],
-        "unseen": list(found.unseen),
+        "leaderless": found.leaderless,
+        "unseen": found.unseen,
+        "sent": False,
     }

@@ -9,11 +9,12 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 import click
+from typing_extensions import TypedDict
 
 from migrate.cli.answers import give_answer
 from migrate.cli.errors import EXIT_ERROR, EXIT_OK
@@ -52,6 +53,14 @@ class Item:
     health: Health
     found: str
     to_do: str = ""
+
+
+class DoctorAnswer(TypedDict):
+    """What `doctor` answers; `not_asked` are the parts of the cluster that were not looked at."""
+
+    ready: bool
+    not_asked: list[str]
+    items: list[Item]
 
 
 @click.command()
@@ -95,7 +104,7 @@ def doctor(
     missing = [item for item in items if item.health is Health.MISSING]
     unasked = list(CLUSTER) if inventory is not None and not rights else []
     if output == "json":
-        give_answer({"ready": not missing, "not_asked": unasked, "items": [asdict(item) for item in items]})
+        give_answer(DoctorAnswer(ready=not missing, not_asked=unasked, items=items))
     else:
         say_text("\n".join(hanging(line, " " * 9) for line in _lines(items)))
         say(

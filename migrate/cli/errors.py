@@ -7,7 +7,7 @@ import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -16,6 +16,7 @@ from migrate.errors import Defect, MigrateError, SystemRefused, UsageWrong
 from migrate.report.wording import hanging
 
 if TYPE_CHECKING:
+    from migrate.cli.answers import Problem
     from migrate.model.findings import Word
 
 INDENT: Final = " " * 9
@@ -66,7 +67,7 @@ def as_ours(error: Exception) -> MigrateError:
     return Defect(f"{type(error).__name__}: {error}")
 
 
-def ended_by(error: BaseException) -> tuple[int, dict[str, Any] | None]:
+def ended_by(error: BaseException) -> tuple[int, Problem | None]:
     """The exit code that an error leads to, and the error as values for programs; None where it is no error."""
     if isinstance(error, SystemExit):
         return (error.code if isinstance(error.code, int) else EXIT_ERROR), None
@@ -77,7 +78,7 @@ def ended_by(error: BaseException) -> tuple[int, dict[str, Any] | None]:
         return code, {"id": UsageWrong.id, "what": error.format_message(), "where": "", "why": "", "next": ""}
     assert isinstance(error, Exception)
     ours = as_ours(error)
-    values = {"id": ours.id, "what": ours.what, "where": ours.where, "why": ours.why, "next": ours.next_step}
+    values: Problem = {"id": ours.id, "what": ours.what, "where": ours.where, "why": ours.why, "next": ours.next_step}
     return ours.exit_code, values
 
 

@@ -26,13 +26,11 @@ def explain(codes: tuple[str, ...], output: str) -> int:
 
     Without one, every code, one per line.
     """
-    from dataclasses import asdict
-
     from migrate.checks import pages as texts
 
     found = [texts.find(code) for code in codes] or list(texts.all_docs().values())
     if output == "json":
-        give_answer([{**asdict(doc), "blocks": _blocks(doc)} for doc in found])
+        give_answer([texts.answer(doc) for doc in found])
     elif not codes:
         say_text("\n".join(f"{doc.code:<13} {_title(doc)}" for doc in found))
     else:

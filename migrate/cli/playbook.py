@@ -9,6 +9,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
+from typing_extensions import TypedDict
 
 from migrate.cli.answers import give_answer
 from migrate.cli.completion import complete_kind
@@ -28,6 +29,24 @@ def playbook() -> None:
     """Playbooks, inventories and accepted differences: lint, schema, show."""
 
 
+class LintProblem(TypedDict):
+    """One problem, and the file that it is in."""
+
+    file: str
+    id: str
+    where: str
+    what: str
+    why: str
+    next: str
+
+
+class LintAnswer(TypedDict):
+    """What `playbook lint` answers."""
+
+    ok: bool
+    problems: list[LintProblem]
+
+
 @playbook.command()
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=FILE)
 @output_option
@@ -40,11 +59,11 @@ def lint(files: tuple[pathlib.Path, ...], output: str) -> int:
     for _, problem in problems:  # the advice of other commands is this command
         problem.next_step = problem.next_step.partition("; `kraft-migrate playbook lint FILE`")[0]
     if output == "json":
-        rows = [
+        rows: list[LintProblem] = [
             {"file": str(file), "id": p.id, "where": p.where, "what": p.what, "why": p.why, "next": p.next_step}
             for file, p in problems
         ]
-        give_answer({"ok": not rows, "problems": rows})
+        give_answer(LintAnswer(ok=not rows, problems=rows))
     else:
         wrong = {file for file, _ in problems}
         for file in files:

@@ -7,20 +7,34 @@ import pathlib
 import shlex
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from migrate.cli.answers import give_answer
 from migrate.cli.options import cluster_options, load_target, observing, output_option
 from migrate.cli.screen import say_text
+from migrate.cli.status_answer import (
+    BrokerProtocol,
+    LedgerCounts,
+    NewDirectory,
+    NotSeen,
+    Parts,
+    Process,
+    Quorum,
+    Run,
+    RunLeft,
+    StatusAnswer,
+    UnreadableRun,
+    ZookeeperUse,
+)
 from migrate.errors import JournalDamaged, MigrateError
 from migrate.model import rescue
-from migrate.model.afterwards import Afterwards, after_the_migration
+from migrate.model.afterwards import after_the_migration
 from migrate.model.broker_modes import node_mode, positions
 from migrate.model.detect import Detected, detect
-from migrate.model.disk_remedies import disk_troubles
+from migrate.model.disk_remedies import DiskTrouble, disk_troubles
 from migrate.model.facts import migration_state
 from migrate.model.findings import NO_CLUES, Clues
 from migrate.model.history import Event
@@ -33,7 +47,14 @@ from migrate.model.stage import Stage
 from migrate.model.views import ConfigFile, NoFile, Running
 from migrate.model.world import Need, World
 from migrate.report.change_summary import next_command
-from migrate.report.status_text import rollback_lines, rollback_values, waiting_lines, waiting_values
+from migrate.report.status_text import (
+    RollbackAnswer,
+    WaitingRow,
+    rollback_lines,
+    rollback_values,
+    waiting_lines,
+    waiting_values,
+)
 from migrate.report.wording import hanging
 
 if TYPE_CHECKING:
@@ -77,8 +98,9 @@ def status(playbook: pathlib.Path | None, inventory: pathlib.Path | None, output
     with observing(found, loaded) as observer:
         world = observer.observe(needs, by_journals(found))
         if of_directories:  # no migration is in progress, and no ZooKeeper to go back to
-            seen = {key: value for key, value in describe(world).items() if key != "unknown"}
-            answer = {**seen, **directory_stage(world)}
+            seen = describe(world)
+            seen.pop("unknown", None)
+            answer: StatusAnswer = {**seen, **directory_stage(world)}
         else:
             world = with_ensemble(observer, world, world.facts)
             seen = describe(world, clues_for(observer, world))
@@ -92,28 +114,31 @@ def status(playbook: pathlib.Path | None, inventory: pathlib.Path | None, output
     return 0
 
 
-def named(answer: dict[str, Any], playbook: pathlib.Path | None) -> dict[str, Any]:
+def named(answer: StatusAnswer, playbook: pathlib.Path | None) -> StatusAnswer:
     """The answer with the playbook's own path in each next command, where one was given."""
     if playbook is None:
         return answer
     path = shlex.quote(str(playbook))
-    rows = [{**row, "next": row["next"].replace("PLAYBOOK", path)} for row in answer.get("waiting", ())]
-    said = {**answer, "waiting": rows} if "waiting" in answer else answer
+    rows: list[WaitingRow] = [{**row, "next": row["next"].replace("PLAYBOOK", path)} for row in answer["waiting"]]
+    said: StatusAnswer = {**answer, "waiting": rows}
     if "afterwards" in said:
         later = said["afterwards"]
-        said = {**said, "afterwards": {**later, "command": later["command"].replace("PLAYBOOK", path)}}
-    return {**said, "next": said["next"].replace("PLAYBOOK", path)} if "next" in said else said
+        said["afterwards"] = replace(later, command=later.command.replace("PLAYBOOK", path))
+    if "next" in said:
+        said["next"] = said["next"].replace("PLAYBOOK", path)
+    return said
 
 
-def describe(world: World, clues: Clues | None = None) -> dict[str, Any]:
-    """The answer as plain values (schema version 1)."""
+def describe(world: World, clues: Clues | None = None) -> StatusAnswer:
+    """The answer but for the rollback and the newest run."""
     from migrate.checks import stuck
 
     here = detect(world)
-    stage = {"unknown": here.reason} if isinstance(here, Unknown) else _stage(here)
+    stage: Parts = {"unknown": here.reason} if isinstance(here, Unknown) else _stage(here)
+    protocols: Parts = {"protocols": _protocols(world)} if _of_protocol(world) else {}
     waits = waiting_values(stuck.explain(world, NO_CLUES if clues is None else clues))
     if "next" in stage and any(row["code"] == FOR_EVER for row in waits):
-        stage = {**stage, "next": OUT_OF_IT}
+        stage["next"] = OUT_OF_IT
     return {
         "cluster": world.inventory.name,
         "inventory": world.inventory.path,
@@ -125,15 +150,15 @@ def describe(world: World, clues: Clues | None = None) -> dict[str, Any]:
         **_zookeeper_use(world),
         "ledger": _ledger(world),
         "unhealthy_partitions": _unhealthy(world),
-        **({"protocols": _protocols(world)} if _of_protocol(world) else {}),
+        **protocols,
         "waiting": waits,
-        "disks": disk_values(world),
+        "disks": list(disk_troubles(world)),
         "disks_unseen": unseen_disks(world),
         "leaderless": leaderless_partitions(world),
     }
 
 
-def rollback_readiness(world: World) -> dict[str, Any]:
+def rollback_readiness(world: World) -> RollbackAnswer:
     """Is a rollback possible now?  Backups and journals are read as well."""
     from migrate.checks.rollback import readiness
     from migrate.run.past_runs import rollback_facts
@@ -141,14 +166,14 @@ def rollback_readiness(world: World) -> dict[str, Any]:
     return rollback_values(readiness.rollback_readiness(world, rollback_facts(world)))
 
 
-def _zookeeper_use(world: World) -> dict[str, Any]:
+def _zookeeper_use(world: World) -> Parts:
     """Who still uses ZooKeeper; {} where nobody asked."""
     from migrate.checks.zookeeper_use import use_of
 
     found, servers = use_of(world), world.ensemble
     if found is None:
         return {}
-    told = {
+    told: ZookeeperUse = {
         "use": found.use.value,
         "servers": [] if isinstance(servers, Unknown) else [server.line for server in servers.servers],
         "users": [f"{hit.about}: {hit.message}" for hit in found.users],
@@ -157,7 +182,7 @@ def _zookeeper_use(world: World) -> dict[str, Any]:
     return {"zookeeper": told}
 
 
-def _use_lines(found: Mapping[str, Any] | None) -> Iterator[str]:
+def _use_lines(found: ZookeeperUse | None) -> Iterator[str]:
     if found is None:
         return
     yield f"zookeeper {USES[found['use']]}"
@@ -166,27 +191,25 @@ def _use_lines(found: Mapping[str, Any] | None) -> Iterator[str]:
     yield from (f"         not known: {line}" for line in found["unseen"])
 
 
-def _stage(here: Detected) -> dict[str, Any]:
-    told: dict[str, Any] = {
+def _stage(here: Detected) -> Parts:
+    told: Parts = {
         "stage": here.stage.label,
         "half_done": None if here.half is None else here.half.label,
         "how": here.how,
     }
     if here.half is None and here.stage >= Stage.FINALIZE:
-        told["afterwards"] = asdict(after_the_migration("PLAYBOOK"))
-    if here.stage is Stage.CLEANUP:  # a run proves its end, and nothing comes after it
-        return told
-    return {
-        **told,
-        "next": NEXT.get(here.stage.label, "plan") if here.half is None else f"plan PLAYBOOK --stage {here.half.label}",
-    }
+        told["afterwards"] = after_the_migration("PLAYBOOK")
+    if here.stage is not Stage.CLEANUP:  # a run proves its end, and nothing comes after it
+        after = NEXT.get(here.stage.label, "plan")
+        told["next"] = after if here.half is None else f"plan PLAYBOOK --stage {here.half.label}"
+    return told
 
 
-def _processes(world: World) -> list[dict[str, Any]]:
+def _processes(world: World) -> list[Process]:
     from migrate.steps import facts
 
     unseen = Unknown("not looked at")
-    rows: list[dict[str, Any]] = []
+    rows: list[Process] = []
     for node in world.inventory.nodes:
         state = unseen if isinstance(world.services, Unknown) else world.services.get(node.id, unseen)
         file = facts.config(world, node.id)
@@ -214,8 +237,7 @@ def _of_protocol(world: World) -> bool:
     return isinstance(world.playbook, Playbook) and world.playbook.of_protocol
 
 
-def _protocols(world: World) -> list[dict[str, Any]]:
-    """What each running broker itself says; `version` is null where it does not, and `unknown` says why."""
+def _protocols(world: World) -> list[BrokerProtocol]:
     from migrate.checks.releases import PROTOCOL
     from migrate.steps.protocol import said_by
 
@@ -231,13 +253,13 @@ def _protocols(world: World) -> list[dict[str, Any]]:
     ]
 
 
-def _protocol_line(row: Mapping[str, Any]) -> str:
+def _protocol_line(row: BrokerProtocol) -> str:
     found = f"unknown: {row['unknown']}" if row["version"] is None else row["version"]
     wanted = "" if row["version"] == row["wanted"] else f" (wanted: {row['wanted']})"
     return f"version  broker {row['broker']}: inter.broker.protocol.version {found}{wanted}"
 
 
-def _quorum(world: World) -> Mapping[str, Any]:
+def _quorum(world: World) -> Quorum | NotSeen:
     quorum = world.live if isinstance(world.live, Unknown) else world.live.quorum
     if isinstance(quorum, Unknown):
         return {"unknown": quorum.reason}
@@ -249,14 +271,14 @@ def _quorum(world: World) -> Mapping[str, Any]:
     }
 
 
-def _ledger(world: World) -> Mapping[str, Any]:
+def _ledger(world: World) -> LedgerCounts | NotSeen:
     if isinstance(world.ledger, Unknown):
         return {"unknown": world.ledger.reason}
     brokers = {str(int(node.id)): count_states(world.ledger.of(node.id)) for node in world.inventory.brokers}
     return {"offset": world.ledger.offset, "copied": migration_state(world)[0], "brokers": brokers}
 
 
-def _quorum_line(answer: Mapping[str, Any]) -> str:
+def _quorum_line(answer: StatusAnswer) -> str:
     """Who leads it; none is not unknown: before controllers have files there is none."""
     quorum = answer["quorum"]
     if "unknown" not in quorum:
@@ -274,7 +296,7 @@ def _unhealthy(world: World) -> int | None:
     return max((len(answer.unhealthy) for answer in answers), default=None)
 
 
-def as_text(answer: Mapping[str, Any]) -> str:
+def as_text(answer: StatusAnswer) -> str:
     """The same for a person."""
     lines = [f"cluster {answer['cluster']}"]
     if "unknown" in answer:
@@ -287,7 +309,7 @@ def as_text(answer: Mapping[str, Any]) -> str:
     lines += [
         f"{row['node']:<8} {row['state']:<9} {row['file']:<12} {row['registered']}" for row in answer["processes"]
     ]
-    lines += answer.get("contradictions", ())
+    lines += answer["contradictions"]
     lines += map(_protocol_line, answer.get("protocols", ()))
     lines.append(_quorum_line(answer))
     lines += _use_lines(answer.get("zookeeper"))
@@ -303,18 +325,18 @@ def as_text(answer: Mapping[str, Any]) -> str:
             lines.append(f"ledger   broker {broker}: {text}")
     unhealthy = answer["unhealthy_partitions"]
     lines.append(f"partitions without full ISR or leader: {'unknown' if unhealthy is None else unhealthy}")
-    lines += _disk_lines(answer.get("disks", ()))
-    lines += _unseen_disk_lines(answer.get("disks_unseen", {}))
-    lines += leaderless_lines(answer.get("leaderless", ()), answer["inventory"])
+    lines += _disk_lines(answer["disks"])
+    lines += _unseen_disk_lines(answer["disks_unseen"])
+    lines += leaderless_lines(answer["leaderless"], answer["inventory"])
     lines += _run_lines(answer.get("run"))
     lines += waiting_lines(answer["waiting"])
     if "rollback" in answer:
         lines += [f"rollback {line}" for line in rollback_lines(answer["rollback"])]
     if "next" in answer:
-        first = "fix the disk as described above, then " if answer.get("disks") else ""
+        first = "fix the disk as described above, then " if answer["disks"] else ""
         lines.append(f"next     {first}kraft-migrate {answer['next']}")
     if "afterwards" in answer:
-        lines.append(f"later    {Afterwards(**answer['afterwards']).line}")
+        lines.append(f"later    {answer['afterwards'].line}")
     return "\n".join(hanging(line, " " * 9) for line in lines)
 
 
@@ -324,13 +346,10 @@ FIRST: Final = frozenset({"prepare", "controllers"})  # what a run has left that
 LOOK_AGAIN: Final = "status PLAYBOOK"  # while a run goes on
 
 
-def unended(runs: pathlib.Path, playbook: Playbook | None = None) -> dict[str, Any] | None:
+def unended(runs: pathlib.Path, playbook: Playbook | None = None) -> RunLeft | UnreadableRun | None:
     """The newest run of the folder, where its plan is not carried out yet; None where there is none to resume.
 
-    `next`: the run's own command, without the program's name.  `stages`: of its steps left; `nodes`: the brokers
-    that it has yet to take through the first roll.
-    `unreadable`, alone: why its journal proves nothing.  A plan that cannot be read gives nothing here: `apply` says
-    what is wrong with it.
+    A plan that cannot be read gives nothing here: `apply` says what is wrong with it.
     """
     from migrate.cli.planning import load_plan
     from migrate.run import journal as journals
@@ -355,7 +374,7 @@ def unended(runs: pathlib.Path, playbook: Playbook | None = None) -> dict[str, A
 
 def _told(
     plan: Plan, events: Sequence[Event], folder: pathlib.Path, runs: pathlib.Path, playbook: Playbook | None
-) -> dict[str, Any] | None:
+) -> RunLeft | None:
     """The same of its plan and journal; KeyError or ValueError where they are none of a run's."""
     from migrate.report import run_board
     from migrate.run import locks
@@ -385,37 +404,42 @@ def _command(plan: Plan, path: pathlib.Path) -> str:
     return next_command(plan, str(path) if near.startswith(os.pardir) else near).removeprefix(f"{PROGRAM} ")
 
 
-def with_run(answer: Mapping[str, Any], run: Mapping[str, Any] | None) -> dict[str, Any]:
+def with_run(answer: StatusAnswer, run: RunLeft | UnreadableRun | None) -> StatusAnswer:
     """The answer with the run in it, and with the run's own command as the next one where that is what comes next.
 
     Where no step left is of the stage that comes next, the cluster went on without that run: it is shown, and no more.
     """
     if run is None:
-        return dict(answer)
+        return answer
     if "unreadable" in run:
         return {**answer, "run": run}
     after = answer.get("next", "")
     coming = {after.rpartition("--stage ")[2]} if "--stage " in after else FIRST
-    told = {key: run[key] for key in ("plan", "back", "alive", "told", "doing", "next")}
+    told: Run = {
+        "plan": run["plan"],
+        "back": run["back"],
+        "alive": run["alive"],
+        "told": run["told"],
+        "doing": run["doing"],
+        "next": run["next"],
+    }
     if not after or not (run["back"] or coming & set(run["stages"])):
         return {**answer, "run": {**told, "next": ""}}
-    said = {**answer, "run": told, "next": LOOK_AGAIN if run["alive"] else run["next"]}
-    if "waiting" in answer:
-        said["waiting"] = [_goes_on(row, run) for row in answer["waiting"]]
-    return said
+    waiting = [_goes_on(row, run) for row in answer["waiting"]]
+    return {**answer, "run": told, "next": LOOK_AGAIN if run["alive"] else run["next"], "waiting": waiting}
 
 
-def _goes_on(row: Mapping[str, Any], run: Mapping[str, Any]) -> Mapping[str, Any]:
+def _goes_on(row: WaitingRow, run: RunLeft) -> WaitingRow:
     """A broker that the run has yet to roll is nobody's to roll or to start by hand."""
     if row["code"] not in RUN_ROLLS_IT or not set(row["nodes"]) <= set(run["nodes"]):
         return row
     return {**row, "owner": f"run {run['plan']}", "next": f"`{PROGRAM} {run['next']}` continues it."}
 
 
-def _run_lines(run: Mapping[str, Any] | None) -> list[str]:
+def _run_lines(run: Run | UnreadableRun | None) -> list[str]:
     if run is None:
         return []
-    if "unreadable" in run:
+    if "told" not in run:
         return [f"the journal of the newest run proves nothing: {run['unreadable']}"]
     lives = "its process is running" if run["alive"] else "no process works on it"
     return [f"{run['told']}; {lives}", *(run["doing"] if run["alive"] else ())]
@@ -456,19 +480,12 @@ SHOWN: Final = 5  # partitions by name
 CONTROLLER: Final = "controller"  # `disk_trouble.CONTROLLER`
 
 
-def disk_values(world: World) -> list[dict[str, Any]]:
-    """Every directory that is not as it should be: what is wrong, what that does, what to do."""
-    return [{**asdict(trouble), "mode": str(trouble.mode), "do": list(trouble.do)} for trouble in disk_troubles(world)]
-
-
-def _disk_lines(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
+def _disk_lines(rows: Sequence[DiskTrouble]) -> Iterator[str]:
     for row in rows:
-        node = (
-            f"broker {row['broker']} ({row['mode']})" if row["mode"] != CONTROLLER else f"{CONTROLLER} {row['broker']}"
-        )
-        yield f"disk     {node} {row['path']}: {row['what']}"
-        yield f"disk       {row['effect']}"
-        for words in row["do"]:
+        node = f"broker {row.broker} ({row.mode})" if row.mode != CONTROLLER else f"{CONTROLLER} {row.broker}"
+        yield f"disk     {node} {row.path}: {row.what}"
+        yield f"disk       {row.effect}"
+        for words in row.do:
             yield f"disk       do: {words}"
 
 
@@ -500,49 +517,53 @@ def leaderless_lines(names: Sequence[str], inventory: str = "INVENTORY") -> Iter
         yield f"disk       do: {command}, it elects them"
 
 
-def directory_stage(world: World) -> dict[str, Any]:
+def directory_stage(world: World) -> Parts:
     """Progress of the roll, by the brokers' files and registrations (no journal is asked)."""
     rows = list(_directory_rows(world))
     there = sum(row["state"] == "in use" for row in rows)
     unknown = [row for row in rows if row["state"] == "unknown"]
     how = f"{there} of {len(rows)} directories of the playbook are in use, by files and registrations"
-    said = {
+    said: Parts = {
         "stage": "directories",
         "half_done": "directories" if 0 < there < len(rows) else None,
         "how": how + (f"; {len(unknown)} cannot be seen" if unknown else ""),
         "new_directories": rows,
     }
-    return said if there == len(rows) else {**said, "next": "plan PLAYBOOK"}
+    if there != len(rows):
+        said["next"] = "plan PLAYBOOK"
+    return said
 
 
-def _directory_rows(world: Any) -> Iterator[dict[str, str]]:
+def _directory_rows(world: World) -> Iterator[NewDirectory]:
+    assert isinstance(world.playbook, Playbook)
     for broker, paths in world.playbook.new_directories.items():
         for path in paths:
-            yield {"broker": str(int(broker)), "path": path, **_directory_state(world, broker, path)}
+            state, why = _directory_state(world, broker, path)
+            yield {"broker": str(int(broker)), "path": path, "state": state, "why": why}
 
 
-def _directory_state(world: World, broker: NodeId, path: str) -> dict[str, str]:
-    """`in use`, `in the file, not registered`, `not yet`, or unknown with the reason."""
+def _directory_state(world: World, broker: NodeId, path: str) -> tuple[str, str]:
+    """`in use`, `in the file, not registered`, `not yet` or `unknown`, and why."""
     from migrate.steps.directories import gates
 
     here = gates.listed(world, int(broker))
     if isinstance(here, Unknown):
-        return {"state": "unknown", "why": here.reason}
+        return "unknown", here.reason
     if os.path.normpath(path) not in here:
-        return {"state": "not yet", "why": ""}
+        return "not yet", ""
     found = gates.entries(world, int(broker), (path,))
     if isinstance(found, Unknown):
-        return {"state": "unknown", "why": found.reason}
+        return "unknown", found.reason
     if isinstance(world.kraft, Unknown):
-        return {"state": "unknown", "why": world.kraft.reason}
+        return "unknown", world.kraft.reason
     registration = world.kraft.brokers.get(broker)
     directory = found[0].directory
     if registration is None or directory.id is None or directory.id not in registration.log_dirs:
-        return {"state": "in the file, not registered", "why": directory.problem or f"directory.id {directory.id}"}
-    return {"state": "in use", "why": f"directory.id {directory.id}"}
+        return "in the file, not registered", directory.problem or f"directory.id {directory.id}"
+    return "in use", f"directory.id {directory.id}"
 
 
-def directory_lines(rows: Sequence[Mapping[str, str]]) -> list[str]:
+def directory_lines(rows: Sequence[NewDirectory]) -> list[str]:
     """The same for a person; [] without a DirectoryPlaybook."""
     return [
         f"broker {row['broker']}: {row['path']}: {row['state']}" + (f" ({row['why']})" if row["why"] else "")

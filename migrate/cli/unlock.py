@@ -5,9 +5,10 @@ from __future__ import annotations
 import pathlib
 import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, NotRequired
 
 import click
+from typing_extensions import TypedDict
 
 from migrate.cli.answers import give_answer
 from migrate.cli.errors import EXIT_OK
@@ -16,6 +17,50 @@ from migrate.cli.screen import say, say_text
 from migrate.errors import LockNotDead, MigrateError
 from migrate.model.inventory import Inventory, Playbook
 from migrate.report.wording import hanging
+
+if TYPE_CHECKING:
+    from migrate.run.locks import FileOwner
+    from migrate.zookeeper.lock import SeenLock
+
+
+class FileLock(TypedDict):
+    """A lock file: who wrote it, and whether that process `lives`, `is dead` or cannot be seen; or `nobody`."""
+
+    path: str
+    owner: str
+    alive: str
+
+
+class ZnodeLock(TypedDict):
+    """The lock in ZooKeeper; who holds it, where a run of this tool does."""
+
+    path: str
+    held: bool
+    id: NotRequired[int]
+    session: NotRequired[str]
+    alive: NotRequired[str]
+    owner: NotRequired[str]
+    host: NotRequired[str]
+    pid: NotRequired[int]
+    since: NotRequired[str]
+    plan: NotRequired[str]
+    session_seconds: NotRequired[float]
+
+
+class BothLocks(TypedDict):
+    """Of a cluster with ZooKeeper."""
+
+    znode: ZnodeLock
+    file: FileLock
+
+
+class HostLocks(TypedDict):
+    """Of a cluster without: the run's own file, and one beside each broker's configuration."""
+
+    files: list[FileLock]
+
+
+UnlockAnswer = BothLocks | HostLocks
 
 
 @click.command()
@@ -78,7 +123,7 @@ def _on_hosts(run: pathlib.Path, inventory: Inventory, output: str) -> int:
     rows = [_row(str(run), *_here(run))]
     rows += [_row(place, *seen) for place, seen in _beside_the_brokers(inventory)]
     if output == "json":
-        give_answer({"files": rows})
+        give_answer(HostLocks(files=rows))
     else:
         for row in rows:
             say(f"file     {row['path']}: {row['owner'] or 'nobody'}: {row['alive']}")
@@ -88,7 +133,7 @@ def _on_hosts(run: pathlib.Path, inventory: Inventory, output: str) -> int:
     return EXIT_OK
 
 
-def _row(place: str, text: str, held: bool | None) -> dict[str, str]:
+def _row(place: str, text: str, held: bool | None) -> FileLock:
     """`held` None: that could not be seen."""
     from migrate.run import locks
 
@@ -127,25 +172,24 @@ def _beside_the_brokers(inventory: Inventory) -> Iterator[tuple[str, tuple[str, 
         executor.close()
 
 
-def described(held: Any, file_owner: Any, path: str, file: pathlib.Path) -> dict[str, Any]:
+def described(held: SeenLock | None, file_owner: FileOwner | None, path: str, file: pathlib.Path) -> BothLocks:
     """Both locks as plain values."""
     from migrate.run import locks
 
-    znode: dict[str, Any] = {"path": path, "held": held is not None}
+    znode: ZnodeLock = {"path": path, "held": held is not None}
     if held is not None:
         holder = held.holder
         alive = locks.Alive.UNSEEN if holder is None else locks.process_alive(holder.host, holder.pid)
-        znode |= {"id": held.token, "session": f"0x{held.session:x}", "alive": str(alive)}
+        znode["id"], znode["session"], znode["alive"] = held.token, f"0x{held.session:x}", str(alive)
         if holder is not None:
-            znode |= {name: getattr(holder, name) for name in ("owner", "host", "pid", "since", "plan")}
+            znode["owner"], znode["host"], znode["pid"] = holder.owner, holder.host, holder.pid
+            znode["since"], znode["plan"] = holder.since, holder.plan
             znode["session_seconds"] = holder.session_seconds
-    text = "" if file_owner is None else file_owner.text
-    lives = file_owner is not None and file_owner.held
-    state = str(locks.Alive.LIVES if lives else locks.Alive.DEAD) if text or lives else "nobody"
-    return {"znode": znode, "file": {"path": str(file), "owner": text, "alive": state}}
+    text, lives = ("", False) if file_owner is None else (file_owner.text, file_owner.held)
+    return {"znode": znode, "file": _row(str(file), text, lives)}
 
 
-def as_text(answer: dict[str, Any]) -> str:
+def as_text(answer: BothLocks) -> str:
     """The same for a person."""
     znode, file = answer["znode"], answer["file"]
     lines = []

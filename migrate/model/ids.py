@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import base64
 import re
-from typing import Final, Self
+from collections.abc import Callable
+from typing import Any, Final, Self
 
 UUID_TEXT_LENGTH: Final = 22
 _UUID_TEXT: Final = re.compile(r"[A-Za-z0-9_-]{22}")  # Python's decoder would let the plain alphabet's + and / pass
@@ -24,6 +25,11 @@ class NodeId(int):
             message = f"node id {number} is outside 0..2147483647"
             raise ValueError(message)
         return super().__new__(cls, number)
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _: object, schema_of: Callable[[type], Any]) -> Any:
+        """In the JSON Schema of an answer it is a number."""
+        return schema_of(int)
 
 
 class KafkaUuid(str):

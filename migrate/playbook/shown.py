@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from migrate.model.inventory import Playbook
+from migrate.model.inventory import Inventory, Playbook
 from migrate.model.stage import Stage
 from migrate.model.windows import label
 from migrate.playbook.document import Mapping, Node, Sequence, read_document
@@ -26,6 +26,25 @@ class Shown:
     key: str
     value: str
     origin: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownPlaybook(Playbook):
+    """What `playbook show` answers of a playbook: its fields, and the text and origin of every value."""
+
+    kind: str
+    values: tuple[Shown, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownInventory(Inventory):
+    """What `playbook show` answers of an inventory: its fields; `values` is empty."""
+
+    kind: str
+    values: tuple[Shown, ...]
+
+
+ShowAnswer = ShownPlaybook | ShownInventory
 
 
 def shown(path: str | Path) -> list[Shown]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from typing_extensions import TypedDict
 
 from migrate import __version__
 from migrate.checks.releases import brokers_release
@@ -12,7 +14,7 @@ from migrate.model.outcome import Unknown
 from migrate.model.views import PartlyRead
 from migrate.model.world import World
 from migrate.report.directories import DirectoryRow, disks_and_replicas, legend, told_columns
-from migrate.report.findings_text import finding_lines, findings_body, rows
+from migrate.report.findings_text import FindingsBody, finding_lines, findings_body, rows
 from migrate.report.lines import WIDTH, Line, Page, Tone
 from migrate.report.markup import render
 from migrate.report.plan_verdict import PlanVerdict, areas, counts, verdict
@@ -120,20 +122,57 @@ def facts_line(facts: ClusterFacts) -> str:
     return f"{', '.join(f'{name} {value}' for name, value in facts.words.items())}; kraft-migrate {__version__}"
 
 
-def assessment_json(found: Assessment, **more: Any) -> dict[str, Any]:
-    """The same as JSON: verdict, checks, counts and all fields of every finding; `more` adds facts of the caller."""
-    return {"schema": SCHEMA, "cluster": found.cluster, **more, **assessment_body(found)}
+class ChecksMade(TypedDict):
+    """The share of checks that the verdict rests on: numbers, and the codes of those that were not made."""
+
+    asked: int
+    made: int
+    not_made: list[str]
 
 
-def assessment_body(found: Assessment) -> dict[str, Any]:
-    """What JSON says of one cluster, alone or in a fleet."""
-    checks = {"asked": found.checks.asked, "made": found.checks.made, "not_made": list(found.checks.not_made)}
+class ZookeeperReads(TypedDict):
+    """How ZooKeeper was read: operations, and how many a second were allowed (null: no limit)."""
+
+    operations: int
+    most_a_second: int | None
+
+
+class AssessmentBody(FindingsBody):
+    """What JSON says of one cluster, alone or in a fleet; numbers that were not seen are null."""
+
+    verdict: str
+    checks: ChecksMade
+    advice: str
+    next: str
+    looked: str
+    release: str
+    brokers: int | None
+    partitions: int | None
+
+
+class AssessAnswer(AssessmentBody):
+    """What `assess` answers."""
+
+    schema: Literal["kraft-migrate/findings/v2"]
+    cluster: str
+    zookeeper_reads: ZookeeperReads
+
+
+def assessment_json(found: Assessment, reads: ZookeeperReads) -> AssessAnswer:
+    """The same as JSON: verdict, checks, counts and all fields of every finding."""
+    return {"schema": SCHEMA, "cluster": found.cluster, "zookeeper_reads": reads, **assessment_body(found)}
+
+
+def assessment_body(found: Assessment) -> AssessmentBody:
     return {
-        "verdict": str(found.verdict.word),
-        "checks": checks,
+        "verdict": found.verdict.word,
+        "checks": {"asked": found.checks.asked, "made": found.checks.made, "not_made": list(found.checks.not_made)},
         "advice": found.advice,
         "next": found.next_step,
-        **asdict(found.facts),
+        "looked": found.facts.looked,
+        "release": found.facts.release,
+        "brokers": found.facts.brokers,
+        "partitions": found.facts.partitions,
         **findings_body(found.findings),
     }
 

@@ -3,16 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final, NotRequired
+
+from typing_extensions import TypedDict
 
 from migrate.model.causes import cause_of
-from migrate.model.difference import Difference, DiffReport, IdleAcceptance
+from migrate.model.difference import Difference, DifferenceClass, DiffReport, IdleAcceptance, IdleReason
 
 SHOWN: Final = 40
 LONGEST: Final = 160
 
 
-def diff_json(report: DiffReport) -> dict[str, Any]:
+DifferenceRow = TypedDict(  # a difference; with its cause and what to do where no rule excuses it
+    "DifferenceRow",
+    {
+        "kind": str,
+        "key": str,
+        "field": str,
+        "class": DifferenceClass,
+        "zookeeper": str | None,
+        "kraft": str | None,
+        "zookeeper_where": str,
+        "kraft_where": str,
+        "rule": str,
+        "cause": NotRequired[str],
+        "what_to_do": NotRequired[str],
+    },
+)
+IdleRow = TypedDict(  # an acceptance that excuses nothing
+    "IdleRow",
+    {"class": str, "kind": str, "key": str, "field": str, "ticket": str, "expires": str, "why": IdleReason},
+)
+
+
+class DiffAnswer(TypedDict):
+    """What `diff` answers; `counts` is kind -> class -> number of compared fields."""
+
+    offset: int
+    lag: int
+    looks: int
+    counts: dict[str, dict[str, int]]
+    differences: list[DifferenceRow]
+    unexcused: int
+    unsettled: list[DifferenceRow]
+    idle_acceptances: list[IdleRow]
+    blind_spots: list[str]
+
+
+def diff_json(report: DiffReport) -> DiffAnswer:
     """Everything in the report."""
     return {
         "offset": report.offset,
@@ -30,7 +68,7 @@ def diff_json(report: DiffReport) -> dict[str, Any]:
                 "field": idle.entry.field,
                 "ticket": idle.entry.ticket,
                 "expires": idle.entry.expires,
-                "why": str(idle.why),
+                "why": idle.why,
             }
             for idle in report.idle
         ],
@@ -83,17 +121,19 @@ def _clipped(value: str | None) -> str:
     return "nothing" if value is None else value if len(value) <= LONGEST else f"{value[:LONGEST]}..."
 
 
-def _row(entry: Difference) -> dict[str, Any]:
-    cause = cause_of(entry)
-    return {
+def _row(entry: Difference) -> DifferenceRow:
+    row: DifferenceRow = {
         "kind": entry.kind,
         "key": entry.key,
         "field": entry.field,
-        "class": str(entry.cls),
+        "class": entry.cls,
         "zookeeper": entry.zookeeper,
         "kraft": entry.kraft,
         "zookeeper_where": entry.zookeeper_where,
         "kraft_where": entry.kraft_where,
         "rule": entry.rule,
-        **({} if entry.rule else {"cause": cause.cause, "what_to_do": cause.what_to_do}),
     }
+    if not entry.rule:
+        cause = cause_of(entry)
+        row["cause"], row["what_to_do"] = cause.cause, cause.what_to_do
+    return row

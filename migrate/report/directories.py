@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any, Final
+from typing import Final
 
 from markupsafe import Markup
+from typing_extensions import TypedDict
 
 from migrate.model.inventory import BrokerNode
 from migrate.model.ledger import LedgerRow, ReplicaState, count_states
@@ -59,9 +60,11 @@ class DirectoryRow:
         """Is it known to be?"""
         return self.health == "healthy"
 
-    def as_json(self) -> dict[str, Any]:
-        """Plain values."""
-        return {**asdict(self), "oddities": list(self.oddities)}
+
+class ShowAnswer(TypedDict):
+    """What `directories show` answers."""
+
+    directories: Sequence[DirectoryRow]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict
-from typing import Any, Final
+from typing import Final
+
+from typing_extensions import TypedDict
 
 from migrate.model.findings import Finding, Severity, places
 from migrate.model.stage import Stage
@@ -50,12 +52,58 @@ def _finding(page: Page, entry: Finding) -> None:
         page.add(blocked, TONES[entry.severity], 12)
 
 
-def findings_body(findings: Sequence[Finding]) -> dict[str, Any]:
-    """Counts by severity and all fields of every finding; `blocks_from` is null where no stage is blocked."""
-    words = {key: word.replace(" ", "_") for key, word in SEVERITY_WORDS.items()}
+class Counts(TypedDict):
+    """Findings by severity."""
+
+    blocker: int
+    warning: int
+    blind_spot: int
+    info: int
+
+
+class FindingRow(TypedDict):
+    """All fields of a finding; `blocks_from` is null where no stage is blocked."""
+
+    code: str
+    severity: Severity
+    about: str
+    message: str
+    evidence: str
+    fix: str
+    blocks_from: int | None
+    objects: Sequence[str]
+
+
+class FindingsBody(TypedDict):
+    """What JSON says of findings."""
+
+    counts: Counts
+    findings: list[FindingRow]
+
+
+def findings_body(findings: Sequence[Finding]) -> FindingsBody:
+    """Counts by severity, and every finding."""
+    number = Counter(entry.severity for entry in findings)
     return {
-        "counts": {word: sum(entry.severity is key for entry in findings) for key, word in words.items()},
-        "findings": [{**asdict(entry), "blocks_from": _stage_blocked(entry)} for entry in in_order(findings)],
+        "counts": {
+            "blocker": number[Severity.BLOCKER],
+            "warning": number[Severity.WARNING],
+            "blind_spot": number[Severity.BLIND_SPOT],
+            "info": number[Severity.INFO],
+        },
+        "findings": [
+            {
+                "code": entry.code,
+                "severity": entry.severity,
+                "about": entry.about,
+                "message": entry.message,
+                "evidence": entry.evidence,
+                "fix": entry.fix,
+                "blocks_from": _stage_blocked(entry),
+                "objects": entry.objects,
+            }
+            for entry in in_order(findings)
+        ],
     }
 
 

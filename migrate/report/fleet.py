@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import Any, Final, Generic, Literal, TypeVar, cast
+
+from typing_extensions import TypedDict
 
 from migrate import __version__
 from migrate.model.difference import DiffReport
 from migrate.model.findings import Finding, Severity, Word
 from migrate.model.inventory import Fleet, Member, NotRead
-from migrate.model.ledger import LedgerSummary
+from migrate.model.ledger import LedgerRow, LedgerSummary
 from migrate.model.words import counted
-from migrate.report.assessment import Assessment, ClusterFacts, assessment_body
-from migrate.report.diff_report import diff_json, diff_lines
+from migrate.report.assessment import Assessment, AssessmentBody, ClusterFacts, assessment_body
+from migrate.report.diff_report import DiffAnswer, diff_json, diff_lines
 from migrate.report.findings_text import TONES, rows
 from migrate.report.lines import WIDTH, Line, Page, Tone, fold
 from migrate.report.markup import render
@@ -169,36 +171,105 @@ def _worst(page: Page, answer: Answer) -> None:
             _ledger_lines(page, answer)
 
 
-def fleet_json(fleet: Fleet, answers: Sequence[Answer]) -> dict[str, Any]:
+Row = TypeVar("Row")
+
+
+class Named(TypedDict, total=False):
+    """What the fleet's file names a cluster by: one of these."""
+
+    inventory: str
+    zookeeper: str
+    bundle: str
+
+
+class Cluster(Named):
+    """A cluster; `seconds` is how long it took."""
+
+    name: str
+    verdict: str
+    seconds: float
+
+
+class ClusterNotRead(Cluster):
+    """One that gave no answer."""
+
+    error: NotRead
+
+
+class ClusterAssessed(Cluster, AssessmentBody):
+    """What was found in it."""
+
+
+class BrokerStates(TypedDict):
+    """A broker's replicas by state."""
+
+    broker: int
+    states: dict[str, int]
+
+
+class FleetLedger(TypedDict):
+    """The ledger in numbers; `rows` are those that are not VERIFIED, or the first of them."""
+
+    offset: int
+    replicas: int
+    not_verified: int
+    unknown: Sequence[str]
+    brokers: list[BrokerStates]
+    rows: Sequence[LedgerRow]
+
+
+class ClusterCompared(Cluster):
+    """Its comparison."""
+
+    diff: DiffAnswer
+
+
+class ClusterWithLedger(ClusterCompared):
+    """The same, where the cluster's disks were reported."""
+
+    ledger: FleetLedger
+
+
+class FleetAnswer(TypedDict, Generic[Row]):
+    """What `fleet` answers: everything of every cluster."""
+
+    schema: Literal["kraft-migrate/fleet/v2"]
+    fleet: str
+    clusters: list[Row | ClusterNotRead]
+
+
+AnyCluster = ClusterAssessed | ClusterCompared | ClusterWithLedger
+FleetAssessed = FleetAnswer[ClusterAssessed]
+FleetCompared = FleetAnswer[ClusterCompared | ClusterWithLedger]
+
+
+def fleet_json(fleet: Fleet, answers: Sequence[Answer]) -> FleetAnswer[AnyCluster]:
     """Everything of every cluster; a cluster that was not read has an `error`, and neither findings nor differences."""
     return {"schema": SCHEMA, "fleet": fleet.name, "clusters": [_json_row(answer) for answer in answers]}
 
 
-def _json_row(answer: Answer) -> dict[str, Any]:
-    head = {
-        "name": answer.member.name,
-        str(answer.member.target): answer.member.where,
-        "verdict": answer.word,
-        "seconds": round(answer.seconds, 3),
-    }
+def _json_row(answer: Answer) -> AnyCluster | ClusterNotRead:
+    named = cast("Named", {answer.member.target.value: answer.member.where})
+    name, verdict, seconds = answer.member.name, answer.word, round(answer.seconds, 3)
+    head: Cluster = {"name": name, **named, "verdict": verdict, "seconds": seconds}
     match answer.found:
         case NotRead():
-            return {**head, "error": asdict(answer.found)}
+            return {**head, "error": answer.found}
         case Assessment():
             return {**head, **assessment_body(answer.found)}
         case DiffReport():
-            body = {**head, "diff": diff_json(answer.found)}
+            body: ClusterCompared = {**head, "diff": diff_json(answer.found)}
             return body if answer.ledger is None else {**body, "ledger": _ledger_json(answer.ledger)}
 
 
-def _ledger_json(ledger: LedgerSummary) -> dict[str, Any]:
+def _ledger_json(ledger: LedgerSummary) -> FleetLedger:
     return {
         "offset": ledger.offset,
         "replicas": ledger.replicas,
         "not_verified": ledger.unproven,
-        "unknown": list(ledger.unknown),
+        "unknown": ledger.unknown,
         "brokers": [{"broker": int(broker), "states": ledger.of(broker)} for broker in ledger.counts],
-        "rows": [asdict(row) for row in ledger.rows],
+        "rows": ledger.rows,
     }
 
 

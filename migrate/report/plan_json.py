@@ -4,24 +4,36 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, Literal, cast
+
+from typing_extensions import TypedDict
 
 from migrate.errors import MalformedPlan, PlanUnreadable
 from migrate.model import strict_json
-from migrate.model.plan import PLAN_FORMAT, Plan
+from migrate.model.plan import Plan
 
-SCHEMA: Final = f"kraft-migrate/plan/v{PLAN_FORMAT}"
+SCHEMA: Final = "kraft-migrate/plan/v3"  # of PLAN_FORMAT
 NOT_AS_SAVED: Final = "it is not the plan that was saved"
 
 
-def plan_values(plan: Plan) -> dict[str, Any]:
+class PlanAnswer(TypedDict):
+    """What `plan` and `rollback plan` answer: the plan, and the sum of all of it as `content`."""
+
+    schema: Literal["kraft-migrate/plan/v3"]
+    fingerprint: str
+    irreversible: bool
+    content: str
+    plan: Plan
+
+
+def plan_values(plan: Plan) -> PlanAnswer:
     """Schema, fingerprint, the whole plan, and the sum of all of it."""
     return {
         "schema": SCHEMA,
         "fingerprint": plan.fingerprint,
         "irreversible": plan.irreversible,
         "content": plan.content,
-        "plan": plan.body,
+        "plan": cast("Plan", plan.body),  # its fields as JSON values
     }
 
 

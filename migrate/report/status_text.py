@@ -2,21 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict
-from typing import Any, Final
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from typing_extensions import TypedDict
 
 from migrate.model.findings import Explanation
 from migrate.model.outcome import Unknown
-from migrate.model.rollback_readiness import RollbackReadiness
+from migrate.model.rollback_readiness import Reason, RollbackReadiness
 from migrate.report.wording import duration, plural, printable
 
 INDENT: Final = " " * 9
 SAID: Final = {"bar": "blocked by", "work": "needs"}  # a reason's weight, in words
 
 
-def waiting_values(found: Iterable[Explanation]) -> list[dict[str, Any]]:
-    """A row each; `cause` is null where it cannot be determined, and `unknown` says why."""
+class WaitingRow(TypedDict):
+    """One reason why the migration does not go on.
+
+    `cause` is null where it cannot be determined, and `unknown` says why.
+    """
+
+    code: str
+    waits_for: str
+    driver: str
+    nodes: list[int]
+    owner: str
+    cause: str | None
+    unknown: str | None
+    evidence: list[str]
+    next: str
+    by_itself: str
+
+
+class CostRow(TypedDict):
+    """What a rollback would take; `gap_seconds` without a controller are null where they are unknown."""
+
+    rolls: int
+    restarts: int
+    minutes: float
+    gap_seconds: float | None
+    basis: str
+
+
+RollbackAnswer = TypedDict(  # is a rollback possible now; `gone`: nothing opens it again
+    "RollbackAnswer",
+    {
+        "readiness": str,
+        "gone": bool,
+        "from": str,
+        "procedure": str,
+        "reasons": list[Reason],
+        "cost": CostRow,
+    },
+)
+
+
+def waiting_values(found: Iterable[Explanation]) -> list[WaitingRow]:
+    """A row each."""
     return [
         {
             "code": entry.code,
@@ -34,7 +76,7 @@ def waiting_values(found: Iterable[Explanation]) -> list[dict[str, Any]]:
     ]
 
 
-def waiting_lines(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+def waiting_lines(rows: Iterable[WaitingRow]) -> Iterator[str]:
     """The same rows for a person: what is waited for, why, what shows it, what to do."""
     for row in rows:
         yield f"waits    {row['code']} for {row['waits_for']}"
@@ -47,26 +89,26 @@ def waiting_lines(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
         yield INDENT + f"without action: {row['by_itself']}"
 
 
-def rollback_values(found: RollbackReadiness) -> dict[str, Any]:
-    """Plain values: readiness, gone, from, procedure, reasons, cost."""
+def rollback_values(found: RollbackReadiness) -> RollbackAnswer:
+    """The answer as values."""
     gap = found.cost.gap_seconds
     return {
         "readiness": found.word.value,
         "gone": found.gone,
         "from": found.origin,
         "procedure": found.procedure,
-        "reasons": [asdict(reason) for reason in found.reasons],
+        "reasons": list(found.reasons),
         "cost": {
             "rolls": found.cost.rolls,
             "restarts": found.cost.restarts,
             "minutes": round(found.cost.minutes, 1),
-            "gap_seconds": None if isinstance(gap, Unknown) else round(gap, 1),  # null: unknown
+            "gap_seconds": None if isinstance(gap, Unknown) else round(gap, 1),
             "basis": found.cost.basis,
         },
     }
 
 
-def cost_text(cost: Mapping[str, Any]) -> str:
+def cost_text(cost: CostRow) -> str:
     """One line: `2 rolls (6 restarts), about 3 min 10 s, 12 s without a controller`."""
     seconds = cost["gap_seconds"]
     gap = f"{duration(seconds)} without a controller" if seconds else "never without a controller"
@@ -78,7 +120,7 @@ def cost_text(cost: Mapping[str, Any]) -> str:
     return f"{rolls}, about {duration(cost['minutes'] * 60)}, {gap}"
 
 
-def rollback_lines(values: Mapping[str, Any]) -> Iterator[str]:
+def rollback_lines(values: RollbackAnswer) -> Iterator[str]:
     """The plain values for a person; the first line is the word."""
     yield printable(f"{values['readiness']}, from: {values['from']}")
     yield printable("once it is ready: " * (values["readiness"] == "NOT READY") + values["procedure"])
@@ -86,7 +128,7 @@ def rollback_lines(values: Mapping[str, Any]) -> Iterator[str]:
     if cost["restarts"] or cost["gap_seconds"] != 0:
         yield f"{cost_text(cost)} [{cost['basis']}]"
     for reason in values["reasons"]:
-        about = "" if reason["what"].startswith(f"{reason['about']}: ") else f"{reason['about']}: "
-        yield printable(f"{SAID.get(reason['weight'], reason['weight'])}: {about}{reason['what']}")
-        if reason["next_step"]:
-            yield printable(f"  fix: {reason['next_step']}")
+        about = "" if reason.what.startswith(f"{reason.about}: ") else f"{reason.about}: "
+        yield printable(f"{SAID.get(reason.weight, reason.weight)}: {about}{reason.what}")
+        if reason.next_step:
+            yield printable(f"  fix: {reason.next_step}")

@@ -11,8 +11,9 @@ import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 from unittest.mock import patch
 
 import jsonschema
@@ -73,7 +74,29 @@ def require_its_schema(text: str) -> None:
         and '"exit_code"' in text
         and (found := json.loads(text)).get("command") in COMMANDS_WITH_JSON
     ):
-        jsonschema.validate(found, answer_schema(found["command"].replace(" ", "-")))
+        whole, result = validators(found["command"])
+        whole.validate(found)
+        if "result" in found:
+            result.validate(found["result"])
+
+
+@cache
+def validators(command: str) -> tuple[jsonschema.Draft202012Validator, jsonschema.Draft202012Validator]:
+    """By the command's schema: of its whole answer, and of its result, where every key has to be named."""
+    schema = answer_schema(command.replace(" ", "-"))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    result = closed({**schema["properties"]["result"], "$defs": schema["$defs"]})
+    return jsonschema.Draft202012Validator(schema), jsonschema.Draft202012Validator(result)
+
+
+def closed(schema: Any) -> Any:
+    """The JSON Schema with no key but those that it names: keys are added with their types."""
+    if isinstance(schema, list):
+        return [closed(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    inside = {name: closed(part) for name, part in schema.items()}
+    return {"additionalProperties": False, **inside} if schema.get("type") == "object" else inside
 
 
 def run_main(words: Iterable[object], out: TextIO, err: TextIO) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,12 @@ import jsonschema
 import pytest
 
 from migrate import __version__
-from migrate.cli.answers import schema_names
+from migrate.cli.answers import answer_schema, schema_names
 from migrate.cli.main import cli
-from tests.cli.commands import Ended, inventory_in, kraft_migrate
+from migrate.model.plan import PlannedStep
+from migrate.model.stage import Stage
+from migrate.report.plan_json import SCHEMA as PLAN
+from tests.cli.commands import Ended, closed, inventory_in, kraft_migrate, validators
 
 DOCUMENTS: set[str] = set()
 KEYS = {"schema", "tool", "time", "command", "exit_code"}
@@ -80,11 +84,38 @@ def said(ended: Ended) -> Any:
 
 def test_each_command_with_json_has_a_schema(monkeypatch: pytest.MonkeyPatch) -> None:
     """`playbook schema` prints it; every test that runs a command here holds its answer against it."""
-    assert set(schema_names()) >= {path.replace(" ", "-") for path in with_json(cli, "")} - DOCUMENTS
+    assert set(schema_names()) == {path.replace(" ", "-") for path in with_json(cli, "")} - DOCUMENTS
     shown = kraft_migrate("playbook", "schema", "directories-verify")
     found = json.loads(shown.out)
-    jsonschema.Draft202012Validator.check_schema(found)
     assert "replicas" in found["properties"]["result"]["properties"]
+
+
+def test_every_type_of_an_answer_makes_a_schema_that_refuses_what_is_no_such_answer() -> None:
+    """Words of a set, versions of documents, and keys that are always there; each dataclass has all of its fields."""
+    for name in schema_names():
+        whole, result = validators(name)
+        assert not whole.is_valid({}), name
+        assert not result.is_valid({"unheard-of": 1}), name
+    finding: dict[str, Any] = {
+        "code": "B-ZKN-01",
+        "severity": "B",
+        "about": "",
+        "message": "",
+        "evidence": "",
+        "fix": "",
+    }
+    finding |= {"blocks_from": None, "objects": []}
+    schema = {"$ref": "#/$defs/FindingRow", "$defs": closed(answer_schema("assess")["$defs"])}
+    one = jsonschema.Draft202012Validator(schema)
+    assert one.is_valid(finding)
+    for wrong in ({"severity": "X"}, {"blocks_from": "prepare"}, {"message": 1}, {"more": 1}):
+        assert not one.is_valid({**finding, **wrong}), wrong
+    assert not one.is_valid({key: value for key, value in finding.items() if key != "fix"})
+    plan = answer_schema("plan")
+    assert plan["properties"]["result"]["properties"]["schema"]["const"] == PLAN
+    step = plan["$defs"]["PlannedStep"]
+    assert plan["$defs"]["Stage"]["enum"] == [stage.label for stage in Stage]
+    assert set(step["required"]) == {field.name for field in fields(PlannedStep)}
 
 
 def with_json(group: click.Command, path: str) -> Iterator[str]:

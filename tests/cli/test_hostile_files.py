@@ -259,8 +259,8 @@ def test_what_persons_wrote_stays_text(ran: Path, tmp_path: Path) -> None:
 
 def test_whose_a_lock_is_stays_text() -> None:
     """`unlock`, of a znode that anybody can write and of a lock file."""
-    znode = {"path": "/kraft-migrate/lock", "held": True, "id": 1, "session": "0x1", "alive": "is dead"}
+    znode: Any = {"path": "/kraft-migrate/lock", "held": True, "id": 1, "session": "0x1", "alive": "is dead"}
     znode |= dict.fromkeys(("owner", "host", "since", "plan", "pid"), HOSTILE) | {"session_seconds": 1.0}
-    for file in ({"path": "f", "owner": HOSTILE, "alive": "is dead"}, {"path": "f", "owner": "", "alive": "nobody"}):
-        lines = as_text({"znode": znode, "file": file}).split("\n")
+    for owner, alive in ((HOSTILE, "is dead"), ("", "nobody")):
+        lines = as_text({"znode": znode, "file": {"path": "f", "owner": owner, "alive": alive}}).split("\n")
         assert not [line for line in lines if line.startswith(FORGED)]

@@ -110,6 +110,7 @@ def test_processes_quorum_ledger_and_partitions_are_told() -> None:
 def test_before_the_copy_no_replica_is_called_migrating(stage: Stage) -> None:
     """Nothing of KRaft has a directory yet: the replicas are ZooKeeper's alone."""
     found = describe(whole(stage))
+    assert "unknown" not in found["ledger"]
     assert found["ledger"]["copied"] is False
     text = as_text(found)
     assert "ledger   18 replicas in ZooKeeper alone: nothing is copied to KRaft yet" in text
@@ -258,7 +259,7 @@ def test_the_upgrade_to_kafka_4_is_told_once_the_migration_is_final(stage: Stage
     assert ("afterwards" in found) is told
     assert ("KAFKA-21426" in as_text(found)) is told
     if told:
-        command = named(found, Path("my play.yaml"))["afterwards"]["command"]
+        command = named(found, Path("my play.yaml"))["afterwards"].command
         assert command == "kraft-migrate assess 'my play.yaml' --target 4.3"
 
 

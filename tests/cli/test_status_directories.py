@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from migrate.cli import status
 from migrate.cli.status import as_text, describe, named
+from migrate.cli.status_answer import StatusAnswer
 from migrate.model.detect import detect
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
@@ -17,14 +17,15 @@ from tests.run.test_directories import CONFIGS, carry_out, start
 from tests.testing.simulated_kraft import NEW, KraftCluster
 
 
-def told(cluster: KraftCluster) -> dict[str, Any]:
+def told(cluster: KraftCluster) -> StatusAnswer:
     """The answer, as the command makes it."""
     world = cluster.observe(PLANNED_ON, {})
-    seen = {key: value for key, value in describe(world).items() if key != "unknown"}
+    seen = describe(world)
+    seen.pop("unknown", None)
     return named({**seen, **status.directory_stage(world)}, Path("more disks.yaml"))
 
 
-def states(answer: dict[str, Any]) -> list[str]:
+def states(answer: StatusAnswer) -> list[str]:
     """In the playbook's order."""
     return [row["state"] for row in answer["new_directories"]]
 

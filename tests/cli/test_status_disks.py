@@ -48,12 +48,12 @@ def test_a_dead_disk_is_told_with_its_effect_and_both_ways_on(stage: Stage) -> N
     found = describe(worlds.with_directory(whole(stage), 1, 1, gone))
     (row,) = found["disks"]
     mode = f"{MODES[stage].words}, finalized" if stage is Stage.CLEANUP else MODES[stage].words
-    assert (row["broker"], row["path"], row["mode"]) == (1, PATH, mode)
+    assert (row.broker, row.path, row.mode) == (1, PATH, mode)
     lines = as_text(found).splitlines()
-    assert f"disk     broker 1 ({row['mode']}) {PATH}: {row['what']}" in lines
-    assert f"disk       {row['effect']}" in lines
-    assert [line.removeprefix("disk       do: ") for line in lines if "do: " in line] == list(row["do"])
-    assert row["command"] in row["do"][1]
+    assert f"disk     broker 1 ({row.mode}) {PATH}: {row.what}" in lines
+    assert f"disk       {row.effect}" in lines
+    assert [line.removeprefix("disk       do: ") for line in lines if "do: " in line] == list(row.do)
+    assert row.command in row.do[1]
 
 
 def test_partitions_that_can_be_elected_are_named_with_the_command() -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from migrate.cli.status import as_text, describe, named, unended, with_run
+from migrate.cli.status_answer import RunLeft, StatusAnswer
 from migrate.model.stage import Stage
+from migrate.report.status_text import WaitingRow
 from migrate.run.locks import LockFile
 from tests.run.gated import parked_behind_broker_0
 from tests.steps.looks import registration, whole
@@ -24,17 +25,35 @@ def parked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return runs
 
 
-def half_rolled(next_step: str = "Roll it.") -> dict[str, Any]:
+def left(runs: Path) -> RunLeft:
+    """The run that is not ended."""
+    found = unended(runs)
+    assert found is not None
+    assert "plan" in found
+    return found
+
+
+def half_rolled() -> StatusAnswer:
     """What status says there without the run: a new plan, and a broker to be rolled."""
     answer = describe(registration(0, migrating=False)(whole(Stage.MIGRATION_MODE)))
-    row = {"code": "S-STUCK-30", "nodes": [1], "owner": "the operator", "next": next_step}
+    row: WaitingRow = {
+        "code": "S-STUCK-30",
+        "waits_for": "broker 1",
+        "driver": "",
+        "nodes": [1],
+        "owner": "the operator",
+        "cause": "it is not rolled",
+        "unknown": None,
+        "evidence": [],
+        "next": "Roll it.",
+        "by_itself": "nothing",
+    }
     return {**answer, "half_done": "migration-mode", "next": "plan PLAYBOOK --stage migration-mode", "waiting": [row]}
 
 
 def test_a_parked_run_goes_on_by_its_own_command(parked: Path) -> None:
     """No new plan: the run's own words of where it stands, and its own command."""
-    run = unended(parked)
-    assert run is not None
+    run = left(parked)
     assert run["next"] == f"apply {parked}/run/plan.json"
     assert "parked before migration-mode/1: Ctrl-C asked for it" in run["told"]
     assert run["nodes"] == [1, 2]
@@ -47,8 +66,7 @@ def test_a_parked_run_goes_on_by_its_own_command(parked: Path) -> None:
 
 def test_a_broker_that_the_run_has_yet_to_roll_is_nobody_elses(parked: Path) -> None:
     """Stopped half way or not begun: who starts it by hand starts it with the previous file."""
-    run = unended(parked)
-    assert run is not None
+    run = left(parked)
     (row,) = with_run(half_rolled(), run)["waiting"]
     assert (row["owner"], row["next"]) == (f"run {run['plan']}", f"`kraft-migrate {run['next']}` continues it.")
     elsewhere = half_rolled()
@@ -60,11 +78,10 @@ def test_a_run_that_lives_is_looked_at_again(parked: Path) -> None:
     """A second `apply` would only be refused."""
     lock = LockFile(parked / "lock")
     try:
-        run = unended(parked)
+        run = left(parked)
         said = named(with_run(half_rolled(), run), Path("p.yaml"))
     finally:
         lock.release()
-    assert run is not None
     assert run["alive"] is True
     assert said["next"] == "status p.yaml"
     text = as_text({**said, "waiting": []})
@@ -75,12 +92,13 @@ def test_a_run_that_lives_is_looked_at_again(parked: Path) -> None:
 
 def test_a_cluster_that_went_on_without_the_run_is_not_sent_back_to_it(parked: Path) -> None:
     """Its steps left are of stages behind us, or all were undone: the run is told, the next command is not its."""
-    run = unended(parked)
-    later = {**half_rolled(), "half_done": None, "next": "plan PLAYBOOK --stage finalize"}
-    back = {**half_rolled(), "half_done": None, "next": "plan PLAYBOOK"}
+    run = left(parked)
+    later: StatusAnswer = {**half_rolled(), "half_done": None, "next": "plan PLAYBOOK --stage finalize"}
+    back: StatusAnswer = {**half_rolled(), "half_done": None, "next": "plan PLAYBOOK"}
     for answer in (later, back):
         said = with_run(answer, run)
         assert said["next"] == answer["next"]
+        assert "next" in said["run"]
         assert said["run"]["next"] == ""
         assert said["waiting"] == answer["waiting"]
 

@@ -21,7 +21,7 @@ import migrate.plan.build
 import migrate.report.assessment  # noqa: F401 - before the fixture bends what they import
 from migrate.model.world import World
 from migrate.observe.bundle import write_bundle
-from tests.cli.commands import PLAYBOOK, STAGES, run_main
+from tests.cli.commands import PLAYBOOK, STAGES, require_its_schema, run_main
 from tests.golden.fixed import NOW, fix
 from tests.golden.kept_worlds import BUNDLED, WITH_PLANS_AS_JSON, WORLDS
 from tests.testing.golden import same_as_kept
@@ -131,6 +131,7 @@ def same(path: Path, said: tuple[int, str, str]) -> None:
     code, out, err = said
     assert "E-DEFECT" not in err, err
     if path.suffix == ".json":
+        require_its_schema(out)
         same_as_kept(path, once(out, code))
     else:
         told = f"{out}--- stderr\n{err}" if err else out

@@ -19,7 +19,6 @@ SETUPTOOLS = "setuptools>=77.0.3"  # as in pyproject.toml
 pytestmark = [pytest.mark.slow, in_turn("install")]
 DATA = (  # one of each kind
     "migrate/checks/data/advisor.json",
-    "migrate/cli/schemas/assess.json",
     "migrate/hosts/host_program.py",
     "migrate/java/kafka-3.9.2.sha256.txt",
     "migrate/playbooks/playbook.schema.json",

@@ -15,6 +15,7 @@ from migrate.report import lines
 from migrate.report.assessment import (
     Assessment,
     ClusterFacts,
+    ZookeeperReads,
     assessment_html,
     assessment_json,
     assessment_lines,
@@ -30,6 +31,7 @@ BLIND = Finding("B-DIR-01", Severity.BLIND_SPOT, "the brokers' disks", "not chec
 UNSURE = Finding("W-DIR-09", Severity.BLIND_SPOT, "the brokers' disks", "not checked", "not asked for", "", 99)
 PROOF = Finding("B-DIR-01", Severity.BLIND_SPOT, "the ledger", "not checked", "not asked for", "", 99)
 INFO = Finding("I-VER-01", Severity.INFO, "x", "y")
+READS: ZookeeperReads = {"operations": 7, "most_a_second": None}
 ASKED = ("B-DIR-01", "B-ZKN-03", "I-VER-01", "W-DIR-09")
 
 
@@ -60,7 +62,7 @@ def test_the_share_names_the_checks_that_can_block_first_and_not_all_of_a_hundre
     told = Assessment("c", (*unseen, BLIND), tuple(entry.code for entry in (*unseen, BLIND)), ())
     assert str(told.checks).startswith("0 of 101 checks made; 101 could not: B-DIR-01, I-AAA-0, ")
     assert str(told.checks).endswith(" and 93 more")
-    assert len(assessment_json(told)["checks"]["not_made"]) == 101
+    assert len(assessment_json(told, READS)["checks"]["not_made"]) == 101
 
 
 @pytest.mark.parametrize("alone", [True, False])
@@ -70,7 +72,7 @@ def test_an_incomplete_assessment_says_how_to_complete_it(alone: bool) -> None:
     page = " ".join(pages.read(assessment_html(told)).words.split())
     for text in (
         lines.text(assessment_lines(told)),
-        json.dumps(assessment_json(told)),
+        json.dumps(assessment_json(told, READS)),
         page,
     ):
         assert "INCOMPLETE" in text
@@ -114,7 +116,7 @@ def test_cluster_time_version_verdict_and_next_step_stand_at_the_top() -> None:
     ready = Assessment("payments", (INFO,), ASKED, ())
     assert "kraft-migrate plan" in lines.text(assessment_lines(ready))
     assert "partitions unknown" in lines.text(assessment_lines(ready))
-    body = assessment_json(told)
+    body = assessment_json(told, READS)
     assert (body["looked"], body["release"], body["brokers"], body["partitions"]) == (
         "2026-03-01 21:00:00 UTC",
         "3.9",

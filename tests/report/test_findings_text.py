@@ -14,9 +14,9 @@ ALL = (story.INFO, story.WARNING, *story.BLIND, story.BLOCKER)
 FOUND = Assessment("payments-eu1", ALL, tuple(entry.code for entry in ALL), ())
 
 
-def as_json(**head: Any) -> Any:
+def as_json() -> Any:
     """The whole as a program reads it."""
-    return assessment_json(FOUND, **head)
+    return assessment_json(FOUND, {"operations": 7, "most_a_second": None})
 
 
 def test_the_text_of_findings() -> None:
@@ -34,9 +34,10 @@ def test_blockers_come_first_in_every_form() -> None:
 
 def test_the_json_has_a_schema_counts_and_the_callers_facts() -> None:
     """Every field of every finding stands under its own name."""
-    body = as_json(detected="assess")
+    body = as_json()
 
-    assert (body["schema"], body["cluster"], body["detected"]) == (SCHEMA, "payments-eu1", "assess")
+    assert (body["schema"], body["cluster"]) == (SCHEMA, "payments-eu1")
+    assert body["zookeeper_reads"] == {"operations": 7, "most_a_second": None}
     assert body["verdict"] == "BLOCKED"
     assert body["checks"] == {"asked": 5, "made": 3, "not_made": ["B-MIG-02", "B-QRM-01"]}
     assert body["counts"] == {"blocker": 1, "warning": 1, "blind_spot": 2, "info": 1}
