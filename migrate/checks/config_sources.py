@@ -109,6 +109,14 @@ def forms() -> Mapping[str, Callable[[str], object]]:
     }
 
 
+def meaning(key: str, text: str) -> object:
+    """What a value is to Kafka: equal for true and TRUE, for 8 and 008; the text where it has no form of its own."""
+    try:
+        return forms()[key](text)
+    except (KeyError, ValueError):
+        return text
+
+
 def refusals(values: Mapping[str, str]) -> Iterator[str]:
     """Why Kafka would not start with these values: each by itself, then those that must fit together (pure)."""
     for key, reader in forms().items():

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from migrate.checks.config_sources import meaning
 from migrate.checks.registry import Hit, Result, check
 from migrate.checks.sight import Configs, both_configs, broker_configs
 from migrate.hosts.collect_disks import HIDDEN
@@ -62,9 +63,17 @@ def matrix(brokers: Files, controllers: Files) -> tuple[Row, ...]:
     place, rows = {row.name: at for at, row in enumerate(TABLE)}, []
     for key in (*sorted(keys, key=lambda key: (place.get(key, len(place)), key)), *extra):
         values = [found[key].strip() for found in brokers.values() if key in found]
-        alike = len(values) == len(brokers) and len(set(values)) == 1
-        cells = {node: _cell(found.get(key), values) for node, found in controllers.items()}
-        rows.append(Row(key, fate(key, Moment.RENDERED), _as_shown(key, values, len(brokers)), alike, cells))
+        alike = len(values) == len(brokers) and all(meaning(key, one) == meaning(key, values[0]) for one in values)
+        cells = {node: _cell(key, found.get(key), values) for node, found in controllers.items()}
+        rows.append(
+            Row(
+                key,
+                fate(key, Moment.RENDERED),
+                _as_shown(key, values[:1] * len(values) if alike else values, len(brokers)),
+                alike,
+                cells,
+            )
+        )
     return tuple(rows)
 
 
@@ -74,14 +83,14 @@ def unset(rows: tuple[Row, ...]) -> int:
     return sum(row.rendered in (Fate.EQUAL, Fate.KEPT) and row.name in EXACT and row.name not in seen for row in TABLE)
 
 
-def _cell(own: str | None, theirs: list[str]) -> Cell:
+def _cell(key: str, own: str | None, theirs: list[str]) -> Cell:
     if own is None:
         return Cell.MISSING if theirs else Cell.ABSENT
     if not theirs:
         return Cell.ONLY_HERE
     if HIDDEN in (own, *theirs):
         return Cell.HIDDEN
-    if any(value != own.strip() for value in theirs):
+    if any(meaning(key, value) != meaning(key, own.strip()) for value in theirs):
         return Cell.DIFFERS
     return Cell.BY_REFERENCE if REFERENCE in own else Cell.EQUAL
 

@@ -21,6 +21,7 @@ from migrate.lab.topology import Topology
 from migrate.model.availability import MIN_ISR
 from migrate.model.columns import EntityColumns, PartitionColumns
 from migrate.model.ids import NodeId
+from migrate.model.kafka_values import entries
 from migrate.model.outcome import Unknown
 from migrate.model.secrets import is_password_config
 from migrate.model.views import BrokerDisks, ConfigFile, PartlyRead
@@ -178,8 +179,7 @@ def _directories(world: World, broker: NodeId) -> int | Unknown:
         return len(disks.directories)
     file = absent if isinstance(world.configs, Unknown) else world.configs.get(broker, absent)
     named = (file.values.get("log.dirs") or file.values.get("log.dir", "")) if isinstance(file, ConfigFile) else ""
-    count = sum(bool(path.strip()) for path in named.split(","))
-    return count or (disks if isinstance(disks, Unknown) else absent)
+    return len(entries(named)) or (disks if isinstance(disks, Unknown) else absent)
 
 
 def _some(entries: Iterable[T], most: int, kind: Callable[[T], Hashable]) -> list[T]:

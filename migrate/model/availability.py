@@ -8,6 +8,7 @@ from typing import Final
 
 from migrate.model.columns import EntityColumns, PartitionColumns
 from migrate.model.ids import NodeId
+from migrate.model.kafka_values import number
 from migrate.model.outcome import Unknown
 from migrate.model.patterns import compiled
 from migrate.model.views import ConfigFile, NoFile
@@ -15,7 +16,6 @@ from migrate.model.views import ConfigFile, NoFile
 MIN_ISR: Final = "min.insync.replicas"
 KAFKAS_DEFAULT: Final = 1
 LONGEST_TOPIC: Final = 249  # characters (Topic.MAX_NAME_LENGTH)
-LONGEST: Final = 10  # digits of a number of 32 bits
 Configs = Mapping[NodeId, ConfigFile | NoFile | Unknown] | Unknown
 
 
@@ -62,9 +62,8 @@ def _in_file(broker: NodeId, configs: Configs) -> int | Unknown:
 
 
 def _number(text: str) -> int | Unknown:
-    digits = text.strip()
-    known = digits.isascii() and digits.isdecimal() and len(digits) <= LONGEST
-    return int(digits) if known else Unknown(f"{MIN_ISR} is no number")
+    found = number(text)
+    return Unknown(f"{MIN_ISR} is no number") if found is None or found < 0 else found
 
 
 def suffering(

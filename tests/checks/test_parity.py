@@ -31,6 +31,8 @@ def row(key: str, brokers: list[str | None], controllers: list[str | None]) -> R
     [
         (["2", "2"], "2", Cell.EQUAL),
         (["2", " 2 "], "2", Cell.EQUAL),
+        (["2", "+2"], "02", Cell.EQUAL),
+        (["two", "2"], "2", Cell.DIFFERS),
         (["2", "2"], "1", Cell.DIFFERS),
         (["2", "3"], "2", Cell.DIFFERS),
         (["2", "2"], None, Cell.MISSING),
@@ -54,6 +56,7 @@ def test_a_cell_says_how_a_controllers_value_compares(
     ("brokers", "told", "alike"),
     [
         (["2", "2", "2"], "2", True),
+        (["2", "02", "+2"], "2", True),
         (["2", None, "2"], "2 (on 2 of 3)", False),
         (["2", "3", "2"], "2 values on 3 of 3", False),
         ([None, None, None], "-", False),

@@ -1,0 +1,30 @@
+"""Fields of documents that hold a value of Kafka's: read as Kafka reads it."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from migrate.playbook import fields
+
+
+@pytest.mark.parametrize("text", ["ctl", "CTL", "Ctl"])
+def test_the_controllers_listener_is_written_in_capitals(text: str) -> None:
+    """A controller looks for controller.listener.names among names in capitals, and else does not start."""
+    assert TypeAdapter(fields.ListenerName).validate_python(text) == "CTL"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["zk1:2181", "zk1", " zk1 , zk2:2182,,zk3/kafka", "zk1:2181/kafka,zk2:2181/kafka", "zk1/", "[::1]:2181/a b"],
+)
+def test_a_connect_string_may_be_written_as_in_a_brokers_file(text: str) -> None:
+    """And it stays as it was written: what `inventory init` writes is what ZooKeeper was asked by."""
+    assert TypeAdapter(fields.ZookeeperConnect).validate_python(text) == text
+
+
+@pytest.mark.parametrize("text", ["zk1:2181/kafka/", "zk1:2181//kafka", "zk1:x", ",", "/kafka"])
+def test_a_connect_string_that_kafka_refuses_is_refused(text: str) -> None:
+    """With the reason."""
+    with pytest.raises(ValidationError, match="zk1:2181,zk2:2181/kafka is expected: "):
+        TypeAdapter(fields.ZookeeperConnect).validate_python(text)
