@@ -32,7 +32,7 @@ from migrate.model.ids import NodeId, directory_name
 from migrate.model.inventory import Inventory
 from migrate.model.ledger import RESERVED_STATES, Ledger, LedgerRow, ReplicaState
 from migrate.model.outcome import Unknown
-from migrate.model.rescue import Found, Leaderless, Stranded, find
+from migrate.model.rescue import Found, Stranded, find
 from migrate.model.words import counted, plural
 from migrate.model.world import Need, World
 
@@ -404,7 +404,8 @@ def _act(observer: ClusterObserver, inventory: Inventory, shown: Found, proofs: 
     with acting_alone(observer.sources, "directories rescue", zookeeper=not finalized) as lock:
         folder = pathlib.Path(inventory.runs) / f"rescue-{time.strftime('%Y%m%dT%H%M%S', time.gmtime(clock.now()))}"
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        header = {"command": "directories rescue", "cluster": inventory.name, "shown": as_json(shown)}
+        found = {key: value for key, value in as_json(shown).items() if key != "sent"}
+        header = {"command": "directories rescue", "cluster": inventory.name, "shown": found}
         journal = Journal.begin(folder / "rescue.jsonl", clock.now(), header)
         try:
             rescuer = Rescuer(
@@ -516,13 +517,21 @@ class StrandedRow(TypedDict):
     hangs: bool
 
 
+class LeaderlessRow(TypedDict):
+    """A partition without leader although the replica on that broker is online again."""
+
+    topic: str
+    partition: int
+    broker: int
+
+
 class RescueAnswer(TypedDict):
     """What `directories rescue` answers: what was found, and what was sent."""
 
     offset: int
     dead: list[DeadRow]
     stranded: list[StrandedRow]
-    leaderless: Sequence[Leaderless]
+    leaderless: list[LeaderlessRow]
     unseen: Sequence[str]
     sent: bool
     requests: NotRequired[int]
@@ -558,7 +567,9 @@ def as_json(found: Found) -> RescueAnswer:
             }
             for row in found.stranded
         ],
-        "leaderless": found.leaderless,
+        "leaderless": [
+            {"topic": entry.topic, "partition": entry.partition, "broker": entry.broker} for entry in found.leaderless
+        ],
         "unseen": found.unseen,
         "sent": False,
     }

@@ -9,9 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from migrate.cli.directories import as_json
 from migrate.model.ids import MIGRATING, UNASSIGNED, NodeId
 from migrate.model.outcome import Unknown
+from migrate.model.rescue import Found, Leaderless
 from migrate.model.world import World
+from migrate.run import journal as journals
+from migrate.run.journal import Journal
 from migrate.run.locks import LockFile
 from tests.cli.commands import Ended, inventory_in, kraft_migrate
 from tests.model.test_rescue import DEAD, healthy, killed, named, remembered
@@ -116,3 +120,11 @@ def worlds_runs(tmp_path: Path) -> Path:
     from migrate.playbook.load import load_inventory
 
     return Path(load_inventory(inventory_in(tmp_path)).runs)
+
+
+def test_what_was_shown_can_be_kept_in_a_journal(tmp_path: Path) -> None:
+    """Its values are plain, those of partitions without a leader too."""
+    found = Found(7, (), (), (Leaderless("t", 0, 1),))
+    Journal.begin(tmp_path / "rescue.jsonl", 0.0, {"shown": as_json(found)}).close()
+    (event,) = journals.read(tmp_path / "rescue.jsonl").events
+    assert event.data["shown"]["leaderless"] == [{"topic": "t", "partition": 0, "broker": 1}]
