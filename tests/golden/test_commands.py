@@ -58,6 +58,7 @@ Say = Callable[..., tuple[int, str, str]]
 def say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Say:
     """A command on a world, in a folder of its own: its exit code, what it said, and its errors."""
     monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setattr("migrate.cli.assessing.SECONDS_BETWEEN", 0.0)
     monkeypatch.setattr("migrate.cli.status.AGAIN_SECONDS", 0.0)
     monkeypatch.setattr("migrate.observe.analysis.AGAIN", 0.0)
