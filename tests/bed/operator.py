@@ -130,10 +130,13 @@ class Operator:
 
     def plan(self, *words: str, command: tuple[str, ...] = ("plan",)) -> tuple[Path, str]:
         """The saved plan and its fingerprint; changes must be planned."""
-        done = self.look(*command, "playbook.yaml", *words, "--out", "plan.json", expect=2)
-        fingerprint = str(json.loads((self.folder / "plan.json").read_text())["fingerprint"])
+        number = len(list(self.folder.glob("plan-*.json"))) + 1
+        out = self.folder / f"plan-{number}.json"
+        done = self.look(*command, "playbook.yaml", *words, "--out", out.name, expect=2)
+        fingerprint = str(json.loads(out.read_text())["fingerprint"])
         assert fingerprint[:8] in done.stdout
-        return self.folder / "runs" / fingerprint[:8] / "plan.json", fingerprint
+        kept = (self.folder / "runs" / fingerprint[:8]).glob("plan*.json")
+        return next(path for path in kept if path.read_bytes() == out.read_bytes()), fingerprint
 
     def apply_until(self, pattern: str, *words: str) -> None:
         """`apply`, killed by SIGKILL at the first line that has the pattern.
