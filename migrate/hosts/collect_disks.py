@@ -11,8 +11,9 @@ What it reads: the properties file; of each log directory the names in it, `meta
 `partition.metadata` and the sizes of `*.log`.  It never opens a segment, and never follows a link.
 With --probe it writes a file of six bytes into each directory, fsyncs it and removes it: the one honest test of a disk.
 Without --probe the answer says that the health was not tested.
-Secrets of the properties file never leave the host: they are left out, or, with --key-file, replaced by HMAC-SHA-256
-under that file's bytes, so that files of several hosts made with one key can be compared.
+Secrets of the properties file never leave the host.  Values of keys that Kafka defines and that are no passwords stay,
+and so do numbers and booleans; all others, those of other people's classes too, are left out, or, with --key-file,
+replaced by HMAC-SHA-256 under that file's bytes, so that files of several hosts made with one key can be compared.
 """
 
 import argparse
@@ -26,7 +27,7 @@ import stat
 import sys
 import threading
 import time
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, FrozenSet, List, Optional, Tuple
 
 FORMAT = "kraft-migrate-disks"
 VERSION = 1
@@ -41,22 +42,132 @@ NOT_REPLICAS = ("remote-log-index-cache",)  # tiered storage: Kafka skips it too
 
 # -- secrets of a properties file ----------------------------------------------------------------------------------
 HIDDEN = "${kraft-migrate:hidden}"  # stands where a secret was left out; spelled like a configuration provider's
-SUSPECT = re.compile(
-    r"passw|passphrase|pwd|secret|credential|jaas|token|license|api.?key|(^|[._-])key$|auth.?info", re.IGNORECASE
+# A value is shown by what is known of its key, for nobody can list the secrets of other people's classes: what
+# Kafka 3.9 defines and does not hold for a password (KafkaConfig, LogConfig, authorizers, ...), numbers, booleans.
+KEYS_OF_TYPE_HIDDEN = """
+delegation.token.master.key delegation.token.secret.key password.encoder.old.secret password.encoder.secret
+sasl.jaas.config ssl.key.password ssl.keystore.certificate.chain ssl.keystore.key ssl.keystore.password
+ssl.truststore.certificates ssl.truststore.password zookeeper.ssl.keystore.password zookeeper.ssl.truststore.password
+"""
+KEYS_OF_OTHER_TYPES = """
+advertised.listeners allow.everyone.if.no.acl.found alter.config.policy.class.name
+alter.config.policy.kraft.compatibility.enable alter.log.dirs.replication.quota.window.num
+alter.log.dirs.replication.quota.window.size.seconds authorizer.class.name auto.create.topics.enable
+auto.include.jmx.reporter auto.leader.rebalance.enable background.threads broker.heartbeat.interval.ms broker.id
+broker.id.generation.enable broker.rack broker.session.timeout.ms cleanup.policy client.quota.callback.class
+compression.gzip.level compression.lz4.level compression.type compression.zstd.level config.providers
+connection.failed.authentication.delay.ms connections.max.idle.ms connections.max.reauth.ms
+control.plane.listener.name controlled.shutdown.enable controlled.shutdown.max.retries
+controlled.shutdown.retry.backoff.ms controller.listener.names controller.quorum.append.linger.ms
+controller.quorum.bootstrap.servers controller.quorum.election.backoff.max.ms controller.quorum.election.timeout.ms
+controller.quorum.fetch.timeout.ms controller.quorum.request.timeout.ms controller.quorum.retry.backoff.ms
+controller.quorum.voters controller.quota.window.num controller.quota.window.size.seconds controller.socket.timeout.ms
+create.topic.policy.class.name default.replication.factor delegation.token.expiry.check.interval.ms
+delegation.token.expiry.time.ms delegation.token.max.lifetime.ms delete.records.purgatory.purge.interval.requests
+delete.retention.ms delete.topic.enable early.start.listeners eligible.leader.replicas.enable fetch.max.bytes
+fetch.purgatory.purge.interval.requests file.delete.delay.ms flush.messages flush.ms
+follower.replication.throttled.replicas group.consumer.assignors group.consumer.heartbeat.interval.ms
+group.consumer.max.heartbeat.interval.ms group.consumer.max.session.timeout.ms group.consumer.max.size
+group.consumer.migration.policy group.consumer.min.heartbeat.interval.ms group.consumer.min.session.timeout.ms
+group.consumer.session.timeout.ms group.coordinator.append.linger.ms group.coordinator.new.enable
+group.coordinator.rebalance.protocols group.coordinator.threads group.initial.rebalance.delay.ms
+group.max.session.timeout.ms group.max.size group.min.session.timeout.ms group.share.delivery.count.limit
+group.share.enable group.share.heartbeat.interval.ms group.share.max.groups group.share.max.heartbeat.interval.ms
+group.share.max.record.lock.duration.ms group.share.max.session.timeout.ms group.share.max.size
+group.share.min.heartbeat.interval.ms group.share.min.record.lock.duration.ms group.share.min.session.timeout.ms
+group.share.partition.max.record.locks group.share.record.lock.duration.ms group.share.session.timeout.ms
+index.interval.bytes initial.broker.registration.timeout.ms inter.broker.listener.name inter.broker.protocol.version
+interval.ms kafka.metrics.polling.interval.secs kafka.metrics.reporters leader.imbalance.check.interval.seconds
+leader.imbalance.per.broker.percentage leader.replication.throttled.replicas listener.security.protocol.map listeners
+local.retention.bytes local.retention.ms log.cleaner.backoff.ms log.cleaner.dedupe.buffer.size
+log.cleaner.delete.retention.ms log.cleaner.enable log.cleaner.io.buffer.load.factor log.cleaner.io.buffer.size
+log.cleaner.io.max.bytes.per.second log.cleaner.max.compaction.lag.ms log.cleaner.min.cleanable.ratio
+log.cleaner.min.compaction.lag.ms log.cleaner.threads log.cleanup.policy log.dir log.dir.failure.timeout.ms log.dirs
+log.flush.interval.messages log.flush.interval.ms log.flush.offset.checkpoint.interval.ms
+log.flush.scheduler.interval.ms log.flush.start.offset.checkpoint.interval.ms log.index.interval.bytes
+log.index.size.max.bytes log.initial.task.delay.ms log.local.retention.bytes log.local.retention.ms
+log.message.downconversion.enable log.message.format.version log.message.timestamp.after.max.ms
+log.message.timestamp.before.max.ms log.message.timestamp.difference.max.ms log.message.timestamp.type log.preallocate
+log.retention.bytes log.retention.check.interval.ms log.retention.hours log.retention.minutes log.retention.ms
+log.roll.hours log.roll.jitter.hours log.roll.jitter.ms log.roll.ms log.segment.bytes log.segment.delete.delay.ms
+match max.compaction.lag.ms max.connection.creation.rate max.connections max.connections.per.ip
+max.connections.per.ip.overrides max.incremental.fetch.session.cache.slots max.message.bytes
+max.request.partition.size.limit message.downconversion.enable message.format.version message.max.bytes
+message.timestamp.after.max.ms message.timestamp.before.max.ms message.timestamp.difference.max.ms
+message.timestamp.type metadata.log.dir metadata.log.max.record.bytes.between.snapshots
+metadata.log.max.snapshot.interval.ms metadata.log.segment.bytes metadata.log.segment.min.bytes
+metadata.log.segment.ms metadata.max.idle.interval.ms metadata.max.retention.bytes metadata.max.retention.ms
+metric.reporters metrics metrics.num.samples metrics.recording.level metrics.sample.window.ms
+min.cleanable.dirty.ratio min.compaction.lag.ms min.insync.replicas node.id num.io.threads num.network.threads
+num.partitions num.recovery.threads.per.data.dir num.replica.alter.log.dirs.threads num.replica.fetchers
+offset.metadata.max.bytes offsets.commit.required.acks offsets.commit.timeout.ms offsets.load.buffer.size
+offsets.retention.check.interval.ms offsets.retention.minutes offsets.topic.compression.codec
+offsets.topic.num.partitions offsets.topic.replication.factor offsets.topic.segment.bytes
+password.encoder.cipher.algorithm password.encoder.iterations password.encoder.key.length
+password.encoder.keyfactory.algorithm preallocate principal.builder.class process.roles
+producer.id.expiration.check.interval.ms producer.id.expiration.ms producer.purgatory.purge.interval.requests
+queued.max.request.bytes queued.max.requests quota.window.num quota.window.size.seconds remote.fetch.max.wait.ms
+remote.log.copy.disable remote.log.delete.on.disable remote.log.index.file.cache.total.size.bytes
+remote.log.manager.copier.thread.pool.size remote.log.manager.copy.max.bytes.per.second
+remote.log.manager.copy.quota.window.num remote.log.manager.copy.quota.window.size.seconds
+remote.log.manager.expiration.thread.pool.size remote.log.manager.fetch.max.bytes.per.second
+remote.log.manager.fetch.quota.window.num remote.log.manager.fetch.quota.window.size.seconds
+remote.log.manager.task.interval.ms remote.log.manager.task.retry.backoff.max.ms
+remote.log.manager.task.retry.backoff.ms remote.log.manager.task.retry.jitter remote.log.manager.thread.pool.size
+remote.log.metadata.custom.metadata.max.bytes remote.log.metadata.manager.class.name
+remote.log.metadata.manager.class.path remote.log.metadata.manager.impl.prefix
+remote.log.metadata.manager.listener.name remote.log.reader.max.pending.tasks remote.log.reader.threads
+remote.log.storage.manager.class.name remote.log.storage.manager.class.path remote.log.storage.manager.impl.prefix
+remote.log.storage.system.enable remote.storage.enable replica.fetch.backoff.ms replica.fetch.max.bytes
+replica.fetch.min.bytes replica.fetch.response.max.bytes replica.fetch.wait.max.ms
+replica.high.watermark.checkpoint.interval.ms replica.lag.time.max.ms replica.selector.class
+replica.socket.receive.buffer.bytes replica.socket.timeout.ms replication.quota.window.num
+replication.quota.window.size.seconds request.timeout.ms reserved.broker.max.id retention.bytes retention.ms
+sasl.client.callback.handler.class sasl.enabled.mechanisms sasl.kerberos.kinit.cmd
+sasl.kerberos.min.time.before.relogin sasl.kerberos.principal.to.local.rules sasl.kerberos.service.name
+sasl.kerberos.ticket.renew.jitter sasl.kerberos.ticket.renew.window.factor sasl.login.callback.handler.class
+sasl.login.class sasl.login.connect.timeout.ms sasl.login.read.timeout.ms sasl.login.refresh.buffer.seconds
+sasl.login.refresh.min.period.seconds sasl.login.refresh.window.factor sasl.login.refresh.window.jitter
+sasl.login.retry.backoff.max.ms sasl.login.retry.backoff.ms sasl.mechanism.controller.protocol
+sasl.mechanism.inter.broker.protocol sasl.oauthbearer.clock.skew.seconds sasl.oauthbearer.expected.audience
+sasl.oauthbearer.expected.issuer sasl.oauthbearer.jwks.endpoint.refresh.ms
+sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms sasl.oauthbearer.jwks.endpoint.retry.backoff.ms
+sasl.oauthbearer.jwks.endpoint.url sasl.oauthbearer.scope.claim.name sasl.oauthbearer.sub.claim.name
+sasl.oauthbearer.token.endpoint.url sasl.server.callback.handler.class sasl.server.max.receive.size
+security.inter.broker.protocol security.providers segment.bytes segment.index.bytes segment.jitter.ms segment.ms
+server.max.startup.time.ms socket.connection.setup.timeout.max.ms socket.connection.setup.timeout.ms
+socket.listen.backlog.size socket.receive.buffer.bytes socket.request.max.bytes socket.send.buffer.bytes
+ssl.allow.dn.changes ssl.allow.san.changes ssl.cipher.suites ssl.client.auth ssl.enabled.protocols
+ssl.endpoint.identification.algorithm ssl.engine.factory.class ssl.keymanager.algorithm ssl.keystore.location
+ssl.keystore.type ssl.principal.mapping.rules ssl.protocol ssl.provider ssl.secure.random.implementation
+ssl.trustmanager.algorithm ssl.truststore.location ssl.truststore.type super.users telemetry.max.bytes
+transaction.abort.timed.out.transaction.cleanup.interval.ms transaction.max.timeout.ms
+transaction.partition.verification.enable transaction.remove.expired.transaction.cleanup.interval.ms
+transaction.state.log.load.buffer.size transaction.state.log.min.isr transaction.state.log.num.partitions
+transaction.state.log.replication.factor transaction.state.log.segment.bytes transactional.id.expiration.ms
+unclean.leader.election.enable unclean.leader.election.interval.ms unstable.api.versions.enable
+unstable.feature.versions.enable zookeeper.clientCnxnSocket zookeeper.connect zookeeper.connection.timeout.ms
+zookeeper.max.in.flight.requests zookeeper.metadata.migration.enable zookeeper.metadata.migration.min.batch.size
+zookeeper.session.timeout.ms zookeeper.set.acl zookeeper.ssl.cipher.suites zookeeper.ssl.client.enable
+zookeeper.ssl.crl.enable zookeeper.ssl.enabled.protocols zookeeper.ssl.endpoint.identification.algorithm
+zookeeper.ssl.keystore.location zookeeper.ssl.keystore.type zookeeper.ssl.ocsp.enable zookeeper.ssl.protocol
+zookeeper.ssl.truststore.location zookeeper.ssl.truststore.type
+"""
+PASSWORDS, PUBLIC = frozenset(KEYS_OF_TYPE_HIDDEN.split()), frozenset(KEYS_OF_OTHER_TYPES.split())
+PROVIDER = re.compile(r"config\.providers\.[^.]+\.class")  # AbstractConfig
+OF_LISTENER = "listener.name."
+PLAIN = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?|true|false", re.IGNORECASE)
+SUSPECT = re.compile(  # of a key that Kafka does not define: a number may be a secret, too
+    r"pass|pwd|pw$|pin$|secret|cred|jaas|token|licen[cs]e|key|auth(?!or)|sign|hmac|salt|user.?info", re.IGNORECASE
 )
-PUBLIC = re.compile(  # Kafka's names that only sound like secrets
-    r"(.*\.)?(password\.encoder\.(cipher\.algorithm|iterations|key\.length|keyfactory\.algorithm)"
-    r"|delegation\.token\.(max\.lifetime|expiry\.time|expiry\.check\.interval)\.ms"
-    r"|sasl\.oauthbearer\.token\.endpoint\.url)"
-)
-ALSO_SECRET = re.compile(r"(.*\.)?ssl\.(keystore\.certificate\.chain|truststore\.certificates)")
-SECRET_INSIDE = re.compile(
-    r"(passw|pwd|secret|token|credential)[\w.-]*\s*=|://[^/\s]*:[^/\s]*@|-----BEGIN", re.IGNORECASE
+SECRET_INSIDE = re.compile(  # in a value that Kafka holds for public
+    r"(passw|pwd|secret|token|credential|key|sig)[\w.-]*\s*=|://[^/\s,]*@|-----BEGIN|\b(basic|bearer)\s", re.IGNORECASE
 )
 TRIMMED = "".join(map(chr, range(33)))  # what Java's String.trim takes away
 COMMA = re.compile(r"\s*,\s*", re.ASCII)
-REFERENCE = re.compile(r"\$\{[^${}]*\}")
+REFERENCE = re.compile(r"\$\{[\w.-]+:[^${}]*\}")  # to a configuration provider
 DIGEST = re.compile(r"hmac-[0-9a-f]{8}:[0-9a-f]{32}")
+MALFORMED = re.compile(r"(?<!\\)(?:\\\\)*\\u(?![0-9a-fA-F]{4})")
 JAAS = re.compile(
     r"\s*[\w.$]+\s+(?:required|requisite|sufficient|optional)(?:\s+[\w.-]+\s*=\s*(?:\"[^\"]*\"|[^\s;\"]+))*\s*;\s*"
 )
@@ -83,19 +194,31 @@ def keyed(key: bytes) -> Digest:
     return digest
 
 
+def in_table(name: str, table: FrozenSet[str]) -> bool:
+    """Is that key in the table, also behind `listener.name.<listener>.[<mechanism>.]`?"""
+    parts = name.split(".")
+    starts = range(3, min(len(parts), 5)) if name.startswith(OF_LISTENER) else ()
+    return name in table or any(".".join(parts[start:]) in table for start in starts)
+
+
 def is_sensitive(name: str) -> bool:
-    """May the value of that configuration key be a secret?"""
-    if PUBLIC.fullmatch(name):
-        return False
-    return SUSPECT.search(name) is not None or ALSO_SECRET.fullmatch(name) is not None
+    """Is the value of that key a secret whatever it says: Kafka's type PASSWORD, or an unknown key named like one?"""
+    return in_table(name, PASSWORDS) or (not is_public(name) and SUSPECT.search(name) is not None)
+
+
+def is_public(name: str) -> bool:
+    """Does Kafka define that key, and not as a password?"""
+    return in_table(name, PUBLIC) or PROVIDER.fullmatch(name) is not None
 
 
 def redacted_value(name: str, value: str, digest: Digest) -> str:
-    """The value as it may leave the host: of a JAAS login the names, of other secrets the digest, the rest as it is."""
+    """The value as it may leave the host: of a JAAS login the names, of what may be a secret its digest."""
     if not value.strip() or REFERENCE.fullmatch(value.strip()) or DIGEST.fullmatch(value.strip()):
         return value
     if not (name.endswith("sasl.jaas.config") and JAAS.fullmatch(value)):
-        return digest(value.strip()) if is_sensitive(name) or SECRET_INSIDE.search(value) else value
+        plain = PLAIN.fullmatch(value.strip()) is not None and not is_sensitive(name)
+        known = is_public(name) and SECRET_INSIDE.search(value) is None
+        return value if plain or known else digest(value.strip())
 
     def option(found: Any) -> str:
         secret = str(found.group(3).strip('"'))
@@ -106,7 +229,7 @@ def redacted_value(name: str, value: str, digest: Digest) -> str:
 
 
 def redact(raw: bytes, digest: Digest) -> bytes:
-    """A properties file without its secrets and comments; all other lines stay byte by byte."""
+    """A properties file without comments and what may be a secret; all other lines stay byte by byte."""
     redacted = []
     for line in logical_lines(raw.decode("latin-1")):
         body = line.rstrip("\r\n")
@@ -115,6 +238,9 @@ def redact(raw: bytes, digest: Digest) -> bytes:
             redacted.append("# (left out)" + end if body.strip() else line)
             continue
         name, value = key_and_value(body)
+        if MALFORMED.search(joined(body)):  # Kafka loads no such file: what is told of it is not to be loaded either
+            redacted.append(escaped(name, key=True) + "=\\u(left out)" + end)
+            continue
         shown = redacted_value(name, value, digest)
         same = shown == value and not stands_for_secret(value)
         redacted.append(line if same else escaped(name, key=True) + "=" + escaped(shown) + end)

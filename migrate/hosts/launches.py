@@ -15,15 +15,16 @@ from pathlib import Path
 from typing import Final
 
 from migrate.errors import MigrateError
+from migrate.hosts.collect_disks import redacted_value
 from migrate.hosts.executors import HOSTS_AT_ONCE, Executor
 from migrate.hosts.files import read_no_follow
-from migrate.hosts.properties import is_secret
 from migrate.hosts.sockets import TABLES, decoded, listening_on
 from migrate.hosts.supervisor import Supervisor
 from migrate.hosts.systemd import SystemdServices
 from migrate.model.ids import NodeId
 from migrate.model.launch import Launch, Listening, UnitNotes
 from migrate.model.outcome import Unknown
+from migrate.model.secrets import SENSITIVE
 from migrate.model.views import Running, ServiceState
 
 MAIN_CLASSES: Final = ("kafka.Kafka", "io.confluent.support.metrics.SupportedKafka")
@@ -83,7 +84,7 @@ def _overrides(words: list[str]) -> dict[str, str]:
     for text in texts:
         key, _, value = text.partition("=")
         if key.strip():
-            found[key.strip()] = "(sensitive)" if is_secret(key.strip()) else value
+            found[key.strip()] = redacted_value(key.strip(), value, lambda _value: SENSITIVE)
     return found
 
 

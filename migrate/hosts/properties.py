@@ -11,18 +11,16 @@ from functools import lru_cache
 from typing import Final
 
 import javaproperties
-from javaproperties.reading import Comment, KeyValue, PropertiesElement
+from javaproperties.reading import KeyValue, PropertiesElement
 
 from migrate.errors import BadProperties, ConfigUnreadable, DuplicateProperty
+from migrate.hosts.collect_disks import redact, redacted_value
 from migrate.model.ids import NodeId
 from migrate.model.kafka_values import entries, trim
 from migrate.model.ports import Files, target_of
-from migrate.model.secrets import hidden, is_password_config
+from migrate.model.secrets import hidden
 from migrate.model.views import ConfigFile, NoFile
 
-_SECRET_NAME = re.compile(r"(?:passwo?r?d|pwd|secret|credentials?|jaas\.config)$", re.IGNORECASE)
-_SECRET_IN_COMMENT = re.compile(r"((?:passw(?:or)?d|secret|credential)[\w.-]*\s*[=:]\s*)(.*)", re.IGNORECASE)
-_SECRET_IN_JAAS = re.compile(r"((?:passw(?:or)?d|secret|user_[^\s=]+)\s*=\s*)(\"[^\"]*\"?|'[^']*'?)", re.IGNORECASE)
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _BEFORE_VALUE = re.compile(r"[ \t\f]*(?:\\.|[^=:\s\\])+[ \t\f]*[=:]?[ \t\f]*")  # of a key on one line
 _DANGLING = re.compile(r"(?<!\\)((?:\\\\)*)\\$")  # a continuation that nothing follows
@@ -194,18 +192,13 @@ def _elements(raw: bytes, where: str) -> tuple[PropertiesElement, ...]:
 
 
 # -- for people --------------------------------------------------------------------------------------------------
-def is_secret(name: str) -> bool:
-    """Must that key's value never be shown?  Kafka's own list, and any key that is named like a secret."""
-    return is_password_config(name) or _SECRET_NAME.search(name) is not None
-
-
 def plain_value(name: str, value: str) -> str | None:
-    """The value of that key; None where it is a secret, or a JAAS text with one in it."""
-    return None if is_secret(name) or _SECRET_IN_JAAS.search(value) else value
+    """The value of that key; None where it may be a secret, or a text with one in it."""
+    return value if redacted_value(name, value, hidden) == value else None
 
 
 def diff(before: bytes, after: bytes, path: str, names: tuple[str, str] = ("now", "then")) -> list[str]:
-    """Unified diff lines without line ends; secrets are hidden, in comments too; empty when equal."""
+    """Unified diff lines without line ends; what may be a secret is hidden, comments are left out; empty when equal."""
     return list(
         difflib.unified_diff(
             _shown(before, path), _shown(after, path), f"{path} ({names[0]})", f"{path} ({names[1]})", lineterm=""
@@ -214,25 +207,14 @@ def diff(before: bytes, after: bytes, path: str, names: tuple[str, str] = ("now"
 
 
 def _shown(raw: bytes, where: str) -> list[str]:
-    lines: list[str] = []
-    for element in _elements(raw, where):
-        if isinstance(element, KeyValue) and is_secret(element.key):
-            lines.append(f"{_printable(element.key)}={hidden(trim(element.value))}")
-        elif isinstance(element, Comment):
-            lines.append(_SECRET_IN_COMMENT.sub(_without_value, _printable(element.source_stripped)))
-        else:
-            lines += [_printable(line) for line in _LINE_END.split(element.source.rstrip("\r\n"))]
-    return lines
+    _elements(raw, where)  # raises where Kafka could not load it
+    text = redact(raw, hidden).decode("latin-1")
+    return [_printable(line) for line in _LINE_END.split(text.rstrip("\r\n"))] if text else []
 
 
 def _printable(line: str) -> str:
-    """Control characters escaped (no forged lines), quoted secrets of a JAAS text hidden."""
-    line = _SECRET_IN_JAAS.sub(_without_value, line)
+    """Control characters escaped: no forged lines."""
     return "".join(char if char.isprintable() or char == "\t" else f"\\x{ord(char):02x}" for char in line)
-
-
-def _without_value(found: re.Match[str]) -> str:
-    return found[1] + hidden(found[2].strip("\"'"))
 
 
 DEFAULT_LOG_DIR: Final = "/tmp/kafka-logs"  # noqa: S108 - Kafka's own default

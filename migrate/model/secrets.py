@@ -39,10 +39,6 @@ def is_password_config(name: str) -> bool:
     return any(name == known or name.endswith("." + known) for known in PASSWORD_CONFIGS)
 
 
-def redacted(name: str, value: str) -> str:
-    return SENSITIVE if is_password_config(name) else value
-
-
 @dataclass(frozen=True, slots=True)
 class Digester:
     """Keyed digests (HMAC-SHA-256) with a key that lives as long as one run: equal secrets compare equal, no more."""

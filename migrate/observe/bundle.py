@@ -24,7 +24,7 @@ from typing import Any, Final
 from migrate import __version__
 from migrate.errors import BundleDamaged, BundleExists, BundleOtherVersion, MigrateError
 from migrate.hosts import properties
-from migrate.hosts.collect_disks import Digest, is_sensitive, keyed, redact
+from migrate.hosts.collect_disks import Digest, keyed, redact, redacted_value
 from migrate.hosts.files import read_no_follow, replace_file
 from migrate.model import limits, plain_tar, strict_json
 from migrate.model.columns import EntityColumns
@@ -83,11 +83,9 @@ def _image(view: KraftView | Unknown, digest: Digest) -> KraftView | Unknown:
 
 
 def _entities(rows: EntityColumns, digest: Digest) -> EntityColumns:
-    """Configs that sound like secrets and are none of Kafka's own passwords: a plugin's may be."""
+    """Configs that may be secrets and are none of Kafka's own passwords, which are digests already."""
     values = [
-        digest(value)
-        if kind.endswith("-config") and value and not value.startswith("hmac:") and is_sensitive(name)
-        else value
+        redacted_value(name, value, digest) if kind.endswith("-config") and not value.startswith("hmac:") else value
         for kind, name, value in zip(rows.kind, rows.name, rows.value, strict=True)
     ]
     return replace(rows, value=values)

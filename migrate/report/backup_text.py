@@ -6,13 +6,14 @@ import json
 from collections.abc import Iterator
 from typing import Any, Final
 
-from migrate.hosts.properties import is_secret
+from migrate.hosts.collect_disks import is_sensitive, redacted_value
 from migrate.model import strict_json
 from migrate.model.secrets import Digester
 from migrate.report.wording import clip, plural, printable
 from migrate.zookeeper.backup import Acl, Standing, ZnodeDifference
 
 LONGEST: Final = 200
+CONFIG: Final = "config."  # of a znode below /config, where its keys are Kafka's
 PERMISSIONS: Final = ((1, "r"), (2, "w"), (4, "c"), (8, "d"), (16, "a"))
 SYMBOLS: Final = {
     Standing.MISSING: "+",
@@ -46,8 +47,11 @@ def _flat(prefix: str, found: Any, digester: Digester) -> Iterator[str]:
             yield from _flat(f"{prefix}{name}.", value, digester)
             continue
         text = value if isinstance(value, str) else json.dumps(value)
-        hidden = is_secret(name) or name.startswith("SCRAM-")
-        yield printable(f"{prefix}{name} = {digester.digest(text) if hidden else clip(text, LONGEST)}")
+        if prefix == CONFIG and not name.startswith("SCRAM-"):
+            shown = redacted_value(name, text, digester.digest)
+        else:
+            shown = digester.digest(text) if is_sensitive(name) or name.startswith("SCRAM-") else text
+        yield printable(f"{prefix}{name} = {clip(shown, LONGEST)}")
 
 
 def acl_text(acl: Acl) -> str:

@@ -122,7 +122,7 @@ def test_it_is_one_file_for_python_3_6_with_the_standard_library_alone() -> None
     assert imported(tree) <= sys.stdlib_module_names - {"subprocess", "__future__"}
     attributes = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     assert not attributes & {"isascii", "removeprefix", "removesuffix", "fromisoformat", "connect", "system"}
-    assert len(text.splitlines()) < 630
+    assert len(text.splitlines()) < 750  # a hundred of them names of keys
 
 
 def imported(tree: ast.AST) -> set[str]:
@@ -282,11 +282,11 @@ def test_odd_files_are_read_as_java_reads_them(text: str) -> None:
 @given(TEXT, TEXT.filter(str.strip), TEXT)
 def test_a_redacted_line_keeps_its_key_and_loses_its_value(before: str, value: str, after: str) -> None:
     """Read back by the package's parser; the other lines are untouched."""
-    pairs = [("before", before), ("ssl.key.password", value), ("zafter", after)]
+    pairs = [("broker.rack", before), ("ssl.key.password", value), ("sasl.login.class", after)]
     raw = "".join(javaproperties.join_key_value(*pair) + "\n" for pair in pairs).encode("latin-1")
     found = properties.parse(redact(raw, lambda _value: HIDDEN))
     assert found["ssl.key.password"] == HIDDEN
-    assert list(found) == ["before", "ssl.key.password", "zafter"]
+    assert list(found) == ["broker.rack", "ssl.key.password", "sasl.login.class"]
 
 
 def test_a_key_is_unescaped_before_it_is_judged() -> None:

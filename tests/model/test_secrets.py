@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from migrate.model.secrets import PASSWORD_CONFIGS, Digester, hidden, is_password_config, redacted, without_digits
+from migrate.model.secrets import PASSWORD_CONFIGS, Digester, hidden, is_password_config, without_digits
 
 
 @pytest.mark.parametrize("name", PASSWORD_CONFIGS)
@@ -17,7 +17,6 @@ def test_a_password_stays_one_behind_any_listener_prefix(name: str) -> None:
     """`listener.name.<listener>.[<mechanism>.]`."""
     for prefix in ("", "listener.name.client.", "listener.name.client.plain."):
         assert is_password_config(prefix + name)
-        assert redacted(prefix + name, "hush") == "(sensitive)"
 
 
 @pytest.mark.parametrize(
@@ -26,7 +25,6 @@ def test_a_password_stays_one_behind_any_listener_prefix(name: str) -> None:
 def test_other_configurations_are_shown(name: str) -> None:
     """A name that merely ends alike is another key."""
     assert not is_password_config(name)
-    assert redacted(name, "8") == "8"
 
 
 @given(st.text(), st.text())
