@@ -15,13 +15,13 @@ from migrate.checks import processes
 from migrate.errors import PlanIsStale, PlanUnreadable, PredictionFailed
 from migrate.model.broker_modes import FLAG, controller_flags
 from migrate.model.ids import NodeId
-from migrate.model.outcome import Awaited, NotYet, Readiness, Ready, Refused, Unknown
+from migrate.model.outcome import Awaited, Readiness, Ready, Refused, Unknown
 from migrate.model.plan import Plan, PlannedStep
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.step import Step
 from migrate.model.views import ControllerZnode
 from migrate.model.world import Need, World
-from migrate.steps import facts
+from migrate.steps import churn, facts
 from migrate.steps.registry import rebuild
 
 IN_DUAL_WRITE: Final = ("assign-directories", "roll-to-kraft", "restore-leaders", "finalize-controller")
@@ -178,17 +178,8 @@ def nothing_moves(now: Situation, world: World) -> Readiness:
         return Ready()
     if isinstance(world.kraft, Unknown):
         return world.kraft
-    columns = world.kraft.partitions
-    rows = zip(columns.topic, columns.partition, columns.adding, columns.removing, strict=True)
-    moving = [f"{topic}-{number}" for topic, number, adding, removing in rows if adding or removing]
-    if not moving:
-        return Ready()
-    return NotYet(
-        f"{len(moving)} partitions to end their reassignment, {moving[0]} among them",
-        "another tool that moves replicas (kafka-reassign-partitions, Cruise Control)",
-        "let it end, or cancel it; keep such tools stopped until finalize",
-        progress=str(len(moving)),
-    )
+    moving = churn.reassigned(world)
+    return churn.reassignments(moving) if moving else Ready()
 
 
 def files_as_left(now: Situation, world: World) -> Readiness:

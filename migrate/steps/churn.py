@@ -14,15 +14,50 @@ from typing import Final
 from migrate import checks
 from migrate.model.findings import Finding
 from migrate.model.ledger import LedgerRow, ReplicaState
+from migrate.model.new_directories import alone
 from migrate.model.outcome import NotYet, Readiness, Ready, Unknown
-from migrate.model.views import MetaProperties
+from migrate.model.stage import ZkMigrationState
+from migrate.model.views import KraftView, MetaProperties, ZookeeperView
+from migrate.model.words import plural
 from migrate.model.world import World
 from migrate.steps import facts
 
 PASSING: Final = "passing:"  # begins the key of a fact: the objects of one gate that were there in every look so far
 NEW_IS_HARMLESS: Final = frozenset({"B-ZKN-06", "B-DIR-08", "B-DIR-21"})  # rows of B-DIR-08: the ledger's gate decides
 REASSIGNED: Final = "B-ZKN-07"
+LEADS: Final = (ZkMigrationState.MIGRATION, ZkMigrationState.POST_MIGRATION)  # the metadata does, by now
 CLIENTS: Final = "whoever creates or deletes those topics, and the controller"
+
+
+def leading(world: World) -> ZookeeperView | KraftView | Unknown:
+    """The view whose partitions hold: the metadata once it leads, ZooKeeper before."""
+    if not isinstance(world.kraft, Unknown) and (
+        world.kraft.migration_state in LEADS or alone(world.kraft, world.inventory.zookeeper)
+    ):
+        return world.kraft
+    return world.zookeeper
+
+
+def reassigned(world: World) -> tuple[str, ...]:
+    """`topic-partition` of each whose replicas are being added or removed (KIP-455); none where that is unknown."""
+    view = leading(world)
+    if isinstance(view, Unknown):
+        return ()
+    columns = view.partitions
+    rows = zip(columns.topic, columns.partition, columns.adding, columns.removing, strict=True)
+    return tuple(f"{topic}-{number}" for topic, number, adding, removing in rows if adding or removing)
+
+
+def reassignments(partitions: Sequence[str]) -> NotYet:
+    """The wait for these, whose replicas another tool is moving between brokers."""
+    whose = "its" if len(partitions) == 1 else "their"
+    return NotYet(
+        f"{plural(len(partitions), 'partition')} to end {whose} reassignment: {', '.join(partitions[:5])}"
+        f"{_more(partitions)}",
+        "whoever moves those replicas (kafka-reassign-partitions, Cruise Control)",
+        "let it end, or cancel it; keep such tools stopped until finalize, and restart no broker for it",
+        progress=",".join(partitions),
+    )
 
 
 def findings_ended(world: World, blockers: Sequence[Finding]) -> Readiness:
@@ -32,12 +67,7 @@ def findings_ended(world: World, blockers: Sequence[Finding]) -> Readiness:
     """
     moving = [finding.about for finding in blockers if finding.code == REASSIGNED]
     if moving:
-        return NotYet(
-            f"the end of reassignments: {', '.join(moving[:5])}{_more(moving)}",
-            "whoever moves those replicas (kafka-reassign-partitions, Cruise Control)",
-            "let it end, or cancel it; keep such tools stopped until finalize",
-            progress=",".join(moving),
-        )
+        return reassignments([name.removeprefix("partition ") for name in moving])
     told = {f"{finding.code} {finding.about}": finding.message for finding in blockers}
     harmless = {f"{finding.code} {finding.about}" for finding in blockers if finding.code in NEW_IS_HARMLESS}
     next_step = f"nothing, where topics are being created or deleted; if it lasts: {blockers[0].fix}"

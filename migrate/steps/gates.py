@@ -21,7 +21,6 @@ from migrate.model.findings import Finding, Severity, blocks
 from migrate.model.ids import NodeId
 from migrate.model.launch import Unit, unfit
 from migrate.model.ledger import ReplicaState
-from migrate.model.new_directories import alone
 from migrate.model.outcome import AlreadyDone, Awaited, NotYet, Outcome, Readiness, Ready, Refused, Unknown, Verified
 from migrate.model.rollback_readiness import old_log
 from migrate.model.stage import Stage, ZkMigrationState
@@ -40,7 +39,6 @@ from migrate.steps import churn, facts
 
 VOTER_LAG: Final = 10  # records: NoOps keep followers one or two behind at rest
 CAUGHT_UP_MS: Final = 2000  # a follower fetches at least twice a second
-LEADS: Final = (ZkMigrationState.MIGRATION, ZkMigrationState.POST_MIGRATION)  # the metadata does, by now
 LOOK_AT_ITS_LOG: Final = "usually nothing; look at that broker's log"
 
 
@@ -178,7 +176,8 @@ def replicas_full(world: World) -> Readiness:
     if silent:  # before all else: whoever does not see a broker that ended is not what the wait is for
         return _silent_brokers(world, silent)
     least = 0 if isinstance(partitions, Unknown) else partitions
-    found = first(*(_whole(node, answer, expected, least) for node, answer in heard.items()))
+    moving = frozenset(churn.reassigned(world))
+    found = first(*(_whole(node, answer, expected, least, moving) for node, answer in heard.items()))
     if isinstance(found, Ready) and isinstance(partitions, Unknown):
         return partitions
     return _with_offline(found, world.live) if isinstance(found, NotYet) else found
@@ -211,19 +210,16 @@ def _silent_brokers(world: World, silent: Mapping[int, str]) -> NotYet:
 
 
 def _partitions(world: World) -> int | Unknown:
-    """How many partitions there are: by the metadata once it leads, by ZooKeeper before."""
-    if not isinstance(world.kraft, Unknown) and (
-        world.kraft.migration_state in LEADS or alone(world.kraft, world.inventory.zookeeper)
-    ):
-        return len(world.kraft.partitions)
-    if not isinstance(world.zookeeper, Unknown):
-        return len(world.zookeeper.partitions)
-    if world.zookeeper == NOT_ASKED:
-        return NOT_ASKED
-    return Unknown(f"how many partitions there are is unknown: {world.zookeeper.reason}")
+    """How many partitions there are."""
+    view = churn.leading(world)
+    if not isinstance(view, Unknown):
+        return len(view.partitions)
+    return view if view == NOT_ASKED else Unknown(f"how many partitions there are is unknown: {view.reason}")
 
 
-def _whole(broker: int, answer: MetadataAnswer, expected: tuple[int, ...], partitions: int) -> Readiness:
+def _whole(
+    broker: int, answer: MetadataAnswer, expected: tuple[int, ...], partitions: int, moving: frozenset[str]
+) -> Readiness:
     owner = f"broker {broker}"
     if tuple(sorted(answer.brokers)) != expected:
         return NotYet(
@@ -239,6 +235,9 @@ def _whole(broker: int, answer: MetadataAnswer, expected: tuple[int, ...], parti
             "see that the principal of broker_access may DESCRIBE every topic",
             progress=str(answer.partitions),
         )
+    moved = [name for entry in answer.unhealthy if (name := f"{entry.topic}-{entry.partition}") in moving]
+    if moved:  # its new replicas join the ISR as they catch up: no broker has lost a request
+        return churn.reassignments(moved)
     if answer.unhealthy:
         sample = answer.unhealthy[0]
         return NotYet(

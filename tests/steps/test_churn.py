@@ -63,7 +63,7 @@ def test_a_reassignment_is_waited_for_until_none_is_left() -> None:
     world = pending(reassignments=("orders-1",))(BEFORE)
     found = no_blockers(seen(world, "findings", "B-ZKN-07 partition other-0"))
     assert isinstance(found, NotYet)
-    assert "partition orders-1" in found.what
+    assert "reassignment: orders-1" in found.what
 
 
 def test_a_partition_without_a_state_is_waited_for_even_where_it_is_new() -> None:

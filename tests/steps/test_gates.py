@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import replace
 
 import pytest
@@ -292,6 +293,29 @@ def test_every_gate_has_a_fault_here_and_a_hidden_view() -> None:
         if callable(entry) and getattr(entry, "__module__", "") == gates.__name__ and not name.startswith("_")
     }
     assert own - {"first", "as_outcome", "proven_by"} == set(GATES) == {name for name, _, _ in FAULTS}
+
+
+def being_moved(world: World) -> World:
+    """The partition without its full ISR gets a replica: whoever leads it has lost no request."""
+    bent = unhealthy(world)
+    assert not isinstance(bent.kraft, Unknown)
+    columns = deepcopy(bent.kraft.partitions)
+    columns.adding[0] = [0]
+    moved = replace(SICK, topic=columns.topic[0], partition=columns.partition[0])
+    told = live(bent).metadata[NodeId(1)]
+    assert not isinstance(told, Unknown)
+    metadata = {**live(bent).metadata, NodeId(1): replace(told, unhealthy=(SICK, moved))}
+    return worlds.with_live(replace(bent, kraft=replace(bent.kraft, partitions=columns)), metadata=metadata)
+
+
+def test_an_isr_that_a_reassignment_fills_is_no_reason_to_restart_a_broker() -> None:
+    """It ends with the move, whose owner is named (KIP-455)."""
+    world = being_moved(whole(Stage.SOAK))
+    found = gates.replicas_full(world)
+    assert isinstance(found, NotYet)
+    assert found.what == f"1 partition to end its reassignment: {kraft(world).partitions.topic[0]}-0"
+    assert "kafka-reassign-partitions" in found.owner
+    assert "restart broker" not in found.next_step
 
 
 def test_a_wait_names_its_owner_its_next_step_and_moves_with_the_world() -> None:
