@@ -87,7 +87,14 @@ def _of_servers(found: Ensemble) -> Iterator[Hit | Blind]:
             yield Blind(f"the clients of {server.address}", doubt.reason)
         elif server.clients:
             yield Hit(f"ZooKeeper's server {server.address}", server.line)
-    if found.stopped or found.strangers == ():
+    if found.stopped:
+        return
+    if isinstance(found.unasked, Unknown):
+        yield Blind("ZooKeeper's members", found.unasked.reason)
+    else:
+        for member in found.unasked:
+            yield Blind(member, "it is a member, and no client port of it is known: name it in `zookeeper`")
+    if found.strangers == ():
         return
     if isinstance(found.strangers, Unknown):
         yield Blind("what else ZooKeeper stores", found.strangers.reason)
@@ -107,7 +114,7 @@ def _use(world: World) -> Sight[ZookeeperUse]:
     "The cluster does not need it any more. Whoever does would fail with its servers, or lose its znodes.",
     "Monitors, partition tools, old consumers, another application or another Kafka cluster on the same ensemble.",
     "Before you stop its servers: find out who it is by the address or the znode, and move it elsewhere.",
-    "ZooKeeper's four letter words srvr and cons; the names of its znodes",
+    "ZooKeeper's four letter words srvr, cons and conf; /zookeeper/config; the names of its znodes",
 ).sees(_use, when=FINALIZED)
 def users(found: ZookeeperUse, world: World) -> Result:
     """A server that cannot be asked may have any number of clients."""
@@ -118,7 +125,7 @@ def users(found: ZookeeperUse, world: World) -> Result:
 @check(
     "I-ZKN-25",
     "nobody uses this ZooKeeper any more",
-    "No node's file names it, no server has a client, and no znode is another application's: it can be stopped.",
+    "No node's file names it, no member has a client, and no znode is another application's: it can be stopped.",
     "The migration's cleanup is proven.",
     "A person stops its servers and removes them: docs/after-the-migration.md has the commands.",
     "ZooKeeper's four letter word srvr; the names of its znodes",

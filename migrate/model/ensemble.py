@@ -36,12 +36,16 @@ class EnsembleServer:
 
 @dataclass(frozen=True, slots=True)
 class Ensemble:
-    """`strangers` are paths of znodes that are not Kafka's; Unknown, too, where no server serves."""
+    """`strangers` are paths of znodes that are not Kafka's; `unasked` are members that no known address leads to.
+
+    Both are Unknown, too, where no server serves.
+    """
 
     servers: tuple[EnsembleServer, ...]
     strangers: tuple[str, ...] | Unknown
+    unasked: tuple[str, ...] | Unknown = ()
 
     @property
     def stopped(self) -> bool:
-        """Does every server's host refuse connections?"""
+        """Does the host of every server that was asked refuse connections?"""
         return all(server.listens is False for server in self.servers)

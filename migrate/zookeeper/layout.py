@@ -77,6 +77,13 @@ TOP_LEVEL: Final = frozenset(  # below the chroot: what Kafka of any release, an
     }
 )
 
+SECOND_LEVEL: Final = {  # below some of these, where other programs write as well
+    "admin": frozenset({"delete_topics", "preferred_replica_election", "reassign_partitions"}),
+    "brokers": frozenset({"ids", "seqid", "topics"}),
+    "config": frozenset({"brokers", "changes", "clients", "ips", "topics", "users"}),
+    "consumers": frozenset[str](),  # clients of before Kafka 0.9, and none of Kafka's own
+}
+
 
 def child(directory: str, name: str) -> str:
     return f"{directory}/{name}"

@@ -12,7 +12,7 @@ from migrate.lab.topology import free_ports
 from migrate.model.ensemble import Ensemble
 from migrate.model.outcome import Unknown
 from migrate.zookeeper.client import ZookeeperAccess
-from migrate.zookeeper.ensemble import look_at_ensemble
+from migrate.zookeeper.ensemble import look_at_ensemble, parse_members
 from tests.testing.answering import answering
 from tests.testing.zookeeper_server import ZookeeperServer, create, running_server
 
@@ -81,17 +81,66 @@ def test_the_leader_of_an_ensemble_is_the_last_one(tmp_path: Path) -> None:
         assert isinstance(left.strangers, Unknown)
 
 
+def test_members_outside_the_connect_string_are_asked_too(tmp_path: Path) -> None:
+    """Three participants and an observer; the connect string names two, and a stranger is at the observer."""
+    with ensemble(tmp_path, observers=1, ports_told=True) as servers:
+        with servers[3].client() as stranger:
+            create(stranger, "/config")
+            create(stranger, "/config/otherapp")
+            create(stranger, "/consumers")
+            create(stranger, "/consumers/legacy")
+            seen = look(*servers[:2])
+            assert sorted(server.address for server in seen.servers) == sorted(server.address for server in servers)
+            (observer,) = [server for server in seen.servers if server.role == "observer"]
+            assert (observer.address, observer.clients) == (servers[3].address, 1)
+        assert seen.unasked == ()
+        assert seen.strangers == ("/config/otherapp", "/consumers/legacy")
+
+
+def test_a_member_whose_client_port_nobody_tells_is_named(tmp_path: Path) -> None:
+    """A static configuration names no other server's client port: whoever was not asked is no proof."""
+    with ensemble(tmp_path, observers=1) as servers:
+        assert look(*servers).unasked == ()
+        unasked = look(*servers[:2]).unasked
+        assert isinstance(unasked, tuple)
+        assert len(unasked) == 2
+        assert all("127.0.0.1" in name for name in unasked)
+
+
+@pytest.mark.parametrize(
+    ("line", "host", "client"),
+    [
+        ("server.1=zk1:2888:3888:participant;0.0.0.0:2181", "zk1", "zk1:2181"),
+        ("server.2=zk2:2888:3888:observer;2182", "zk2", "zk2:2182"),
+        ("server.3=[fd00::3]:2888:3888;[::]:2181", "fd00::3", "[fd00::3]:2181"),
+        ("server.4=a:1:2|b:1:2:participant;10.0.0.4:2181", "a", "10.0.0.4:2181"),
+        ("server.5=zk5:2888:3888", "zk5", ""),
+    ],
+)
+def test_a_members_line_is_read_in_each_of_its_forms(line: str, host: str, client: str) -> None:
+    """QuorumPeer.QuorumServer: with several addresses, of version 6, with a client port alone, and without one."""
+    (member,) = parse_members(f"version=0\n{line}\nclientPort=2181\n")
+    assert (member.hosts[0], member.client) == (host, client)
+
+
 @contextmanager
-def ensemble(folder: Path) -> Iterator[list[ZookeeperServer]]:
-    """Three servers that elect a leader."""
-    ports = iter(free_ports(6))
-    peers = "".join(f"server.{n}=127.0.0.1:{next(ports)}:{next(ports)}\n" for n in range(1, 4))
-    servers = []
-    for n in range(1, 4):
-        server = ZookeeperServer(folder / str(n), f"initLimit=10\nsyncLimit=5\n{peers}", main=QUORUM)
+def ensemble(folder: Path, *, observers: int = 0, ports_told: bool = False) -> Iterator[list[ZookeeperServer]]:
+    """Three servers that elect a leader, and observers; `ports_told`: their lines have their client ports."""
+    count = 3 + observers
+    ports = iter(free_ports(2 * count))
+    servers = [
+        ZookeeperServer(folder / str(n), "initLimit=10\nsyncLimit=5\n", main=QUORUM) for n in range(1, count + 1)
+    ]
+    peers = ""
+    for n, server in enumerate(servers, 1):
+        role = "observer" if n > 3 else "participant"
+        told = f";{server.address}" if ports_told else ""
+        peers += f"server.{n}=127.0.0.1:{next(ports)}:{next(ports)}:{role}{told}\n"
+    for n, server in enumerate(servers, 1):
+        with (server.folder / "zoo.cfg").open("a") as configuration:
+            configuration.write(peers)
         (server.folder / "data").mkdir()
         (server.folder / "data" / "myid").write_text(f"{n}\n")
-        servers.append(server)
     with ExitStack() as stack:
         for server in servers:
             stack.callback(server.stop)
