@@ -27,7 +27,7 @@ from migrate.hosts.collect_disks import HIDDEN, redacted_value
 from migrate.hosts.properties import duplicates
 from migrate.model import kafka_values, strict_json
 from migrate.model.broker_modes import roles_of
-from migrate.model.config_keys import Fate, Moment, fate, taken
+from migrate.model.config_keys import Fate, Moment, base_name, fate, is_at_start, taken
 from migrate.model.ids import NodeId
 from migrate.model.launch import Launch
 from migrate.model.outcome import Unknown
@@ -58,7 +58,6 @@ READ_BY_US: Final = (  # what the tool decides by; a text that only the node can
 )
 ANYWHERE: Final = "0.0.0.0"  # noqa: S104 - nothing binds to it here
 LISTENERS: Final = ("listeners", "advertised.listeners", "listener.security.protocol.map")
-LISTENER_CONFIG: Final = re.compile(r"listener\.name\.[^.]*\.(.*)")  # DynamicBrokerConfig.ListenerConfigRegex
 
 
 def edited_by_us(key: str) -> bool:
@@ -188,10 +187,9 @@ def in_kraft(name: str) -> str:
     """What becomes of a dynamic configuration of a broker, in words; "" where it stays as it is."""
     if name.endswith(JAAS):
         return "lost: the file's value is used (W-SEC-09)"
-    base = LISTENER_CONFIG.fullmatch(name)
-    if (name if base is None else base[1]) in LISTENERS:
+    if base_name(name) in LISTENERS:
         return "refused: KRaft alters no listeners"
-    return ""
+    return "by the file: a broker starts with its value (B-SEC-20)" if is_at_start(name) else ""
 
 
 @check(
@@ -204,9 +202,9 @@ def in_kraft(name: str) -> str:
 ).sees(readable_zookeeper)
 def dynamic_over_file(view: ZookeeperView, world: World) -> Result:
     for key, name, value, _ in entities(view, "broker-config"):
-        if not in_kraft(name):
-            shown = f"{name}={redacted_value(name, value, lambda _value: SENSITIVE)}"
-            yield Hit(f"/config/brokers/{key}", f"{shown} {_over(world, key, name)}", "in KRaft: stays as it is")
+        if not in_kraft(name) or in_kraft(name).endswith("(B-SEC-20)"):
+            shown = f"{name}={redacted_value(name, value, lambda _value: SENSITIVE)} {_over(world, key, name)}"
+            yield Hit(f"/config/brokers/{key}", shown, f"in KRaft: {in_kraft(name) or 'stays as it is'}")
 
 
 def _over(world: World, broker: str, name: str) -> str:

@@ -21,7 +21,7 @@ from migrate.checks.principals import (
     super_users,
 )
 from migrate.checks.registry import ALWAYS, BEFORE_COPY, UNTIL_FINALIZED, Blind, Hit, Result, check
-from migrate.checks.security import BROKER_MECHANISM, CONTROLLER_MECHANISM, EXTERNAL, dynamic_logins
+from migrate.checks.security import BROKER_MECHANISM, CONTROLLER_MECHANISM, EXTERNAL, dynamic_at_start
 from migrate.checks.sight import (
     Configs,
     Sight,
@@ -33,9 +33,11 @@ from migrate.checks.sight import (
 )
 from migrate.checks.zookeeper_access import stranger
 from migrate.hosts.jaas import options
+from migrate.model.config_keys import base_name
 from migrate.model.inventory import Access
 from migrate.model.kafka_values import listener_prefix
 from migrate.model.outcome import Unknown
+from migrate.model.secrets import is_password_config
 from migrate.model.stage import Stage
 from migrate.model.views import ConfigFile, ZookeeperView
 from migrate.model.world import World
@@ -132,19 +134,30 @@ def _compare_passwords(
 
 @check(
     "B-SEC-20",
-    "a login is set in a dynamic configuration only",
-    "A KRaft broker never uses a dynamic sasl.jaas.config: after its second restart it has no login for that listener, "
-    "and it does not start.",
-    "kafka-configs set listener.name.X.MECHANISM.sasl.jaas.config, and the broker's file does not have it.",
-    "Write the value into the broker's file (the dynamic one may stay), and restart the broker before the second roll.",
-    "seen on 3.9.2; DynamicBrokerConfig; W-SEC-09",
-).sees(both(readable_zookeeper, broker_configs), blocks_from=Stage.KRAFT_MODE, when=UNTIL_FINALIZED)
-def dynamic_login_has_a_file(seen: tuple[ZookeeperView, Configs], world: World) -> Result:
+    "a value that a broker starts with stands in a dynamic configuration only",
+    "A broker of ZooKeeper mode reads its dynamic values before it opens its listeners; a KRaft broker opens them with "
+    "its file, and learns the dynamic values afterwards. Then it refuses a store that its listener did not begin with, "
+    "and with it all other values of that broker; it never takes a login, or what a listener asks of its clients. The "
+    "listener is dead or asks for less than before, or the broker does not start.",
+    "kafka-configs set stores, a login, listeners or what a listener demands (--entity-type brokers), and the broker's "
+    "file has another value or none.",
+    "Write the value into the broker's file (the dynamic one may stay). No restart is needed before the migration: the "
+    "dynamic value is the one that the broker runs with.",
+    "KAFKA-17431; SslFactory.createNewSslEngineFactory; DynamicListenerConfig; seen on 3.9.2",
+).sees(both(readable_zookeeper, broker_configs), blocks_from=Stage.MIGRATION_MODE, when=UNTIL_FINALIZED)
+def starts_by_its_file(seen: tuple[ZookeeperView, Configs], world: World) -> Result:
+    """Passwords are not compared: the file must have one."""
     view, brokers = seen
-    for owner, name in dynamic_logins(view):
+    for owner, name, value in dynamic_at_start(view):
         for node, file in brokers.items():
-            if owner in ("<default>", str(int(node))) and not file.values.get(name, "").strip():
-                yield Hit(f"broker {node}: {file.path}", f"{name} is set dynamically and missing in the file")
+            if owner not in ("<default>", str(int(node))):
+                continue
+            own = file.values.get(name, file.values.get(base_name(name), "")).strip()
+            hidden = is_password_config(name) or not value
+            if not own or (not hidden and own != value.strip()):
+                told = "is set dynamically" if hidden else f"is {value} by a dynamic configuration"
+                line = "" if hidden else f"{name}={value}"
+                yield Hit(f"broker {node}: {file.path}", f"{name} {told}, the file has {own or 'none'}", line)
 
 
 @check(

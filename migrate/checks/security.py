@@ -24,6 +24,7 @@ from migrate.checks.registry import ALWAYS, Blind, Hit, Result, check
 from migrate.checks.sight import Configs, both, both_configs, broker_configs, controller_configs, entities, zookeeper
 from migrate.hosts.collect_disks import DIGEST, HIDDEN
 from migrate.model.broker_modes import Mode, mode_of
+from migrate.model.config_keys import is_at_start
 from migrate.model.kafka_values import elements, listener_prefix, truth
 from migrate.model.secrets import Digester
 from migrate.model.stage import Stage
@@ -178,18 +179,21 @@ def brokers_let_in(seen: tuple[Configs, Configs], world: World) -> Result:
     "seen on 3.9.2; DynamicBrokerConfig",
 ).sees(zookeeper)
 def dynamic_jaas(view: ZookeeperView, world: World) -> Result:
-    for owner, name in dynamic_logins(view):
-        yield Hit(f"/config/brokers/{owner}", f"{name} is set dynamically")
+    for owner, name, _ in dynamic_at_start(view):
+        if name.endswith(JAAS):
+            yield Hit(f"/config/brokers/{owner}", f"{name} is set dynamically")
 
 
-def dynamic_logins(view: ZookeeperView) -> Iterator[tuple[str, str]]:
-    """(broker or <default>, name) of kind broker-config; encoded ones that were not read stand among blind spots."""
-    yield from ((key, name) for key, name, *_ in entities(view, "broker-config") if name.endswith(JAAS))
+def dynamic_at_start(view: ZookeeperView) -> Iterator[tuple[str, str, str]]:
+    """(broker or <default>, name, value); "" for an encoded one that was not read and stands among blind spots."""
+    for key, name, value, _ in entities(view, "broker-config"):
+        if is_at_start(name):
+            yield key, name, value or ""
     for text in view.blind_spots:
         path, _, rest = text.partition(": ")
         name = rest.partition(" ")[0]
-        if name.endswith(JAAS):
-            yield path.rpartition("/")[2], name
+        if is_at_start(name):
+            yield path.rpartition("/")[2], name, ""
 
 
 @check(

@@ -8,6 +8,7 @@ e equal to the brokers', k kept, l left out, x refused.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -240,3 +241,39 @@ def override_fault(key: str) -> str | None:
             return "this key is a broker's alone"
         case _:
             return None
+
+
+AT_START: Final = frozenset(  # DynamicListenerConfig.ReconfigurableConfigs; SslConfigs.RECONFIGURABLE_CONFIGS
+    {
+        *("advertised.listeners", "listener.security.protocol.map", "listeners", "principal.builder.class"),
+        *(
+            "sasl.enabled.mechanisms",
+            "sasl.jaas.config",
+            "sasl.kerberos.kinit.cmd",
+            "sasl.kerberos.min.time.before.relogin",
+        ),
+        *("sasl.kerberos.principal.to.local.rules", "sasl.kerberos.service.name", "sasl.kerberos.ticket.renew.jitter"),
+        *("sasl.kerberos.ticket.renew.window.factor", "sasl.login.refresh.buffer.seconds"),
+        *("sasl.login.refresh.min.period.seconds", "sasl.login.refresh.window.factor"),
+        *("sasl.login.refresh.window.jitter", "sasl.mechanism.inter.broker.protocol", "ssl.cipher.suites"),
+        *("ssl.client.auth", "ssl.enabled.protocols", "ssl.endpoint.identification.algorithm"),
+        *("ssl.engine.factory.class", "ssl.key.password", "ssl.keymanager.algorithm"),
+        *("ssl.keystore.certificate.chain", "ssl.keystore.key", "ssl.keystore.location", "ssl.keystore.password"),
+        *("ssl.keystore.type", "ssl.protocol", "ssl.provider", "ssl.secure.random.implementation"),
+        *("ssl.trustmanager.algorithm", "ssl.truststore.certificates", "ssl.truststore.location"),
+        *("ssl.truststore.password", "ssl.truststore.type"),
+    }
+)
+OF_LISTENER: Final = re.compile(r"listener\.name\.[^.]*\.(.*)")  # DynamicBrokerConfig.ListenerConfigRegex
+
+
+def base_name(name: str) -> str:
+    """The key without `listener.name.<listener>.`; a mechanism's name before it stays."""
+    found = OF_LISTENER.fullmatch(name)
+    return name if found is None else found[1]
+
+
+def is_at_start(name: str) -> bool:
+    """Does that dynamic configuration decide about a start of a broker's listeners?"""
+    base = base_name(name)
+    return base in AT_START or base.endswith(".sasl.jaas.config")

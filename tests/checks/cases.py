@@ -370,6 +370,13 @@ DIRECTORIES = (
 CALLED_BACK_WRONGLY = then(CALLED_BACK, called_back(3000, "mistyped"))
 TOKEN_KEY = "delegation__token__secret__key"
 TOKENS_SIGNED = then(*(values(node, **{TOKEN_KEY: "hush"}) for node in (0, 1, 2, 3000, 3001, 3002)))
+
+
+def dynamic(name: str, value: str) -> Bend:
+    """Broker 1 has that value in ZooKeeper."""
+    return entity("broker-config", "1", name, value)
+
+
 DYNAMIC_LOGIN = "listener.name.client.plain.sasl.jaas.config"
 CLOSED = acls({"/config": (OPEN_READ, ZnodeAcl(31, "sasl", "kafka"))})
 SETS_ACL = then(*(values(node, zookeeper__set__acl="true") for node in (0, 1, 2)))
@@ -456,6 +463,10 @@ SECURITY = (
     Case("B-SEC-19", PREPARED, "controller 3000", values(1, authorizer__class__name=None), "one side alone"),
     Case("B-SEC-20", HYBRID, "broker 1", entity("broker-config", "1", DYNAMIC_LOGIN, "hmac:0")),
     Case("B-SEC-20", HYBRID, "broker 2", entity("broker-config", "<default>", DYNAMIC_LOGIN, "hmac:0"), "default"),
+    Case("B-SEC-20", ZK, "broker 1", dynamic("listener.name.client.ssl.keystore.location", "/new.pem"), "store"),
+    Case("B-SEC-20", ZK, "broker 1", dynamic("listener.name.client.ssl.client.auth", "required"), "clients"),
+    Case("B-SEC-20", ZK, "broker 1", dynamic("listener.name.client.ssl.keystore.key", "hmac:0"), "key"),
+    Case("B-SEC-20", ZK, "broker 1", dynamic("listeners", "INTERNAL://b1:9092,NEW://b1:9093"), "listener"),
     Case("B-SEC-21", ZK, "controller 3000", then(CLOSED, launched(3000, zookeeper_client=NO_LOGIN)), "none"),
     Case("B-SEC-21", ZK, "controller 3001", then(SETS_ACL, launched(3001, zookeeper_client=NO_LOGIN)), "dies"),
     Case("B-SEC-21", ZK, "controller 3001", then(CLOSED, launched(3001, zookeeper_client=STRANGE_LOGIN)), "stranger"),

@@ -28,7 +28,8 @@ def of(world: World, code: str) -> list[Finding]:
     ("name", "fate"),
     [
         ("log.cleaner.threads", ""),
-        ("listener.name.client.ssl.keystore.location", ""),
+        ("listener.name.client.ssl.keystore.location", "by the file"),
+        ("listener.name.client.ssl.client.auth", "by the file"),
         ("listener.name.client.max.connections", ""),
         ("max.connections", ""),
         ("listener.name.client.plain.sasl.jaas.config", "lost"),

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 from py4j.protocol import Py4JJavaError
 
+from migrate.lab.secured import Authority
+from migrate.model.config_keys import AT_START
 from migrate.model.kafka_values import trim
 from tests.testing.kafka_jvm import first_cause, kafka_jvm
 
@@ -84,3 +87,29 @@ def test_tiered_storage_with_several_log_directories_is_accepted(jvm: Any, base:
     """No check refuses it: Kafka does not from 3.8 on (KAFKA-16399)."""
     tiered = {"remote.log.storage.system.enable": "true", "remote.log.metadata.manager.listener.name": "PLAINTEXT"}
     config(jvm, {**base, **MAP, **tiered, "listeners": "PLAINTEXT://b:9092", "log.dirs": "/d0,/d1"})
+
+
+def test_values_that_a_start_decides_by_are_kafkas_list(jvm: Any) -> None:
+    """B-SEC-20: all that a listener is made from, but for what is applied to living ones (limits, threads)."""
+    listeners = set(jvm.kafka.server.DynamicListenerConfig.ReconfigurableConfigs().mkString(" ").split())
+    stores = set(jvm.org.apache.kafka.common.config.SslConfigs.RECONFIGURABLE_CONFIGS)
+    assert (listeners | stores) - {"max.connections", "max.connection.creation.rate", "num.network.threads"} == AT_START
+
+
+def test_a_listener_that_began_without_a_store_takes_none(jvm: Any, tmp_path: Path) -> None:
+    """B-SEC-20, KAFKA-17431: in ZooKeeper mode it began with the dynamic one."""
+    authority = Authority.make("tests")
+    stores = {"keystore": authority.issue("b1", ["b1"]).pem, "truststore": authority.pem}
+    for kind, pem in stores.items():
+        (tmp_path / kind).write_bytes(pem)
+        factory = jvm.org.apache.kafka.common.security.ssl.SslFactory(
+            jvm.org.apache.kafka.common.network.ConnectionMode.SERVER
+        )
+        kinds = {"ssl.keystore.type": "PEM", "ssl.truststore.type": "PEM"}
+        values = {"ssl.protocol": "TLSv1.3", **kinds}
+        factory.configure(jvm.java.util.HashMap(values))
+        with pytest.raises(Py4JJavaError) as caught:
+            factory.validateReconfiguration(
+                jvm.java.util.HashMap(values | {f"ssl.{kind}.location": str(tmp_path / kind)})
+            )
+        assert f"Cannot add SSL {kind} to an existing listener" in first_cause(caught.value)

@@ -251,7 +251,7 @@ ROWS = (
         "a dynamic login that stands in no file",
         entity("broker-config", "1", "listener.name.other.plain.sasl.jaas.config", "hmac:1"),
         "B-SEC-20",
-        Stage.KRAFT_MODE,
+        Stage.MIGRATION_MODE,
         "broker 1",
         HYBRID,
     ),
