@@ -55,9 +55,8 @@ def look_at_ensemble(
     if not any(server.role for server in found):
         silent = Unknown("no server of ZooKeeper serves")
         return Ensemble(tuple(found), silent, silent)
-    members, strangers = _read(connect_string, access, lock_path)
-    if members is None:
-        members = _told(found)
+    listed, strangers = _read(connect_string, access, lock_path)
+    members = listed or _told(found)
     if isinstance(members, Unknown):
         return Ensemble(_leaders_last(found), strangers, members)
     asked = [server.address for server in found]
@@ -152,16 +151,16 @@ def _hosts(address: str) -> tuple[str, ...]:
 
 def _read(
     connect_string: str, access: ZookeeperAccess, lock_path: str
-) -> tuple[tuple[Member, ...] | None, tuple[str, ...] | Unknown]:
-    """The members, None where the tree does not tell them; and znodes that are not Kafka's."""
+) -> tuple[tuple[Member, ...], tuple[str, ...] | Unknown]:
+    """The members, () where the tree does not tell them; and znodes that are not Kafka's."""
     known = parse_connect_string(connect_string)
     try:
         with connect(",".join(known.servers), access=access) as client:
             (znode,) = client.data([CONFIG_NODE])
-            members = () if isinstance(znode, Absent) else parse_members(znode.data.decode(errors="replace"))
-            return members or None, _strangers(client, known.chroot, lock_path)
+            members = () if isinstance(znode, Absent) else parse_members((znode.data or b"").decode(errors="replace"))
+            return members, _strangers(client, known.chroot, lock_path)
     except MigrateError as error:
-        return None, Unknown(f"what else ZooKeeper stores cannot be read: {error.id} {error}")
+        return (), Unknown(f"what else ZooKeeper stores cannot be read: {error.id} {error}")
 
 
 def _strangers(client: ZookeeperClient, chroot: str, lock_path: str) -> tuple[str, ...] | Unknown:
