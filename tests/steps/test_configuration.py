@@ -274,3 +274,15 @@ def test_a_key_that_the_table_does_not_announce_is_never_written(monkeypatch: py
     monkeypatch.setattr(config_keys, "fate", lambda _key, _moment: Fate.KEPT)
     with pytest.raises(AssertionError, match="the table of keys does not say so"):
         configuration.migration_mode(BROKER, inventory())
+
+
+def test_a_listeners_name_may_have_dots() -> None:
+    """Its keys are in the controllers' file, and those of a listener whose name only begins alike are not."""
+    values = {
+        "zookeeper.connect": "zk1:2181",
+        "inter.broker.listener.name": "in.ner",
+        "listener.name.in.ner.ssl.client.auth": "required",
+        "listener.name.in.ssl.client.auth": "none",
+    }
+    found = parse(configuration.controller(values, inventory(), inventory().controllers[0]))
+    assert [key for key in found if key.startswith("listener.name.")] == ["listener.name.in.ner.ssl.client.auth"]
