@@ -79,7 +79,7 @@ def no_blockers(
     A finding that a topic in creation or deletion looks like is waited for: it is a fault only where it lasts.
     `down` is a node that the interrupted step itself has stopped: what is found only because of that is no blocker.
     `besides` are codes that say of the world what the step itself is there to bring about, `of` the objects of which
-    alone they may say it (None: of any).
+    alone a blocker may say it (None: of any).
     What is found only because processes of other nodes do not run is waited for: whoever owns them starts them.
     """
     found = [
@@ -87,7 +87,7 @@ def no_blockers(
         for finding in checks.run(world, target=stage)
         if blocks(finding, stage)
         and not _because_down(finding, down)
-        and (finding.code not in besides or (of is not None and finding.about not in of))
+        and (finding.code not in besides or _of_others(finding, of))
     ]
     if not found:
         return Ready()
@@ -112,6 +112,10 @@ def no_blockers(
     text = "; ".join(f"{finding.code} {finding.about}: {finding.message}" for finding in definite[:5])
     more = f" (and {len(found) - 5} more)" if len(found) > 5 else ""
     return Refused(text + more, tuple(dict.fromkeys(finding.code for finding in found)))
+
+
+def _of_others(finding: Finding, of: frozenset[str] | None) -> bool:
+    return of is not None and finding.severity is Severity.BLOCKER and finding.about not in of
 
 
 def _unseen(found: Sequence[Finding]) -> str:
