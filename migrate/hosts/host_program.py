@@ -1021,20 +1021,44 @@ def service_process(node: Node, service: Service, pid: str) -> int:
         return say(file.read(LIMIT))
 
 
-def pinned(command: Sequence[str]) -> List[str]:
-    """A command whose program nobody but root can change."""
-    folder, name = split(command[0])
+AS_USER = ("runuser", "setpriv", "su")  # what stands behind these runs as the user that they name
+
+
+def pinned(command: Sequence[str], user: User) -> List[str]:
+    """A command that runs nothing and reads nothing as root that anybody but root can change.
+
+    Each word that is a path of this host is held to that, for `env FILE` runs the file.  Behind `runuser` and the like
+    with the node's own user the words are that user's.
+    """
+    held(command[0], command[0], program=True)
+    theirs = any(user.name in (word, word.partition("=")[2]) for word in command[1:])
+    if not (theirs and command[0].rpartition("/")[2] in AS_USER):
+        for word in command[1:]:
+            path = "/" + word.lstrip("/")  # commands begin in /
+            if "/" in word and os.path.lexists(path):
+                held(os.path.normpath(path), word, program=False)
+    return list(command)
+
+
+def held(path: str, word: str, program: bool) -> None:
+    """Refused where somebody else than root can change what the path leads to."""
+    folder, name = split(path)
     try:
-        file = open_file(open_folder(folder, ours=True), name, command[0], strict=False)
+        if os.path.isdir(path) and not program:
+            os.close(open_folder(path, ours=True))
+            return
+        file = open_file(open_folder(folder, ours=True), name, word, strict=False)
         status, runs = os.fstat(file), os.access("/proc/self/fd/%d" % file, os.X_OK)
         os.close(file)
     except OSError as error:
-        raise refused(command[0], "this program cannot be used: %s" % error.strerror) from error
+        raise refused(
+            word, "this %s cannot be used: %s" % ("program" if program else "path", error.strerror)
+        ) from error
     except RefusedError as error:
         raise refused(error.where, error.text) from error
-    if not only_ours(status) or not runs:
-        raise refused(command[0], "the program must belong to root, be writable by nobody else, and be executable")
-    return list(command)
+    if not only_ours(status) or (program and not runs):
+        what = "the program must belong to root, be writable by nobody else, and be executable"
+        raise refused(word, what if program else "as an argument of root's command it must be root's to change alone")
 
 
 def give(host: Host, command: Sequence[str], seconds: float, most: int = SAID) -> int:
@@ -1465,7 +1489,7 @@ def service_act(host: Host, verb: str, node: Node, given: Sequence[str]) -> Act:
         pid = only(NUMBER, given[0], "process")
         return lambda: service_process(node, service, pid)
     name = verb.partition("-")[2]
-    command = pinned(service.commands[name])
+    command = pinned(service.commands[name], user_of(host, node))
     seconds = {"start": START_SECONDS, "stop": service.timeout, "status": STATUS_SECONDS}[name]
     may_act_as(node, user_of(host, node))
     return lambda: give(host, command, seconds, SHOWN if name == "status" else SAID)

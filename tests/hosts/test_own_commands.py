@@ -387,6 +387,26 @@ def test_only_programs_of_roots_and_nodes_of_the_configuration_are_given(place: 
         assert "of another inventory" in rights.refused[0].what
 
 
+def test_a_word_that_is_a_file_of_kafkas_user_is_not_run_as_root(place: Place) -> None:
+    """`env FILE` runs the file, whoever may write it; as the node's own user it may be run."""
+    with scripts(place.folder, place.command) as own:
+        theirs = script(place.folder / "start-of-kafkas-user", "#!/bin/sh\n")
+        Path(theirs).chmod(0o777)
+
+        def refusals(*start: str) -> list[str]:
+            commands = replace(own, start=start)
+            services, node = place.services(commands), place.node(commands)
+            (rights,) = rights_of(inventory_of(place.folder, node), {NODE: services.runner(NODE)}).values()
+            assert isinstance(rights, HostRights)
+            return [entry.what for entry in rights.refused]
+
+        assert "it must be root's to change alone" in refusals("/usr/bin/env", theirs)[0]
+        assert refusals("/usr/bin/env", own.start[0]) == []
+        assert refusals("/usr/bin/env", "no/such/file", "word") == []
+        assert refusals("/usr/sbin/runuser", "-u", own.user, "--", theirs) == []
+        assert refusals("/usr/sbin/runuser", "-u", "root", "--", theirs)
+
+
 def test_what_the_user_of_a_node_with_commands_may_read_is_tried_as_that_user(place: Place) -> None:
     """As for a unit's user."""
     with scripts(place.folder, place.command) as own:
