@@ -21,6 +21,7 @@ from migrate.report.assessment import Assessment, cluster_facts
 from migrate.report.directories import directory_rows
 from migrate.report.wording import moment
 from migrate.run.clock import SystemClock
+from migrate.steps import foreseen
 from migrate.zookeeper.rate_limit import Pace
 
 PLANNED_ON: Final = frozenset(
@@ -93,7 +94,7 @@ def judged(subject: Subject) -> Judged:
             from migrate.run.past_runs import by_journals
 
             world = with_ensemble(observer, world, by_journals(subject.inventory))
-        findings = checks.told(world, target=Stage.PREPARE)
+        findings = foreseen.told(world, target=Stage.PREPARE)
         if alone is None and subject.evidence.live:
             findings = lasting_findings(observer, findings, SystemClock())
         pace = observer.sources.pace

@@ -22,7 +22,7 @@ from migrate.model.step import Predicted, Step
 from migrate.model.views import ControllerZnode, PartlyRead
 from migrate.model.world import World
 from migrate.plan.summary import summarize
-from migrate.steps import facts
+from migrate.steps import facts, foreseen
 from migrate.steps.assign import AssignDirectories
 from migrate.steps.cleanup import ProveFinal, ReleaseZookeeper, RemoveCopies
 from migrate.steps.controllers import FormatController, StartControllers
@@ -210,7 +210,7 @@ def build(world: World, playbook: Playbook, *, target: Stage, only: bool, create
         created=created,
         target=target,
         steps=planned,
-        findings=checks.told(world, target=first_change),
+        findings=foreseen.told(world, target=first_change),
         summary=replace(
             summarize(world, playbook, told),
             checks=len(checks.asked(world)),

@@ -1,0 +1,69 @@
+"""What a run would refuse once it has written the controllers' files is said before it writes them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from migrate import checks
+from migrate.model.findings import Severity
+from migrate.model.outcome import Unknown
+from migrate.model.stage import Stage
+from migrate.model.views import ConfigFile, NoFile
+from migrate.model.world import World
+from migrate.steps import foreseen
+from tests.checks.bends import then, values
+from tests.checks.cases import CASES, Case
+from tests.steps.looks import whole
+
+OPA = "org.openpolicyagent.kafka.OpaAuthorizer"
+
+
+def own_authorizer(world: World) -> World:
+    """Every broker asks a class of somebody else's."""
+    bend = then(*(values(node, authorizer__class__name=OPA) for node in (0, 1, 2)))
+    return bend(world)
+
+
+def test_a_controller_that_would_decide_by_another_class_is_told_before_it_is_rendered() -> None:
+    """By the code that the run would stop with, for each controller; `checks.run` alone sees no file of theirs."""
+    world = own_authorizer(whole(Stage.ASSESS))
+    assert not [entry for entry in checks.run(world, target=Stage.PREPARE) if entry.code == "B-SEC-19"]
+    found = [entry for entry in foreseen.run(world, target=Stage.PREPARE) if entry.code == "B-SEC-19"]
+    assert [entry.about.partition(":")[0] for entry in found] == [f"controller {node}" for node in (3000, 3001, 3002)]
+    assert all(entry.evidence.endswith(foreseen.TO_BE_WRITTEN) for entry in found)
+    assert OPA in found[0].message
+    (told,) = [entry for entry in foreseen.told(world, target=Stage.PREPARE) if entry.code == "B-SEC-19"]
+    assert len(told.objects) == 3
+
+
+def test_a_file_that_is_there_is_judged_as_it_is() -> None:
+    """Nothing is foreseen of it, and nothing once there is a quorum."""
+    for stage in (Stage.PREPARE, Stage.SOAK):
+        world = whole(stage)
+        assert foreseen.as_prepared(world).configs == world.configs
+        assert foreseen.run(world, target=stage) == checks.run(world, target=stage)
+
+
+def test_without_a_playbook_or_files_nothing_is_made_up() -> None:
+    """What is rendered needs both."""
+    world = whole(Stage.ASSESS)
+    assert foreseen.as_prepared(replace(world, playbook=Unknown("none"))).configs == world.configs
+    assert foreseen.as_prepared(replace(world, configs=Unknown("none"))) == replace(world, configs=Unknown("none"))
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.code} {case.name}")
+def test_no_blocker_of_the_controllers_files_is_first_asked_of_written_ones(case: Case) -> None:
+    """Each fault that a check knows: what is found of the files as they would be written is found before."""
+    world = case.bend(whole(case.stage))
+    written = foreseen.as_prepared(world)
+    if isinstance(world.configs, Unknown) or written.configs == world.configs:
+        return
+    assert not isinstance(written.configs, Unknown)
+    planned = [node.id for node in world.inventory.controllers if isinstance(world.configs.get(node.id), NoFile)]
+    assert planned
+    assert all(isinstance(written.configs[node], ConfigFile) for node in planned)
+    before = {(entry.code, entry.about) for entry in foreseen.run(world, target=Stage.PREPARE)}
+    after = checks.run(written, target=Stage.CONTROLLERS)
+    assert {(entry.code, entry.about) for entry in after if entry.severity is Severity.BLOCKER} <= before
