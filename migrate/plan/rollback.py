@@ -16,7 +16,7 @@ from migrate.checks.phase import kraft_holds_controller
 from migrate.checks.registry import SHOWN, shown
 from migrate.checks.rollback import origin
 from migrate.checks.rollback.readiness import gap_basis, metadata_log_bytes
-from migrate.errors import NothingToPlan, RestoreRefused, RollbackImpossible
+from migrate.errors import NothingToPlan, NotVisible, RestoreRefused, RollbackImpossible
 from migrate.model.broker_modes import BrokerPosition, Mode, positions
 from migrate.model.causes import cause_of
 from migrate.model.detect import Detected, detect
@@ -132,10 +132,14 @@ def start_of(world: World) -> Start:
         how=_how(world, found),
     )
     if start.kraft and isinstance(world.kraft, Unknown):
-        raise NothingToPlan(
-            f"brokers {list(start.kraft)} are in KRaft mode, their controllers cannot be read: {world.kraft.reason}",
-            next_step="start the controllers again (with the flag, never formatted again), then plan the rollback",
-        )
+        silent = [node for node in gates.controllers(world) if node not in start.controllers]
+        rolled = f"brokers {list(start.kraft)} are in KRaft mode"
+        what = f"{rolled}, their controllers cannot be read: {world.kraft.reason}"
+        if not silent:  # a quorum that elects a leader answers in a moment
+            again = "give the same command again; if it stays so, `status` says what they lack"
+            raise NotVisible(what, next_step=again)
+        again = f"start controllers {silent} again (with the flag, never formatted again), then plan the rollback"
+        raise NothingToPlan(what, next_step=again)
     return start
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from migrate.errors import NothingToPlan, PlanIsStale, RestoreRefused, RollbackImpossible
+from migrate.errors import NothingToPlan, NotVisible, PlanIsStale, RestoreRefused, RollbackImpossible
 from migrate.model.ids import NodeId
 from migrate.model.outcome import AlreadyDone, NotYet, Ready, Refused, Unknown, Verified
 from migrate.model.plan import Direction, PlanKind
@@ -26,6 +26,7 @@ from migrate.model.views import (
     MigrationZnode,
     NoZnode,
     NullZnode,
+    Stopped,
 )
 from migrate.model.world import Need, World
 from migrate.plan import rollback
@@ -500,7 +501,6 @@ def test_a_finalized_cluster_has_no_rollback(tmp_path: Path) -> None:
         ("zookeeper", "ZooKeeper cannot be read"),
         ("services", "processes run"),
         ("configs", "broker 0"),
-        ("kraft", "cannot be read"),
         ("live", "no node could be asked"),
     ],
 )
@@ -508,6 +508,17 @@ def test_what_decides_must_be_visible(part: str, says: str) -> None:
     """Nothing is planned on a guess."""
     with pytest.raises(NothingToPlan, match=says):
         rollback.build(without(part)(half()), worlds.playbook(), created=1)
+
+
+def test_controllers_that_run_and_cannot_be_read_are_asked_again() -> None:
+    """A quorum that elects a leader answers in a moment: nobody is sent to start what runs."""
+    with pytest.raises(NotVisible, match="cannot be read") as caught:
+        rollback.build(without("kraft")(half()), worlds.playbook(), created=1)
+    assert "give the same command again" in caught.value.next_step
+    stopped = service(3001, Stopped(None))(without("kraft")(half()))
+    with pytest.raises(NothingToPlan, match="cannot be read") as refused:
+        rollback.build(stopped, worlds.playbook(), created=1)
+    assert "start controllers [3001] again" in refused.value.next_step
 
 
 def test_a_plan_estimates_the_time_without_a_controller_by_the_size_of_the_logs() -> None:
