@@ -39,13 +39,13 @@ def next_release(line: str) -> Mapping[str, Mapping[str, Any]]:
 
     Parts: `removed` and `topic_removed` (what does the work now, or ""), `least` and `topic_least` (the smallest
     value), `lists` (no entry may be empty), `lost` (an entry of a list that 3.9 adds, and the key that decides that),
-    `defaults` (of 3.9.2, and the new one).
+    `defaults` (of 3.9.2, and the new one), `allowed` (the system property that must list the URL).
     """
     raw = strict_json.loads((files("migrate.checks") / "data" / "next_release.json").read_text(encoding="utf-8"))
     until = RELEASES[: RELEASES.index(line) + 1]
     return {
         part: {key: value for each in until for key, value in raw[part].get(each, {}).items()}
-        for part in ("removed", "topic_removed", "least", "topic_least", "lists", "lost", "defaults")
+        for part in ("removed", "topic_removed", "least", "topic_least", "lists", "lost", "defaults", "allowed")
     }
 
 
@@ -59,6 +59,7 @@ class Place:
     node: NodeId | None = None  # whose file it is; None: a dynamic configuration
     topic: bool = False
     broker: str = ""  # of a dynamic configuration: its broker, or `DEFAULT`
+    properties: Mapping[str, str] | None = None  # -Dorg.apache.kafka.* of its process; None: not known
 
     @property
     def needed_yet(self) -> frozenset[str]:
@@ -90,8 +91,10 @@ def settings(world: World) -> Sight[Seen]:
         launch, name = of_node(world.launches, node), processes.name_of(world.inventory, node)
         if isinstance(launch, Unknown):
             missing.append((f"the command line of {name}", launch.reason))
-        overrides = launch.overrides if isinstance(launch, Launch) else {}
-        found.append(Place(f"{name}: {file.path}", {**file.values, **overrides}, node))
+        overrides, properties = (
+            (launch.overrides, launch.kafka_properties) if isinstance(launch, Launch) else ({}, None)
+        )
+        found.append(Place(f"{name}: {file.path}", {**file.values, **overrides}, node, properties=properties))
     store = kraft(world) if phase_of(world) is Phase.FINALIZED else readable_zookeeper(world)
     if store.value is not None:
         rows = store.value.entities
@@ -140,10 +143,11 @@ def ignored(seen: Seen, world: World) -> Result:
     "a value is set with which the next release does not start",
     "Kafka 3.9 accepts the value, and Kafka 4 refuses it at its start. A topic's segment.bytes that is too small ends "
     "every broker that has a replica of it, with 'Error starting LogManager'.",
-    "Kafka 4 has stricter limits, and refuses empty entries of lists, such as the one that a comma at the end of "
-    "log.dirs makes.",
+    "Kafka 4 has stricter limits, refuses empty entries of lists, such as the one that a comma at the end of log.dirs "
+    "makes, and calls no URL of OAUTHBEARER that its command line does not allow.",
     "Correct the value before the upgrade: 3.9 accepts the new one, too. For a topic: kafka-configs --alter "
-    "--entity-type topics --entity-name TOPIC --add-config segment.bytes=1048576.",
+    "--entity-type topics --entity-name TOPIC --add-config segment.bytes=1048576. For a URL: add the property that the "
+    "finding names to KAFKA_OPTS of the node's unit; 3.9 takes it, too. Tools that use such URLs need it as well.",
     f"{READ_FROM}; seen on 4.3.1, files and a topic; what a broker does with a dynamic value was not tried",
 ).sees(settings, when=ALWAYS)
 def refused(seen: Seen, world: World) -> Result:
@@ -159,6 +163,19 @@ def refused(seen: Seen, world: World) -> Result:
         for key in sorted(line["lists"].keys() & place.values.keys() if place.node is not None else ()):
             if not all(elements(place.values[key])):
                 yield Hit(place.about, f"{key} has an empty entry: {to} does not start with it")
+        yield from _urls(place, line["allowed"], to)
+
+
+def _urls(place: Place, allowed: Mapping[str, str], to: str) -> Result:
+    """URLs that 3.9 calls without being asked (ConfigurationUtils.validateUrl of 4.0)."""
+    for key, url in place.values.items():
+        wanted = next((name for known, name in allowed.items() if key == known or key.endswith(f".{known}")), None)
+        if wanted is None or place.node is None or not url.strip():
+            continue
+        if place.properties is None:
+            yield Blind(f"{key} of {place.about}", f"whether -D{wanted} allows it: its command line was not seen")
+        elif url.strip() not in map(str.strip, place.properties.get(wanted, "").split(",")):
+            yield Hit(place.about, f"{key} is a URL that -D{wanted} does not list: {to} does not start with it")
 
 
 @check(

@@ -31,6 +31,8 @@ MAIN_CLASSES: Final = ("kafka.Kafka", "io.confluent.support.metrics.SupportedKaf
 OVERRIDE: Final = "--override"
 JAAS_FILE: Final = "-Djava.security.auth.login.config="
 ZOOKEEPER: Final = "-Dzookeeper."
+KAFKA: Final = "-Dorg.apache.kafka."
+A_URL: Final = "sasl.oauthbearer.token.endpoint.url"  # what these values are judged as: public, but for secrets in them
 SECTION: Final = "-Dzookeeper.sasl.clientconfig="  # ZKClientConfig.LOGIN_CONTEXT_NAME_KEY
 NO_SASL: Final = "-Dzookeeper.sasl.client=false"  # ZKClientConfig.ENABLE_CLIENT_SASL_KEY
 # variables of which images make server.properties: Bitnami KAFKA_CFG_x, Confluent and Apache KAFKA_x with the key's
@@ -63,10 +65,12 @@ def decode_command_line(raw: bytes) -> Launch:
     maxbuffers = [int(found[1], 16) if found[1] else int(found[2]) for found in sizes]
     tools = (name for word in words[:2] if (name := word.rpartition("/")[2]) in CONTAINERS)  # behind a shell, too
     names = (word.removeprefix("-D").partition("=")[0] for word in before if word.startswith(ZOOKEEPER))
+    ours = (word.removeprefix("-D").partition("=") for word in before if word.startswith(KAFKA))
     return Launch(
         config=after[0] if after and not after[0].startswith("--") else None,  # Kafka.getPropsFromArgs
         overrides=_overrides(after),
         zookeeper_properties=tuple(sorted(set(names))),
+        kafka_properties={name: redacted_value(A_URL, value, lambda _value: SENSITIVE) for name, _, value in ours},
         jaas_file=jaas[-1] if jaas else None,
         main_class=None if at is None else words[at],
         jute_maxbuffer=maxbuffers[-1] if maxbuffers else None,

@@ -46,6 +46,7 @@ class Launch:
     config: str | None
     overrides: Mapping[str, str] = field(default_factory=dict)  # `--override key=value`; passwords "(sensitive)"
     zookeeper_properties: tuple[str, ...] = ()  # names of -Dzookeeper.* words
+    kafka_properties: Mapping[str, str] = field(default_factory=dict)  # -Dorg.apache.kafka.*: the last of equal names
     jaas_file: str | None = None  # -Djava.security.auth.login.config
     main_class: str | None = None  # None: no class of Kafka's is in the command line
     environment: tuple[str, ...] | Unknown = NOT_LOOKED

@@ -627,6 +627,8 @@ ROLLBACK = (
     ),
 )
 SMALL_SEGMENTS = entity("topic-config", "t0", "segment.bytes", "16384")
+JWKS = "listener__name__client__oauthbearer__sasl__oauthbearer__jwks__endpoint__url"
+ALLOWED = "org.apache.kafka.sasl.oauthbearer.allowed.urls"
 NEXT_RELEASE = (
     Case("W-VER-20", ZK, "broker 1", towards("4.0", values(1, log__message__format__version="3.0"))),
     Case("W-VER-20", KRAFT, "broker 2", towards("4.3", values(2, zookeeper__connect="z:1")), "left behind"),
@@ -648,6 +650,16 @@ NEXT_RELEASE = (
         "broker 1",
         towards("4.0", values(1, remote__log__manager__copier__thread__pool__size="-1")),
         "pool",
+    ),
+    Case("W-VER-21", ZK, "broker 1", towards("4.0", values(1, **{JWKS: "https://idp/jwks"})), "URL"),
+    Case(
+        "W-VER-21",
+        ZK,
+        "broker 1",
+        towards(
+            "4.3", values(1, **{JWKS: "https://idp/jwks"}), launched(1, kafka_properties={ALLOWED: "https://idp/j"})
+        ),
+        "another URL",
     ),
     Case("W-VER-21", ZK, "topic t0", towards("4.1", SMALL_SEGMENTS), "topic"),
     Case("W-VER-21", ZK, "broker 2", towards("4.3", entity("broker-config", "2", "num.replica.fetchers", "0"))),

@@ -14,7 +14,8 @@ from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
 from migrate.model.world import World
-from tests.checks.bends import Bend, entity, then, towards, values
+from tests.checks.bends import Bend, entity, launched, then, towards, values
+from tests.checks.cases import ALLOWED, JWKS
 from tests.testing import worlds
 from tests.testing.worlds import world_at
 
@@ -157,3 +158,15 @@ def test_files_and_launches_that_cannot_be_seen_are_told() -> None:
     )
     assert blind(dark, "W-VER-20") == ["the configuration of broker 1", "the command line of broker 2"]
     assert NEXT_RELEASE in world.facts
+
+
+def test_a_url_that_the_command_line_allows_is_taken_and_an_unseen_one_is_not_known() -> None:
+    """Blanks and other URLs beside it in the list make no difference."""
+    bent = values(1, **{JWKS: " https://idp/jwks "})
+    allowed = launched(1, kafka_properties={ALLOWED: "https://other/x, https://idp/jwks"})
+    world = towards("4.3", bent)(world_at(Stage.SOAK))
+    assert len(found(world, "W-VER-21")) == 1
+    assert found(allowed(world), "W-VER-21") == []
+    unseen = replace(world, launches=Unknown("not read"))
+    assert found(unseen, "W-VER-21") == []
+    assert any("jwks" in about for about in blind(unseen, "W-VER-21"))

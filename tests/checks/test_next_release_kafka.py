@@ -137,6 +137,24 @@ def listed(kafka: Kafka) -> Mapping[str, Mapping[str, Any]]:
     return next_release(kafka.line)
 
 
+def test_urls_that_no_property_allows_are_refused_by_the_new_release_alone(old: Kafka, new: Kafka) -> None:
+    """W-VER-21: a node with one does not start, and its tools fail."""
+    for key, wanted in listed(new)["allowed"].items():
+        for kafka, refuses in ((old, False), (new, True)):
+            system = kafka.jvm.java.lang.System
+            secured = kafka.jvm.org.apache.kafka.common.security.oauthbearer.internals.secured
+            reader = secured.ConfigurationUtils(kafka.jvm.java.util.HashMap({key: "https://idp.example.com/x"}))
+            if refuses:
+                with pytest.raises(Py4JJavaError) as caught:
+                    reader.validateUrl(key)
+                assert wanted in first_cause(caught.value)
+            else:
+                reader.validateUrl(key)
+            system.setProperty(wanted, "https://idp.example.com/x")
+            reader.validateUrl(key)
+            system.clearProperty(wanted)
+
+
 def test_the_keys_that_are_gone_are_the_listed_ones(old: Kafka, new: Kafka) -> None:
     """Every one, of files and of topics, and no other."""
     assert old.server.keys() - new.server.keys() == listed(new)["removed"].keys() - OUTSIDE
