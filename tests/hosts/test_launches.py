@@ -176,7 +176,7 @@ def test_a_plain_start_names_its_class_and_its_file() -> None:
         (["--override=log.dirs=/a"], {"log.dirs": "/a"}),
         (["--override", "a=1", "--override", "b=2", "--override", "a=3"], {"a": "3", "b": "2"}),
         (["--override", "empty="], {"empty": ""}),
-        (["--override", "a=b=c"], {"a": "b=c"}),
+        (["--override", "log.dir=b=c"], {"log.dir": "b=c"}),
         (["--override", "none"], {"none": ""}),
         (["--override"], {}),
         (["--overrides", "a=1"], {}),
