@@ -38,6 +38,14 @@ def start(inventory: Inventory, nodes: Collection[int]) -> str:
     return "; ".join(_typed(inventory, node, "start") for node in nodes)
 
 
+def repaired(inventory: Inventory, nodes: Collection[int]) -> str:
+    """What leads on after a node's file was changed so that it starts: a plan is made of nodes that run."""
+    return (
+        f"where that change is what the node needs, start it with the file as it is ({start(inventory, nodes)}), and "
+        "make a new plan once it runs; else put the file back to what the plan shows"
+    )
+
+
 def stop(inventory: Inventory, nodes: Collection[int]) -> str:
     return "; ".join(_typed(inventory, node, "stop") for node in nodes)
 

@@ -137,7 +137,7 @@ class Engine:
             case Ready():
                 if isinstance(progress, NotBegun):
                     guards.check_binds(planned, world)
-                guards.check_files(planned, step.expects(world, Predicted()))
+                guards.check_files(planned, step.expects(world, Predicted()), world)
                 self._with.lock.still_ours()
                 snapshots.write(self._write, planned, world)
                 self._write("intend", step=planned.id, stage=planned.stage.label, title=planned.title)

@@ -265,7 +265,7 @@ def own_step(planned: PlannedStep) -> Step:
     return step
 
 
-def check_files(planned: PlannedStep, would: Mapping[str, str]) -> None:
+def check_files(planned: PlannedStep, would: Mapping[str, str], world: World) -> None:
     """Raise PlanIsStale where the step would now write, or start with, another file than the plan shows.
 
     Asked before every act, of a half-done step too: its file may have been changed while nobody looked.
@@ -274,11 +274,12 @@ def check_files(planned: PlannedStep, would: Mapping[str, str]) -> None:
     now = {key: would.get(key, facts.UNKNOWN) for key in wanted}
     wrong = [f"{key} would become {now[key]}, planned is {want}" for key, want in wanted.items() if now[key] != want]
     if wrong:
+        nodes = [_node(key) for key, want in wanted.items() if now[key] != want]
         raise PlanIsStale(
             f"step {planned.id} would do other than planned: {'; '.join(wrong)}",
             where=planned.id,
             why="its file or the inventory is not what the plan was made from",
-            next_step="put the file back to what the plan shows; or make a new plan once the node runs",
+            next_step=processes.repaired(world.inventory, nodes),
         )
 
 

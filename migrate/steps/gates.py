@@ -389,7 +389,9 @@ def runs_with(world: World, node: int, sha256: str) -> Readiness:
         case _:
             return Refused(
                 f"{processes.do_not_run(world.inventory, [node])}: its process ended after the start. Repair what its "
-                "last lines name; the same command starts it"
+                "last lines name: the same command starts it with the planned file. Where its file must change, start "
+                f"it with the changed one ({processes.start(world.inventory, [node])}), and make a new plan once it "
+                "runs"
             )
 
 

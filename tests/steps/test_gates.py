@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 
 from migrate import checks
+from migrate.checks import processes
 from migrate.model.difference import DiffReport
 from migrate.model.findings import Finding, Severity
 from migrate.model.ids import NodeId
@@ -316,6 +317,16 @@ def test_an_isr_that_a_reassignment_fills_is_no_reason_to_restart_a_broker() -> 
     assert found.what == f"1 partition to end its reassignment: {kraft(world).partitions.topic[0]}-0"
     assert "kafka-reassign-partitions" in found.owner
     assert "restart broker" not in found.next_step
+
+
+def test_a_node_whose_file_must_change_is_started_with_it_and_planned_anew() -> None:
+    """The same command would refuse the changed file, and a plan is made of nodes that run: both are said."""
+    text = answer(gates.runs_with(service(1, Stopped(1))(whole(Stage.SOAK)), 1, "s" * 64))
+    start = processes.start(worlds.inventory(), [1])
+    assert f"start it with the changed one ({start}), and make a new plan once it runs" in text
+    stale = processes.repaired(worlds.inventory(), [1])
+    assert f"start it with the file as it is ({start})" in stale
+    assert "make a new plan once it runs; else put the file back" in stale
 
 
 def test_a_wait_names_its_owner_its_next_step_and_moves_with_the_world() -> None:
