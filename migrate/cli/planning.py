@@ -26,7 +26,7 @@ from migrate.model.plan import Plan
 from migrate.model.ports import Observer
 from migrate.model.rollback_readiness import Weight
 from migrate.model.stage import Stage
-from migrate.model.trusted import distrust
+from migrate.model.trusted import distrust_at
 from migrate.model.world import Need, World
 from migrate.plan import directories, protocol, rollback
 from migrate.plan.build import build
@@ -217,7 +217,7 @@ def _saved_as(path: pathlib.Path, plan: Plan) -> bool:
 def load_plan(path: pathlib.Path) -> Plan:
     """A saved plan; PlanUnreadable where it is none, was changed by hand, or could have been written by others."""
     try:
-        if problem := distrust(path.stat()) or distrust(path.absolute().parent.stat()):
+        if problem := distrust_at(path):
             raise PlanUnreadable(f"it cannot be trusted: {problem}", where=str(path), next_step="chmod go-w, or chown")
         text = read_within(path, "plan").decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:

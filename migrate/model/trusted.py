@@ -27,6 +27,13 @@ def distrust(status: os.stat_result) -> str:
     return ""
 
 
+def distrust_at(path: Path) -> str:
+    """The same of the file at a path and of its folder, in which others could put another one in its place."""
+    folder = path.absolute().parent
+    why = distrust(folder.stat())
+    return distrust(path.stat()) or (f"its folder {folder}: {why}" if why else "")
+
+
 def distrust_of(*paths: Path) -> str:
     """The same of files, each named; OSError where one cannot be looked at."""
     return next((f"{path}: {why}" for path in paths if (why := distrust(path.stat()))), "")

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import itertools
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +29,7 @@ from yaml.events import (
 
 from migrate.errors import DocumentNotTrusted, DocumentUnreadable, InputError, YamlRefused
 from migrate.model import limits
-from migrate.model.trusted import distrust
+from migrate.model.trusted import distrust_at
 
 MAX_BYTES: Final = limits.most("playbook")
 MAX_DEPTH: Final = 32
@@ -107,20 +106,20 @@ def read_deciding(path: Path) -> Document:
     Raises as `read_document`, and DocumentNotTrusted where others could have written it: an inventory runs commands.
     """
     with contextlib.suppress(OSError, ValueError):  # reading it says more
-        _refuse_distrusted(path, path.stat())
+        _refuse_distrusted(path)
     return read_document(path)
 
 
 def read_trusted(path: Path) -> bytes:
     """Read a file that another program obeys, as ssh its configuration.  DocumentNotTrusted, OSError."""
     with path.open("rb") as file:
-        _refuse_distrusted(path, os.fstat(file.fileno()))
+        _refuse_distrusted(path)
         return file.read()
 
 
-def _refuse_distrusted(path: Path, status: os.stat_result) -> None:
-    if problem := distrust(status):
-        raise DocumentNotTrusted(problem, where=str(path), next_step=f"look at it, then chown it, or chmod go-w {path}")
+def _refuse_distrusted(path: Path) -> None:
+    if problem := distrust_at(path):
+        raise DocumentNotTrusted(problem, where=str(path), next_step="look at it, then chown it, or chmod go-w")
 
 
 def read_document(path: Path) -> Document:

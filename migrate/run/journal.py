@@ -29,7 +29,7 @@ from migrate.hosts.files import read_within
 from migrate.model import strict_json
 from migrate.model.history import Event, misshapen
 from migrate.model.outcome import Refused
-from migrate.model.trusted import distrust
+from migrate.model.trusted import distrust_at
 
 START: Final = "0" * 64
 ENDED_WELL: Final = ("Verified", "AlreadyDone")  # outcomes of a step that is not looked at again
@@ -157,7 +157,7 @@ class Journal:
 
         Raises JournalDamaged where another user could have written it: its sums are no secret.
         """
-        if problem := distrust(path.stat()):
+        if problem := distrust_at(path):
             raise JournalDamaged(f"it cannot be trusted: {problem}", where=str(path))
         return cls(path, read(path))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -89,14 +88,16 @@ def test_no_file_decides_that_another_user_could_have_written(folder: Path, name
         assert "cannot be trusted" in caught.value.what
 
 
-def test_a_plan_in_a_folder_that_others_may_write_is_refused(folder: Path) -> None:
-    """They could put another file in its place."""
-    run = folder / "run"
-    run.mkdir()
-    shutil.copy(folder / "plan.json", run)
-    run.chmod(0o777)
-    with pytest.raises(PlanUnreadable, match="cannot be trusted"):
-        load_plan(run / "plan.json")
+@pytest.mark.parametrize("name", READ)
+def test_no_file_decides_in_a_folder_that_others_may_write(folder: Path, name: str) -> None:
+    """They could put another file in its place, an older one of ours."""
+    error, read = READ[name]
+    folder.chmod(0o777)
+    with pytest.raises(error, match="everybody may write it"):
+        read(folder)
+    folder.chmod(0o1777)
+    if name != "plan.json":
+        read(folder)
 
 
 @pytest.mark.parametrize(
