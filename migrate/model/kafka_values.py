@@ -228,7 +228,8 @@ def connect_string(text: str) -> ConnectString:
     if chroot.endswith("/"):
         raise ValueError(f"the chroot {chroot} ends with a slash")
     if any(part in ("", ".", "..") for part in chroot.split("/")[1:]) or _NOT_IN_PATHS.search(chroot):
-        raise ValueError(f"{chroot!r} is no path of ZooKeeper's: a part is empty, . or .., or has a control character")
+        why = "a part is empty, . or .., or has a control character"
+        raise ValueError(f"the chroot {chroot!r} is no path of ZooKeeper's: {why}")
     servers = tuple(_server(server) for server in map(trim, hosts.split(",")) if server)
     if not servers:
         raise ValueError("no server is named")

@@ -258,8 +258,8 @@ NO_INVENTORY = (
         "host name",
     ),
     Bad("listener with a blank", INVENTORY.replace(": CTL", ": 'C T'"), DocumentInvalid, "6:3", "listener"),
-    Bad("bad chroot", INVENTORY.replace("/kafka", "/ka fka"), DocumentInvalid, "5:3", "chroot"),
-    Bad("empty chroot", INVENTORY.replace("/kafka", "/"), DocumentInvalid, "5:3", "chroot"),
+    Bad("bad chroot", INVENTORY.replace("/kafka", "/ka//fka"), DocumentInvalid, "5:3", "chroot"),
+    Bad("empty chroot", INVENTORY.replace("/kafka", "/kafka/"), DocumentInvalid, "5:3", "chroot"),
     Bad(
         "no brokers",
         INVENTORY.replace("\n    nodes:\n      - {id: 0", "\n    nodes: []\n    x:\n      - {id: 0"),

@@ -47,7 +47,7 @@ def test_paths_are_beside_the_file_and_a_zookeeper_stays_as_it_is(tmp_path: Path
         (("{name: a}",), 6, "'a' is named by nothing"),
         (("{name: a, inventory: i, bundle: b}",), 6, "'a' is named by inventory and bundle"),
         (("{name: a, bundle: b}", "{name: a, bundle: c}"), 7, "'a' appears twice"),
-        (("{name: a, zookeeper: nowhere}",), 6, "host:port is expected"),
+        (("{name: a, zookeeper: no_where:0}",), 6, "has no port from 1 to 65535"),
         (("{bundle: b}",), 6, "name is missing"),
         (("{name: a, files: {zookeeper: z, metadata: m}}",), 6, "files"),
         (("{name: a, bundel: b}",), 6, "bundel"),
