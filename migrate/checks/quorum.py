@@ -285,7 +285,10 @@ def ports_are_apart(seen: Inventory, world: World) -> Result:
             about = f"the listeners of broker {int(broker.id)}"
             yield Blind(about, "its file was not read, and a controller is on the same host")
         every += ports_of_broker(broker, known)
-    every += _of_zookeeper(seen.zookeeper)
+    try:
+        every += _of_zookeeper(seen.zookeeper)
+    except ValueError as error:  # of a bundle, whose inventory nobody loaded from a file
+        yield Blind("the ports of ZooKeeper", f"its connect string cannot be read: {error}")
     every += [port for node in seen.controllers for port in ports_of_controller(node)]
     taken: dict[tuple[str, int], list[Port]] = {}
     for port in every:

@@ -105,16 +105,16 @@ def test_a_run_without_the_first_copies_is_refused(
 
 def test_no_secret_is_shown_and_each_is_named() -> None:
     """By its key, by a JAAS text in another key, and in the diff; values with templates are not resolved again."""
-    before = b"a=1\nssl.key.password=never-shown-old\nsame.password=never-shown-same\n"
+    before = b"broker.rack=1\nssl.key.password=never-shown-old\nsame.password=never-shown-same\n"
     after = (
-        b"a={{ x }}\nssl.key.password=never-shown-new\nsame.password=never-shown-same\n"
-        b'odd=m required user_bob="never-shown-bob";\n# password=never-shown-comment\nb=\\u00e9"\n'
+        b"broker.rack={{ x }}\nssl.key.password=never-shown-new\nsame.password=never-shown-same\n"
+        b'odd=m required user_bob="never-shown-bob";\n# password=never-shown-comment\nlog.dir=\\u00e9"\n'
     )
     one = Handover("broker-1", "h", "/etc/k\n", before, after)
     assert "never-shown" not in one.patch() + one.variables()
     assert "(sensitive)" in one.patch()
     assert 'kraft_migrate_hidden: ["odd", "ssl.key.password"]' in one.variables()
-    assert '  "a": !unsafe "{{ x }}"' in one.variables()
+    assert '  "broker.rack": !unsafe "{{ x }}"' in one.variables()
     loaded = yaml.safe_load(one.variables().replace("!unsafe ", ""))
-    assert loaded["kraft_migrate_set"] == {"a": "{{ x }}", "b": parse(after)["b"]}
+    assert loaded["kraft_migrate_set"] == {"broker.rack": "{{ x }}", "log.dir": parse(after)["log.dir"]}
     assert loaded["kraft_migrate_config"] == "/etc/k\n"

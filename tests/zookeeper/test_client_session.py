@@ -387,8 +387,8 @@ def kazoo(monkeypatch: pytest.MonkeyPatch) -> Kazoo:
 
 def test_a_session_is_had_below_a_chroot_that_exists(kazoo: Kazoo) -> None:
     """Its own words are kept; few hosts are repeated, so that a server that hangs does not cost the whole session."""
-    with connect("a:1,b:2/a/", timeout=7.0, session_timeout=20.0) as client:
-        assert (client.connect_string, client.session_timeout, client.sasl_user) == ("a:1,b:2/a/", 20.0, "")
+    with connect("a:1,b:2/a", timeout=7.0, session_timeout=20.0) as client:
+        assert (client.connect_string, client.session_timeout, client.sasl_user) == ("a:1,b:2/a", 20.0, "")
         assert kazoo.made_with["hosts"] == "a:1,b:2,a:1,b:2/a"
         assert kazoo.made_with["timeout"] == 20.0
         assert kazoo.made_with["handler"] is None
