@@ -133,8 +133,8 @@ def start_of(world: World) -> Start:
     )
     if start.kraft and isinstance(world.kraft, Unknown):
         silent = [node for node in gates.controllers(world) if node not in start.controllers]
-        rolled = f"brokers {list(start.kraft)} are in KRaft mode"
-        what = f"{rolled}, their controllers cannot be read: {world.kraft.reason}"
+        where = f"brokers {list(start.kraft)} are in KRaft mode"
+        what = f"{where}, their controllers cannot be read: {world.kraft.reason}"
         if not silent:  # a quorum that elects a leader answers in a moment
             again = "give the same command again; if it stays so, `status` says what they lack"
             raise NotVisible(what, next_step=again)
