@@ -146,11 +146,11 @@ def _compare_passwords(
     "KAFKA-17431; SslFactory.createNewSslEngineFactory; DynamicListenerConfig; seen on 3.9.2",
 ).sees(both(readable_zookeeper, broker_configs), blocks_from=Stage.MIGRATION_MODE, when=UNTIL_FINALIZED)
 def starts_by_its_file(seen: tuple[ZookeeperView, Configs], world: World) -> Result:
-    """Passwords are not compared: the file must have one."""
+    """Passwords are not compared: the file must have one.  A listener that has no TLS needs no store, and so on."""
     view, brokers = seen
     for owner, name, value in dynamic_at_start(view):
         for node, file in brokers.items():
-            if owner not in ("<default>", str(int(node))):
+            if owner not in ("<default>", str(int(node))) or not _used(name, file.values):
                 continue
             own = file.values.get(name, file.values.get(base_name(name), "")).strip()
             hidden = is_password_config(name) or not value
@@ -158,6 +158,21 @@ def starts_by_its_file(seen: tuple[ZookeeperView, Configs], world: World) -> Res
                 told = "is set dynamically" if hidden else f"is {value} by a dynamic configuration"
                 line = "" if hidden else f"{name}={value}"
                 yield Hit(f"broker {node}: {file.path}", f"{name} {told}, the file has {own or 'none'}", line)
+
+
+def _used(name: str, values: Mapping[str, str]) -> bool:
+    """Does a listener of that file make use of the key?  One of another protocol, or none of that name, does not."""
+    base = base_name(name)
+    if base == name:
+        return True
+    known = protocols(values)
+    mine = [entry.listener for entry in listeners(values) if name.startswith(listener_prefix(entry.listener))]
+    spoken = {known.get(listener, "SASL_SSL") for listener in mine}  # unknown: it may be any
+    if base.startswith("ssl."):
+        return any(protocol.endswith("SSL") for protocol in spoken)
+    if "sasl." in base:
+        return any(protocol.startswith("SASL") for protocol in spoken)
+    return bool(spoken)
 
 
 @check(

@@ -373,8 +373,9 @@ TOKENS_SIGNED = then(*(values(node, **{TOKEN_KEY: "hush"}) for node in (0, 1, 2,
 
 
 def dynamic(name: str, value: str) -> Bend:
-    """Broker 1 has that value in ZooKeeper."""
-    return entity("broker-config", "1", name, value)
+    """Broker 1 has that value in ZooKeeper, and TLS on its clients' listener."""
+    tls = values(1, listener__security__protocol__map="INTERNAL:PLAINTEXT,CLIENT:SASL_SSL")
+    return then(tls, entity("broker-config", "1", name, value))
 
 
 DYNAMIC_LOGIN = "listener.name.client.plain.sasl.jaas.config"

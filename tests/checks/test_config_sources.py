@@ -120,3 +120,21 @@ def test_a_password_by_reference_is_fine_and_told_as_work_for_the_controllers_ho
 def test_references_in_what_the_tool_decides_by_are_refused(key: str, value: str, hits: int) -> None:
     """As Kafka's ConfigTransformer recognises them, and no other text in braces."""
     assert len(of(with_values(PLAIN, 1, **{key: value}), "B-CFG-21")) == hits
+
+
+@pytest.mark.parametrize(
+    ("name", "protocol", "found"),
+    [
+        ("listener.name.client.ssl.keystore.location", "SASL_PLAINTEXT", False),
+        ("listener.name.client.ssl.keystore.location", "SSL", True),
+        ("listener.name.client.plain.sasl.jaas.config", "SSL", False),
+        ("listener.name.client.plain.sasl.jaas.config", "SASL_SSL", True),
+        ("listener.name.gone.ssl.keystore.location", "SSL", False),
+        ("listener.name.client.max.connections", "SSL", False),
+        ("log.cleaner.threads", "SSL", False),
+    ],
+)
+def test_what_no_listener_uses_blocks_nothing(name: str, protocol: str, found: bool) -> None:
+    """A store of a listener without TLS, a login of one without SASL, a listener that the file does not have."""
+    bent = with_values(PLAIN, 1, listener__security__protocol__map=f"INTERNAL:PLAINTEXT,CLIENT:{protocol}")
+    assert bool(of(with_entity(bent, "broker-config", "1", name, "x"), "B-SEC-20")) is found

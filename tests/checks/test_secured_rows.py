@@ -249,7 +249,7 @@ ROWS = (
     ),
     Row(
         "a dynamic login that stands in no file",
-        entity("broker-config", "1", "listener.name.other.plain.sasl.jaas.config", "hmac:1"),
+        entity("broker-config", "1", "listener.name.client.scram-sha-256.sasl.jaas.config", "hmac:1"),
         "B-SEC-20",
         Stage.MIGRATION_MODE,
         "broker 1",
