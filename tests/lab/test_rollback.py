@@ -42,10 +42,12 @@ def stopped(directory: Path) -> None:
 def half(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsed]:
     """Two of three brokers in KRaft mode, back, and all the way again; killed with /controller just deleted."""
     folder = tmp_path_factory.mktemp("half") / "lab"
-    killed = rehearse(folder, ALWAYS, crash="after:delete-znode:/controller")
-    assert killed.ended.returncode == -signal.SIGKILL, killed.ended.stderr[-4000:]
-    yield rehearse(folder, ALWAYS)
-    stopped(folder)
+    try:
+        killed = rehearse(folder, ALWAYS, crash="after:delete-znode:/controller")
+        assert killed.ended.returncode == -signal.SIGKILL, killed.ended.stderr[-4000:]
+        yield rehearse(folder, ALWAYS)
+    finally:  # one that fails early leaves nothing behind either: the tests that follow need the machine
+        stopped(folder)
 
 
 def test_from_half_of_the_second_roll_and_all_the_way_again_everything_is_proven(half: Rehearsed) -> None:
