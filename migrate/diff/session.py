@@ -25,6 +25,7 @@ import sys
 import tempfile
 import threading
 import time
+import warnings
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -380,7 +381,9 @@ def _close(session: SparkSession | None, gateway: JavaGateway) -> None:
     """End session and driver, and forget the gateway, so that this process may have another session later."""
     try:
         if session is not None and gateway.proc.poll() is None:
-            session.stop()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", RuntimeWarning)  # that a driver which we killed did not end by itself
+                session.stop()
     except Exception as error:  # noqa: BLE001 - we are ending it; a driver that dies meanwhile is gone as well
         LOG.debug("stopping the Spark session: %s", _short(error))
     finally:

@@ -79,10 +79,10 @@ def test_secrets_are_shown_as_digests_alone(cluster: Cluster) -> None:
 
 def test_create_writes_a_file_for_its_owner_and_never_over_another(cluster: Cluster, tmp_path: Path) -> None:
     """Then it is the same as the live tree."""
-    ended = cluster.ask("create", "--output", "json", file=tmp_path / "new.gz")
+    ended = cluster.ask("create", file=tmp_path / "new.gz")
     assert ended.code == 0, ended.err
     assert stat.S_IMODE((tmp_path / "new.gz").stat().st_mode) == 0o600
-    assert json.loads(ended.out)["znodes"] == str(len(load_backup(str(tmp_path / "new.gz")).znodes))
+    assert f"{len(load_backup(str(tmp_path / 'new.gz')).znodes)} znodes" in ended.out
     assert cluster.ask("create", file=tmp_path / "new.gz").code == 64
     assert cluster.ask("create", file=tmp_path / "no" / "new.gz").code == 64
     assert cluster.ask("restore", "--path", "/", file=tmp_path / "new.gz").code == 0
