@@ -159,12 +159,10 @@ def in_run(name: str) -> Callable[[Path], Parts]:
 def read_plan(place: Path, path: Path) -> None:
     """By every command that takes one, but for `apply`, which reads it as they do and asks a cluster then."""
     command("report", path.parent)
-    command("report", path.parent, "-o", "json")
     unended(place)
 
 
 def read_journal(place: Path, path: Path) -> None:
     """The reports of the run, what is left of it, and who it says it belongs to."""
     command("report", path.parent)
-    command("report", path.parent, "-o", "json")
     unended(place)
