@@ -23,15 +23,14 @@ from migrate.checks.sight import (
     readable_zookeeper,
 )
 from migrate.checks.zookeeper import JUTE_DEFAULT
-from migrate.hosts.collect_disks import HIDDEN, redacted_value
-from migrate.hosts.properties import duplicates
+from migrate.hosts.collect_disks import HIDDEN
+from migrate.hosts.properties import duplicates, for_people
 from migrate.model import kafka_values, strict_json
 from migrate.model.broker_modes import roles_of
 from migrate.model.config_keys import Fate, Moment, base_name, fate, is_at_start, taken
 from migrate.model.ids import NodeId
 from migrate.model.launch import Launch
 from migrate.model.outcome import Unknown
-from migrate.model.secrets import SENSITIVE
 from migrate.model.stage import Stage
 from migrate.model.views import ZookeeperView
 from migrate.model.world import World
@@ -203,7 +202,7 @@ def in_kraft(name: str) -> str:
 def dynamic_over_file(view: ZookeeperView, world: World) -> Result:
     for key, name, value, _ in entities(view, "broker-config"):
         if not in_kraft(name) or in_kraft(name).endswith("(B-SEC-20)"):
-            shown = f"{name}={redacted_value(name, value, lambda _value: SENSITIVE)} {_over(world, key, name)}"
+            shown = f"{name}={for_people(name, value)} {_over(world, key, name)}"
             yield Hit(f"/config/brokers/{key}", shown, f"in KRaft: {in_kraft(name) or 'stays as it is'}")
 
 
@@ -217,7 +216,7 @@ def _over(world: World, broker: str, name: str) -> str:
         return "overrides files that cannot be seen"
     if all(value is None for value in seen):
         return "is the only value: no file has the key"
-    found = sorted({redacted_value(name, value, lambda _value: SENSITIVE) for value in seen if value is not None})
+    found = sorted({for_people(name, value) for value in seen if value is not None})
     return f"overrides the file's {' and '.join(found)}"
 
 

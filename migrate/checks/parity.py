@@ -10,10 +10,10 @@ from typing import Final
 from migrate.checks.config_sources import meaning
 from migrate.checks.registry import Hit, Result, check
 from migrate.checks.sight import Configs, both_configs, broker_configs
-from migrate.hosts.collect_disks import HIDDEN, redacted_value
+from migrate.hosts.collect_disks import HIDDEN
+from migrate.hosts.properties import for_people
 from migrate.model.config_keys import EXACT, TABLE, Fate, Moment, fate, taken
 from migrate.model.ids import NodeId
-from migrate.model.secrets import SENSITIVE
 from migrate.model.world import World
 
 REFERENCE: Final = "${"  # a configuration provider resolves it on the node
@@ -101,7 +101,7 @@ def _as_shown(key: str, values: list[str], count: int) -> str:
     if len(set(values)) > 1:
         return f"{len(set(values))} values on {len(values)} of {count}"
     value = values[0]
-    text = redacted_value(key, value, lambda _value: SENSITIVE)
+    text = for_people(key, value)
     text = text if len(text) <= SHOWN else text[:SHOWN] + "..."
     return text if len(values) == count else f"{text} (on {len(values)} of {count})"
 
@@ -153,7 +153,7 @@ def _who(key: str, configs: Configs) -> str:
     groups: dict[str, list[int]] = {}
     for node, file in configs.items():
         groups.setdefault(file.values.get(key, "").strip(), []).append(int(node))
-    told = ((redacted_value(key, value, lambda _value: SENSITIVE), on) for value, on in groups.items())
+    told = ((for_people(key, value), on) for value, on in groups.items())
     return "; ".join(f"{value or 'none'}: {on}" for value, on in told)
 
 

@@ -6,7 +6,7 @@ import difflib
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Final
 
@@ -14,11 +14,11 @@ import javaproperties
 from javaproperties.reading import KeyValue, PropertiesElement
 
 from migrate.errors import BadProperties, ConfigUnreadable, DuplicateProperty
-from migrate.hosts.collect_disks import redact, redacted_value
+from migrate.hosts.collect_disks import DIGEST, HIDDEN, redact, redacted_value
 from migrate.model.ids import NodeId
 from migrate.model.kafka_values import entries, trim
 from migrate.model.ports import Files, target_of
-from migrate.model.secrets import hidden
+from migrate.model.secrets import SENSITIVE, hidden
 from migrate.model.views import ConfigFile, NoFile
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
@@ -192,9 +192,19 @@ def _elements(raw: bytes, where: str) -> tuple[PropertiesElement, ...]:
 
 
 # -- for people --------------------------------------------------------------------------------------------------
+def for_people(name: str, value: str) -> str:
+    """The value of that key; `(sensitive)` for what may be a secret, and for what stands in a secret's place."""
+    return _anew(redacted_value(name, value, lambda _value: SENSITIVE), lambda _value: SENSITIVE)
+
+
+def _anew(text: str, hide: Callable[[str], str]) -> str:
+    """Digests and placeholders of a bundle or a collector's answer, hidden as the secrets themselves would be."""
+    return DIGEST.sub(lambda found: hide(found[0]), text.replace(HIDDEN, hide(HIDDEN)))
+
+
 def plain_value(name: str, value: str) -> str | None:
     """The value of that key; None where it may be a secret, or a text with one in it."""
-    return value if redacted_value(name, value, hidden) == value else None
+    return value if for_people(name, value) == value else None
 
 
 def diff(before: bytes, after: bytes, path: str, names: tuple[str, str] = ("now", "then")) -> list[str]:
@@ -208,7 +218,7 @@ def diff(before: bytes, after: bytes, path: str, names: tuple[str, str] = ("now"
 
 def _shown(raw: bytes, where: str) -> list[str]:
     _elements(raw, where)  # raises where Kafka could not load it
-    text = redact(raw, hidden).decode("latin-1")
+    text = _anew(redact(raw, hidden).decode("latin-1"), hidden)
     return [_printable(line) for line in _LINE_END.split(text.rstrip("\r\n"))] if text else []
 
 

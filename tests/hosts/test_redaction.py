@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from migrate.hosts import properties
-from migrate.hosts.collect_disks import PASSWORDS, PUBLIC, keyed, redact, redacted_value
-from migrate.model.secrets import PASSWORD_CONFIGS
+from migrate.hosts.collect_disks import HIDDEN, PASSWORDS, PUBLIC, keyed, redact, redacted_value
+from migrate.model.secrets import PASSWORD_CONFIGS, without_digits
 from tests.testing.kafka_jvm import kafka_jvm
 
 CANARY = "c4n4ry"
@@ -145,6 +145,16 @@ def test_what_is_known_to_be_no_secret_stays_as_it_is(name: str, value: str) -> 
 def test_a_name_in_braces_is_a_reference_only_with_its_provider() -> None:
     """`${word}` is what somebody chose as a password."""
     assert redacted_value("ssl.key.password", "${c4n4ry}", KEY) != "${c4n4ry}"
+
+
+def test_what_stands_in_a_secrets_place_is_shown_as_the_secret_is() -> None:
+    """So a plan from a bundle says what a plan of the cluster says."""
+    for place in (HIDDEN, KEY("canary")):
+        assert properties.for_people("ssl.key.password", place) == properties.for_people("ssl.key.password", "canary")
+        assert properties.plain_value("ssl.key.password", place) is None
+        shown = properties.diff(b"", f"ssl.key.password={place}\nopa.url={place}\n".encode(), "f")
+        live = properties.diff(b"", b"ssl.key.password=canary\nopa.url=canary\n", "f")
+        assert [*map(without_digits, shown)] == [*map(without_digits, live)]
 
 
 def test_the_two_lists_of_passwords_are_one() -> None:
