@@ -27,11 +27,14 @@ def distrust(status: os.stat_result) -> str:
     return ""
 
 
-def distrust_at(path: Path) -> str:
-    """The same of the file at a path and of its folder, in which others could put another one in its place."""
+def distrust_at(path: Path, status: os.stat_result | None = None) -> str:
+    """The same of the file at a path and of its folder, in which others could put another one in its place.
+
+    `status` is that of the file where it is open already: what is read is then what is judged.
+    """
     folder = path.absolute().parent
     why = distrust(folder.stat())
-    return distrust(path.stat()) or (f"its folder {folder}: {why}" if why else "")
+    return distrust(status or path.stat()) or (f"its folder {folder}: {why}" if why else "")
 
 
 def distrust_of(*paths: Path) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import itertools
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -113,12 +114,12 @@ def read_deciding(path: Path) -> Document:
 def read_trusted(path: Path) -> bytes:
     """Read a file that another program obeys, as ssh its configuration.  DocumentNotTrusted, OSError."""
     with path.open("rb") as file:
-        _refuse_distrusted(path)
+        _refuse_distrusted(path, os.fstat(file.fileno()))
         return file.read()
 
 
-def _refuse_distrusted(path: Path) -> None:
-    if problem := distrust_at(path):
+def _refuse_distrusted(path: Path, status: os.stat_result | None = None) -> None:
+    if problem := distrust_at(path, status):
         raise DocumentNotTrusted(problem, where=str(path), next_step="look at it, then chown it, or chmod go-w")
 
 
