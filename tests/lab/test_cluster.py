@@ -109,8 +109,8 @@ def end_of(consumer: Consumer, place: TopicPartition) -> int:
     while True:
         try:
             return int(consumer.get_watermark_offsets(place, 30)[1])
-        except KafkaException as error:
-            if not error.args[0].retriable() or time.monotonic() > deadline:
+        except KafkaException:  # librdkafka calls few of a leader's answers retriable: NOT_LEADER_FOR_PARTITION it does not
+            if time.monotonic() > deadline:
                 raise
         pause.wait(0.2)
 
