@@ -45,8 +45,14 @@ def run(world: World, *, target: Stage) -> tuple[Finding, ...]:
     `target` is the stage that shall begin: a finding blocks it when `blocks_from` is not above its number.
     """
     with remembering(), unswept():
-        found = list(run_all(world))
-    return tuple(sorted(found, key=lambda entry: (not blocks(entry, target), ORDER.index(entry.severity), entry.code)))
+        return ordered(run_all(world), target)
+
+
+def ordered(findings: Iterable[Finding], target: Stage) -> tuple[Finding, ...]:
+    """Those that block the target first, then by severity and code."""
+    return tuple(
+        sorted(findings, key=lambda entry: (not blocks(entry, target), ORDER.index(entry.severity), entry.code))
+    )
 
 
 def told(world: World, *, target: Stage) -> tuple[Finding, ...]:

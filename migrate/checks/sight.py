@@ -53,9 +53,11 @@ _ANSWERS: Final[ContextVar[dict[Key, tuple[tuple[Any, ...], Any]] | None]] = Con
 def remembering() -> Iterator[None]:
     """Within the block each `remembered` function answers once for the same objects, by identity: views are frozen.
 
-    Answers are kept with their arguments, so that no other object gets their identity; nothing outlives the block.
+    Answers are kept with their arguments, so that no other object gets their identity; nothing outlives the block, and
+    a block within another one shares its answers.
     """
-    token = _ANSWERS.set({})
+    answers = _ANSWERS.get()
+    token = _ANSWERS.set({} if answers is None else answers)
     try:
         yield
     finally:

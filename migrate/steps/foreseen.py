@@ -6,8 +6,9 @@ from dataclasses import replace
 
 from migrate import checks
 from migrate.checks.phase import no_quorum_yet
+from migrate.checks.sight import remembering
 from migrate.hosts.properties import parse
-from migrate.model.findings import Finding, Severity, blocks, one_per_kind
+from migrate.model.findings import Finding, Severity, one_per_kind
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
 from migrate.model.step import Predicted
@@ -37,20 +38,18 @@ def run(world: World, *, target: Stage) -> tuple[Finding, ...]:
 
     What cannot be seen of a file that is not there is no finding: the run looks when it is.
     """
-    now = checks.run(world, target=target)
     later = as_prepared(world)
-    if later.configs == world.configs:
-        return now
-    known = {(finding.code, finding.about) for finding in now}
-    new = [
-        replace(finding, evidence=f"{finding.evidence}; {TO_BE_WRITTEN}".removeprefix("; "))
-        for finding in checks.run(later, target=target)
-        if finding.severity is not Severity.BLIND_SPOT and (finding.code, finding.about) not in known
-    ]
-    found = (*now, *new)
-    return tuple(
-        sorted(found, key=lambda entry: (not blocks(entry, target), checks.ORDER.index(entry.severity), entry.code))
-    )
+    with remembering():  # both worlds share their views: what is made of these is made once
+        now = checks.run(world, target=target)
+        if later.configs == world.configs:
+            return now
+        known = {(finding.code, finding.about) for finding in now}
+        new = [
+            replace(finding, evidence=f"{finding.evidence}; {TO_BE_WRITTEN}".removeprefix("; "))
+            for finding in checks.run(later, target=target)
+            if finding.severity is not Severity.BLIND_SPOT and (finding.code, finding.about) not in known
+        ]
+    return checks.ordered((*now, *new), target)
 
 
 def told(world: World, *, target: Stage) -> tuple[Finding, ...]:

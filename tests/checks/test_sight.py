@@ -34,8 +34,8 @@ def test_the_same_object_is_asked_about_once_in_a_block() -> None:
     assert calls == [one, other]
 
 
-def test_nothing_outlives_the_block() -> None:
-    """Neither an answer nor, in a block within a block, the outer one's."""
+def test_nothing_outlives_the_block_and_a_block_within_shares_its_answers() -> None:
+    """Outside of every block each call asks anew."""
     calls: list[str] = []
 
     @remembered
@@ -50,7 +50,7 @@ def test_nothing_outlives_the_block() -> None:
             with remembering():
                 about("a")
             about("a")
-    assert len(calls) == 2 * 3
+    assert len(calls) == 2 * 2
 
 
 def test_objects_of_a_block_keep_their_identity() -> None:
