@@ -201,7 +201,7 @@ def in_kraft(name: str) -> str:
 ).sees(readable_zookeeper)
 def dynamic_over_file(view: ZookeeperView, world: World) -> Result:
     for key, name, value, _ in entities(view, "broker-config"):
-        if not in_kraft(name) or in_kraft(name).endswith("(B-SEC-20)"):
+        if not (name.endswith(JAAS) or base_name(name) in LISTENERS):  # told by W-SEC-09 and W-CFG-20
             shown = f"{name}={for_people(name, value)} {_over(world, key, name)}"
             yield Hit(f"/config/brokers/{key}", shown, f"in KRaft: {in_kraft(name) or 'stays as it is'}")
 

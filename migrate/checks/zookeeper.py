@@ -151,14 +151,7 @@ def pending_deletion(view: ZookeeperView, world: World) -> Result:
     "KIP-455; KAFKA-16120; /admin/reassign_partitions is not read by the copy",
 ).sees(readable_zookeeper, blocks_from=Stage.MIGRATION_MODE, when=BEFORE_COPY)
 def pending_reassignment(view: ZookeeperView, world: World) -> Result:
-    names = dict.fromkeys(view.pending.reassignments)
-    columns = view.partitions
-    for topic, partition, adding, removing in zip(
-        columns.topic, columns.partition, columns.adding, columns.removing, strict=True
-    ):
-        if adding or removing:
-            names[f"{topic}-{partition}"] = None
-    for name in names:
+    for name in dict.fromkeys((*view.pending.reassignments, *view.partitions.reassigned())):
         yield Hit(f"partition {name}", "its replicas are being reassigned")
 
 

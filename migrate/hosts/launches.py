@@ -15,16 +15,15 @@ from pathlib import Path
 from typing import Final
 
 from migrate.errors import MigrateError
-from migrate.hosts.collect_disks import redacted_value
 from migrate.hosts.executors import HOSTS_AT_ONCE, Executor
 from migrate.hosts.files import read_no_follow
+from migrate.hosts.properties import for_people
 from migrate.hosts.sockets import TABLES, decoded, listening_on
 from migrate.hosts.supervisor import Supervisor
 from migrate.hosts.systemd import SystemdServices
 from migrate.model.ids import NodeId
 from migrate.model.launch import Launch, Listening, UnitNotes
 from migrate.model.outcome import Unknown
-from migrate.model.secrets import SENSITIVE
 from migrate.model.views import Running, ServiceState
 
 MAIN_CLASSES: Final = ("kafka.Kafka", "io.confluent.support.metrics.SupportedKafka")
@@ -70,7 +69,7 @@ def decode_command_line(raw: bytes) -> Launch:
         config=after[0] if after and not after[0].startswith("--") else None,  # Kafka.getPropsFromArgs
         overrides=_overrides(after),
         zookeeper_properties=tuple(sorted(set(names))),
-        kafka_properties={name: redacted_value(A_URL, value, lambda _value: SENSITIVE) for name, _, value in ours},
+        kafka_properties={name: for_people(A_URL, value) for name, _, value in ours},
         jaas_file=jaas[-1] if jaas else None,
         main_class=None if at is None else words[at],
         jute_maxbuffer=maxbuffers[-1] if maxbuffers else None,
@@ -88,7 +87,7 @@ def _overrides(words: list[str]) -> dict[str, str]:
     for text in texts:
         key, _, value = text.partition("=")
         if key.strip():
-            found[key.strip()] = redacted_value(key.strip(), value, lambda _value: SENSITIVE)
+            found[key.strip()] = for_people(key.strip(), value)
     return found
 
 

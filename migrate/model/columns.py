@@ -43,6 +43,11 @@ class PartitionColumns:
     def rows_of(self, broker: int) -> Iterator[int]:
         return (index for index, replicas in enumerate(self.replicas) if broker in replicas)
 
+    def reassigned(self) -> Iterator[str]:
+        """`topic-partition` of each whose replicas are being added or removed (KIP-455)."""
+        rows = zip(self.topic, self.partition, self.adding, self.removing, strict=True)
+        return (f"{topic}-{number}" for topic, number, adding, removing in rows if adding or removing)
+
     def directory_of(self, index: int, place: int) -> str:
         """The directory that is named for the replica at that place of a partition's list; "" for none."""
         named = self.directories[index] if index < len(self.directories) else []

@@ -1,7 +1,8 @@
 """Kafka's forms of values, read as Kafka 3.9.2 reads them: one function per form, for every text of a configuration.
 
 A form is read here alone: from a node's file, a command line, a playbook and an inventory alike.  Each function raises
-ValueError, with the reason, for a text that Kafka itself refuses; `tests/kafka/test_reads.py` asks Kafka's own classes.
+ValueError, with the reason, for a text that Kafka itself refuses; `tests/steps/test_configuration_kafka.py` asks
+Kafka's own classes.
 """
 
 from __future__ import annotations

@@ -271,15 +271,14 @@ def check_files(planned: PlannedStep, would: Mapping[str, str], world: World) ->
     Asked before every act, of a half-done step too: its file may have been changed while nobody looked.
     """
     wanted = {key: want for key, want in planned.expects.items() if key.startswith("config:")}
-    now = {key: would.get(key, facts.UNKNOWN) for key in wanted}
-    wrong = [f"{key} would become {now[key]}, planned is {want}" for key, want in wanted.items() if now[key] != want]
-    if wrong:
-        nodes = [_node(key) for key, want in wanted.items() if now[key] != want]
+    changed = {key: now for key, want in wanted.items() if (now := would.get(key, facts.UNKNOWN)) != want}
+    if changed:
+        wrong = "; ".join(f"{key} would become {now}, planned is {wanted[key]}" for key, now in changed.items())
         raise PlanIsStale(
-            f"step {planned.id} would do other than planned: {'; '.join(wrong)}",
+            f"step {planned.id} would do other than planned: {wrong}",
             where=planned.id,
             why="its file or the inventory is not what the plan was made from",
-            next_step=processes.repaired(world.inventory, nodes),
+            next_step=processes.repaired(world.inventory, [_node(key) for key in changed]),
         )
 
 

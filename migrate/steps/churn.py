@@ -39,13 +39,9 @@ def leading(world: World) -> ZookeeperView | KraftView | Unknown:
 
 
 def reassigned(world: World) -> tuple[str, ...]:
-    """`topic-partition` of each whose replicas are being added or removed (KIP-455); none where that is unknown."""
+    """The partitions that are being reassigned; none where that is unknown."""
     view = leading(world)
-    if isinstance(view, Unknown):
-        return ()
-    columns = view.partitions
-    rows = zip(columns.topic, columns.partition, columns.adding, columns.removing, strict=True)
-    return tuple(f"{topic}-{number}" for topic, number, adding, removing in rows if adding or removing)
+    return () if isinstance(view, Unknown) else tuple(view.partitions.reassigned())
 
 
 def reassignments(partitions: Sequence[str]) -> NotYet:

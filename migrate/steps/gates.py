@@ -40,6 +40,7 @@ from migrate.steps import churn, facts
 VOTER_LAG: Final = 10  # records: NoOps keep followers one or two behind at rest
 CAUGHT_UP_MS: Final = 2000  # a follower fetches at least twice a second
 LOOK_AT_ITS_LOG: Final = "usually nothing; look at that broker's log"
+LOOK_AT_NODES_LOG: Final = "usually nothing; look at that node's log"
 
 
 def first(*gates: Readiness) -> Readiness:

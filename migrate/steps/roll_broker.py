@@ -166,7 +166,7 @@ class RollStep(BaseStep):
         if found is None or str(found.epoch) == world.facts.get(ended(self.id)):
             was = "none" if found is None else "the old one"
             what = f"broker {self.broker} to register in /brokers/ids (now: {was})"
-            return NotYet(what, f"broker {self.broker}", "usually nothing; look at that node's log", progress=was)
+            return NotYet(what, f"broker {self.broker}", gates.LOOK_AT_NODES_LOG, progress=was)
         return Ready()
 
     def registered(self, world: World, *, migrating: bool) -> Readiness:

@@ -18,7 +18,7 @@ from migrate.model.ensemble import Ensemble, EnsembleServer
 from migrate.model.outcome import Unknown
 from migrate.zookeeper import layout
 from migrate.zookeeper.backup import OWN_TREE
-from migrate.zookeeper.client import ZookeeperAccess, ZookeeperClient, connect, parse_connect_string
+from migrate.zookeeper.client import ZookeeperAccess, ZookeeperClient, address_of, connect, parse_connect_string
 from migrate.zookeeper.layout import Absent
 from migrate.zookeeper.lock import answer_of, ask_server, parse_sessions
 
@@ -59,9 +59,9 @@ def look_at_ensemble(
     members = listed or _told(found)
     if isinstance(members, Unknown):
         return Ensemble(_leaders_last(found), strangers, members)
-    asked = [server.address for server in found]
+    asked = [(_places(host), port) for host, port in (address_of(server.address) for server in found)]
     found += [_server(member.client) for member in members if member.client and not _is_asked(member, asked)]
-    missing = _without_address(members, asked)
+    missing = _without_address(members, [places for places, _ in asked])
     return Ensemble(_leaders_last(found), strangers, tuple(map(str, missing)))
 
 
@@ -102,17 +102,16 @@ def _places(host: str) -> frozenset[str]:
         return frozenset({host.lower()})
 
 
-def _is_asked(member: Member, asked: Iterable[str]) -> bool:
-    host, _, port = member.client.rpartition(":")
-    places = _places(host.strip("[]")).union(*map(_places, member.hosts))
-    pairs = (address.rpartition(":") for address in asked)
-    return any(other == port and _places(name.strip("[]")) & places for name, _, other in pairs)
+def _is_asked(member: Member, asked: Iterable[tuple[frozenset[str], int]]) -> bool:
+    host, port = address_of(member.client)
+    places = _places(host).union(*map(_places, member.hosts))
+    return any(other == port and theirs & places for theirs, other in asked)
 
 
-def _without_address(members: Iterable[Member], asked: Iterable[str]) -> list[Member]:
+def _without_address(members: Iterable[Member], asked: Iterable[frozenset[str]]) -> list[Member]:
     """Members without a client port, but for those on a host at which as many addresses were asked."""
     found: list[Member] = []
-    left = [_places(address.rpartition(":")[0].strip("[]")) for address in asked]
+    left = list(asked)
     for member in members:
         if member.client:
             continue

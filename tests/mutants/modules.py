@@ -130,12 +130,13 @@ GROUPS: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
     ),
     "rollback readiness": (("migrate.checks.rollback.readiness",), ("tests/checks/rollback/test_readiness.py",)),
     "directories": (
-        ("migrate.checks.directories", "migrate.checks.phase"),
+        ("migrate.checks.directories", "migrate.checks.phase", "migrate.model.kafka_start"),
         (
             "tests/checks/test_checks.py",
             "tests/checks/test_directories.py",
             "tests/checks/test_parity.py",
             "tests/checks/test_phase.py",
+            "tests/hosts/test_kafka_start_directories.py",
             "tests/steps/test_gates.py",
         ),
     ),

@@ -37,7 +37,7 @@ START_AGAIN: Final = (
     "The cluster has no controller now: plan the rollback again at once. The new plan starts the controllers with the "
     "flag, so that they write it to ZooKeeper, compares again, and continues."
 )
-AFTER: Final = "usually nothing; look at that node's log"
+AFTER: Final = gates.LOOK_AT_NODES_LOG
 
 
 def stopped(world: World, nodes: Iterable[int]) -> tuple[int, ...] | Unknown:
