@@ -181,7 +181,7 @@ def _used(name: str, values: Mapping[str, str]) -> bool:
     "Before the copy a controller authorizes super users only: the tool could not read the metadata, and would wait at "
     "the end of the stage without seeing whether a broker registers.",
     "The inventory's controllers.access has a user that is not in super.users of the controllers' files.",
-    "Add the principal to super.users in the file that the inventory's controllers.properties names; take it out after "
+    "Write super.users with the principal into the inventory's controllers.properties; take it out after "
     "the migration.",
     "seen on 3.9.2: CLUSTER_AUTHORIZATION_FAILED (31) to whoever is no super user",
 ).sees(controller_configs, blocks_from=Stage.CONTROLLERS, when=BEFORE_COPY, proof=True)

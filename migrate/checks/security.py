@@ -318,8 +318,8 @@ def no_acl_authorizer_in_kraft(seen: tuple[Configs, Configs], world: World) -> R
     "asks for rights, topics can be made no more; where the brokers have a class of their own, its decisions end.",
     "An authorizer was added to the controllers alone, or the brokers' class is neither AclAuthorizer nor "
     "StandardAuthorizer and a rendered controller has Kafka's own.",
-    "Give the controllers the brokers' class: authorizer.class.name, and the class's own keys, in the file that the "
-    "inventory's controllers.properties names, its jars on their class path. Or none where the brokers have none.",
+    "Give the controllers the brokers' class: authorizer.class.name, and the class's own keys, in the "
+    "inventory's controllers.properties, its jars on their class path. Or none where the brokers have none.",
     "ControllerApis.scala; AclAuthorizer and StandardAuthorizer decide alike",
 ).sees(both_configs, blocks_from=Stage.CONTROLLERS, when=ALWAYS)
 def one_authorizer(seen: tuple[Configs, Configs], world: World) -> Result:

@@ -14,7 +14,15 @@ import javaproperties
 from javaproperties.reading import KeyValue, PropertiesElement
 
 from migrate.errors import BadProperties, ConfigUnreadable, DuplicateProperty
-from migrate.hosts.collect_disks import DIGEST, HIDDEN, redact, redacted_value
+from migrate.hosts.collect_disks import (
+    DIGEST,
+    HIDDEN,
+    REFERENCE,
+    SECRET_INSIDE,
+    is_sensitive,
+    redact,
+    redacted_value,
+)
 from migrate.model.ids import NodeId
 from migrate.model.kafka_values import entries, trim
 from migrate.model.ports import Files, target_of
@@ -205,6 +213,11 @@ def _anew(text: str, hide: Callable[[str], str]) -> str:
 def plain_value(name: str, value: str) -> str | None:
     """The value of that key; None where it may be a secret, or a text with one in it."""
     return value if for_people(name, value) == value else None
+
+
+def is_secret(name: str, value: str) -> bool:
+    """Is that a password, by its key or by its text, and no reference that a configuration provider resolves?"""
+    return (is_sensitive(name) or SECRET_INSIDE.search(value) is not None) and not REFERENCE.fullmatch(value)
 
 
 def diff(before: bytes, after: bytes, path: str, names: tuple[str, str] = ("now", "then")) -> list[str]:

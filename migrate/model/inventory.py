@@ -81,9 +81,9 @@ class ZookeeperLogin:
 
 @dataclass(frozen=True, slots=True)
 class AddedProperties:
-    """Kafka properties of a file that is merged into nodes' own: its values may be secrets, and are never shown."""
+    """Kafka properties that are merged into nodes' own files: values may be secrets, and are never shown."""
 
-    path: str
+    path: str  # of the file that they were read from; "": they stand in the inventory
     values: Mapping[str, str] = field(repr=False)
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, Literal
 
 import javaproperties
 
 from migrate.errors import DocumentUnreadable
+from migrate.hosts.properties import is_secret
 from migrate.kafka.secrets import read_secret, take_from_environment
 from migrate.model.inventory import (
     Access,
@@ -39,6 +41,9 @@ OURS: Final = (  # keys that the tool sets itself, from the inventory
     "zookeeper.connect",
     "zookeeper.metadata.migration.enable",
 )
+
+
+AddedSection = FilePath | dict[Text, Text] | None
 
 
 class StoreSection(Section):
@@ -156,20 +161,29 @@ def secret_of(reference: SecretReference | None, beside: Place) -> Secret | None
     return SecretCommand(tuple(reference.command or ()))
 
 
-def added(path: str | None, beside: Place) -> AddedProperties | None:
-    """The properties of that file, which may hold passwords: mode 0600, of our own or root's.
+def properties_faults(given: AddedSection, at: At) -> Iterator[Fault]:
+    """Of properties that stand in the inventory itself, which is read by many: our own keys, and secrets."""
+    for key, value in given.items() if isinstance(given, Mapping) else ():
+        if key in OURS:
+            yield Fault((*at, key), f"{key} cannot be added", "this key follows from the inventory", "take it out")
+        elif is_secret(key, value):
+            hint = "name a file of properties instead, with mode 0600: `properties: added.properties`"
+            yield Fault((*at, key), f"{key} holds a secret", "an inventory is read by many, and kept with plans", hint)
+
+
+def added(given: AddedSection, beside: Place) -> AddedProperties | None:
+    """The properties of the mapping or of the file, which has mode 0600 where one of its values may be a secret.
 
     Raises:
-        SecretUnreadable: missing, or open to others.
+        SecretUnreadable: missing, or open to others while it holds a secret.
         DocumentNotTrusted: it belongs to another user.
         DocumentUnreadable: no properties, or keys that are not the operator's to add.
     """
-    if path is None:
-        return None
-    place = beside(path)
+    if given is None or isinstance(given, Mapping):
+        return None if given is None else AddedProperties("", dict(given))
+    place = beside(given)
     try:
-        values = dict(javaproperties.loads(read_secret(SecretFile(place))))
-        read_trusted(Path(place))
+        values = _properties_in(place)
     except ValueError as error:
         raise DocumentUnreadable("the file holds no properties as Java reads them", where=place) from error
     if ours := sorted(set(values) & set(OURS)):
@@ -180,6 +194,15 @@ def added(path: str | None, beside: Place) -> AddedProperties | None:
             next_step="take them out of the file",
         )
     return AddedProperties(place, values)
+
+
+def _properties_in(place: str) -> dict[str, str]:
+    """What the file says; the reader of secrets reads it again unless nothing in it can be one."""
+    with suppress(OSError):  # the reader of secrets says why
+        values = dict(javaproperties.loads(read_trusted(Path(place)).decode()))
+        if not any(is_secret(key, value) for key, value in values.items()):
+            return values
+    return dict(javaproperties.loads(read_secret(SecretFile(place))))
 
 
 # -- and back ----------------------------------------------------------------------------------------------------
@@ -211,9 +234,9 @@ def dumped_login(value: ZookeeperLogin, relative: Place) -> dict[str, Any]:
     return found
 
 
-def dumped_added(value: AddedProperties | None, relative: Place) -> dict[str, str]:
-    """The path alone."""
-    return {} if value is None else {"properties": relative(value.path)}
+def dumped_added(value: AddedProperties | None, relative: Place) -> dict[str, Any]:
+    """The path alone, or what stood in the inventory."""
+    return {} if value is None else {"properties": relative(value.path) if value.path else dict(value.values)}
 
 
 def _stores(truststore: Store | None, keystore: Store | None, relative: Place) -> dict[str, Any]:

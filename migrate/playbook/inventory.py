@@ -28,6 +28,7 @@ from migrate.model.inventory import (
 )
 from migrate.playbook.access import (
     AccessSection,
+    AddedSection,
     ZookeeperAccessSection,
     access_faults,
     access_of,
@@ -37,6 +38,7 @@ from migrate.playbook.access import (
     dumped_login,
     dumped_secret,
     login_of,
+    properties_faults,
     secret_of,
     zookeeper_faults,
 )
@@ -151,7 +153,7 @@ class BrokersSection(Section):
     """All brokers; `address` of each is the listener that `access` opens."""
 
     access: AccessSection = AccessSection()
-    properties: FilePath | None = None  # a file of Kafka properties that each gets at its first restart
+    properties: AddedSection = None  # Kafka properties that each gets at its first restart, or a file of them
     nodes: Annotated[list[BrokerSection], Field(min_length=1)]
 
 
@@ -159,7 +161,7 @@ class ControllersSection(Section):
     """All controllers; `address` of each is its controller listener."""
 
     access: AccessSection = AccessSection()
-    properties: FilePath | None = None  # a file of Kafka properties that each gets beyond what brokers have
+    properties: AddedSection = None  # Kafka properties that each gets beyond what brokers have, or a file of them
     nodes: Annotated[list[ControllerSection], Field(min_length=1)]
 
 
@@ -281,6 +283,8 @@ def faults_of(spec: InventorySpec) -> Iterator[Fault]:
         )
     yield from access_faults(spec.brokers.access, ("spec", "brokers", "access"))
     yield from access_faults(spec.controllers.access, ("spec", "controllers", "access"))
+    yield from properties_faults(spec.brokers.properties, ("spec", "brokers", "properties"))
+    yield from properties_faults(spec.controllers.properties, ("spec", "controllers", "properties"))
     yield from zookeeper_faults(spec.zookeeper_access, ("spec", "zookeeper_access"))
 
 

@@ -12,10 +12,10 @@ from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import AfterValidator, Field
 
+from migrate.hosts.properties import is_secret
 from migrate.model.config_keys import override_fault
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory
-from migrate.model.secrets import is_password_config
 from migrate.model.stage import Stage
 from migrate.playbook.fields import (
     ClusterId,
@@ -299,7 +299,6 @@ def _has(inventory: Inventory) -> str:
 
 
 KEY: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-REFERENCE: Final = re.compile(r"\$\{[^:{}]+:[^{}]+\}")  # as Kafka's own configuration providers read it (KIP-297)
 AT: Final[Location] = ("spec", "controllers")
 EXAMPLE: Final = "${file:/etc/kafka/controller.secrets:password}"
 
@@ -334,7 +333,7 @@ def _own_faults(at: Location, values: Mapping[str, str]) -> Iterator[Fault]:
         elif why is not None:
             hint = "take it out; `docs/configuration.md` shows what becomes of every key"
             yield Fault((*at, key), f"{key} cannot be overridden", why, hint)
-        elif is_password_config(key) and not REFERENCE.fullmatch(value):
+        elif is_secret(key, value):
             hint = f"write a reference that the controller resolves by its config.providers, such as {EXAMPLE}"
             yield Fault(
                 (*at, key), f"{key} holds a secret", "a playbook is read by many, and kept with every run", hint

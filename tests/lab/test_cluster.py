@@ -109,7 +109,7 @@ def end_of(consumer: Consumer, place: TopicPartition) -> int:
     while True:
         try:
             return int(consumer.get_watermark_offsets(place, 30)[1])
-        except KafkaException:  # librdkafka calls few of a leader's answers retriable: NOT_LEADER_FOR_PARTITION it does not
+        except KafkaException:  # NOT_LEADER_FOR_PARTITION too, which librdkafka does not call retriable
             if time.monotonic() > deadline:
                 raise
         pause.wait(0.2)

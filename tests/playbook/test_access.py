@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from migrate.errors import DocumentInvalid, DocumentUnreadable, MigrateError, SecretUnreadable
+from migrate.errors import DocumentInvalid, DocumentNotTrusted, DocumentUnreadable, MigrateError, SecretUnreadable
 from migrate.model.inventory import Access, SecretFile, Store, ZookeeperLogin
 from migrate.playbook.load import dump_inventory, load_inventory
 
@@ -112,7 +112,10 @@ def test_what_cannot_be_is_refused_with_its_place(tmp_path: Path, access: str, m
     [
         ("node.id=7\na=b\n", 0o600, DocumentUnreadable, "node.id cannot be added"),
         ("a=\\u00zz\n", 0o600, DocumentUnreadable, "no properties"),
-        ("a=b\n", 0o640, SecretUnreadable, "mode 0640"),
+        ("ssl.key.password=b\n", 0o640, SecretUnreadable, "mode 0640"),
+        ("opa.bearer.token=b\n", 0o644, SecretUnreadable, "mode 0644"),
+        ("opa.url=https://kafka:b@opa/v1\n", 0o644, SecretUnreadable, "mode 0644"),
+        ("opa.url=https://opa/v1\n", 0o646, DocumentNotTrusted, "everybody"),
     ],
 )
 def test_properties_that_may_not_be_added_are_refused(
@@ -125,3 +128,41 @@ def test_properties_that_may_not_be_added_are_refused(
     with pytest.raises(kind, match=message) as caught:
         load_inventory(written(tmp_path, SCRAM, "", "    properties: added.properties"))
     assert caught.value.where == str(added)
+
+
+@pytest.mark.parametrize("content", ["opa.url=https://opa/v1\nnum.io.threads=8\n", "ssl.key.password=${file:/k:p}\n"])
+def test_properties_without_secrets_may_be_read_by_others(tmp_path: Path, content: str) -> None:
+    """A reference that a configuration provider resolves is no secret."""
+    (tmp_path / "added.properties").write_text(content)
+    (tmp_path / "added.properties").chmod(0o644)
+    found = load_inventory(written(tmp_path, SCRAM, "", "    properties: added.properties")).broker_properties
+    assert found is not None
+    assert len(found.values) == content.count("\n")
+
+
+def test_properties_may_stand_in_the_inventory_and_come_back_as_they_stood(tmp_path: Path) -> None:
+    """As a mapping of texts, without a file."""
+    path = written(tmp_path, SCRAM, "", '    properties: {opa.url: "https://opa/v1", num.io.threads: "8"}')
+    found = load_inventory(path)
+    assert found.broker_properties is not None
+    assert found.broker_properties.values == {"opa.url": "https://opa/v1", "num.io.threads": "8"}
+    again = tmp_path / "again.yaml"
+    again.write_text(dump_inventory(found))
+    assert load_inventory(again).broker_properties == found.broker_properties
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{node.id: '7'}", "node.id cannot be added"),
+        ("{ssl.key.password: hunter2}", "ssl.key.password holds a secret"),
+        ("{opa.bearer.token: hunter2}", "opa.bearer.token holds a secret"),
+        ("{opa.url: 'https://kafka:hunter2@opa/v1'}", "opa.url holds a secret"),
+        ("[a]", "properties"),
+    ],
+)
+def test_neither_a_secret_nor_a_key_of_ours_stands_in_the_inventory(tmp_path: Path, text: str, message: str) -> None:
+    """The message has the key, never the value."""
+    with pytest.raises(DocumentInvalid, match=message) as caught:
+        load_inventory(written(tmp_path, SCRAM, "", f"    properties: {text}"))
+    assert "hunter2" not in str(caught.value)
