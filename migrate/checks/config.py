@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
+from migrate.checks.phase import no_quorum_yet
 from migrate.checks.registry import ALWAYS, BEFORE_COPY, Blind, Hit, Result, check
 from migrate.checks.sight import (
     Configs,
@@ -14,12 +16,14 @@ from migrate.checks.sight import (
     node_configs,
     zookeeper,
 )
-from migrate.model.broker_modes import FLAG, Mode, mode_of, roles_of
+from migrate.model.broker_modes import FLAG, Mode, mode_of, never_with_flag, roles_of
+from migrate.model.config_keys import Fate, Moment, fate
+from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory
 from migrate.model.kafka_values import Endpoint, connect_string, endpoints, entries, number, protocol_map, trim, truth
 from migrate.model.outcome import Unknown
-from migrate.model.stage import Stage
-from migrate.model.views import ZookeeperView
+from migrate.model.stage import Stage, ZkMigrationState
+from migrate.model.views import NoZnode, ZookeeperView
 from migrate.model.world import World
 
 RESERVED_MAX: Final = "reserved.broker.max.id"
@@ -27,6 +31,11 @@ DEFAULT_RESERVED_MAX: Final = 1000
 PROTOCOL_MAP: Final = "listener.security.protocol.map"
 DEFAULT_PROTOCOL_MAP: Final = "PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL"
 DEFAULT_LISTENERS: Final = "PLAINTEXT://:9092"
+OF_KRAFT: Final = re.compile(  # what Kafka reads in migration mode or KRaft mode alone
+    r"process\.roles|node\.id|controller\.(quorum|listener)\..*|metadata\..*|early\.start\.listeners|"
+    r"zookeeper\.metadata\.migration\..*|sasl\.mechanism\.controller\.protocol|server\.max\.startup\.time\.ms|"
+    r"broker\.(heartbeat\.interval|session\.timeout)\.ms|initial\.broker\.registration\.timeout\.ms"
+)
 POLICIES: Final = ("alter.config.policy.class.name", "create.topic.policy.class.name")
 
 
@@ -185,8 +194,9 @@ def listeners(values: Mapping[str, str], key: str = "listeners") -> tuple[Endpoi
     "controllers.access. Kafka's documentation uses CONTROLLER for the control plane listener and for the KRaft "
     "controllers alike.",
     "Give controller_listener in the inventory a name that no broker's file has, such as KRAFT_CONTROLLER, before the "
-    "controllers' files are written; renaming the brokers' listener would move its clients instead. An equal entry in "
-    "listener.security.protocol.map is no fault; take an entry out that nothing uses.",
+    "controllers' files are written; renaming the brokers' listener would move its clients instead. An entry of "
+    "listener.security.protocol.map that no listener uses is no fault before the first roll, which replaces it; in a "
+    "later file give it the protocol of controllers.access.",
     "KafkaConfig.effectiveAdvertisedBrokerListeners; KafkaConfig.validateValues: 'controller.listener.names must not "
     "contain a value appearing in the 'listeners' configuration when running KRaft with just the broker role'",
 ).sees(broker_configs, blocks_from=Stage.PREPARE)
@@ -204,6 +214,8 @@ def controller_listener_is_new(configs: Configs, world: World) -> Result:
         about = f"broker {node}: {file.path}"
         if places:
             yield Hit(about, f"{' and '.join(places)} has the controllers' listener {name}", name)
+        elif mode_of(file.values) is Mode.ZOOKEEPER:
+            continue  # an entry that no listener uses: the first roll replaces it
         elif (mapped := protocols(file.values).get(name.upper(), protocol)) != protocol:
             message = f"listener.security.protocol.map has {name}:{mapped}, the controllers have {protocol}"
             yield Hit(about, message, name)
@@ -293,16 +305,70 @@ def flag_has_its_company(configs: Configs, world: World) -> Result:
 
 @check(
     "B-CFG-11",
-    "a broker without the flag names a controller listener",
-    "A ZooKeeper-mode broker refuses to start with controller.listener.names: its next restart fails.",
+    "a broker's file has a key of the migration too early",
+    "With controller.listener.names and without the flag a broker of ZooKeeper mode does not start again. With the "
+    "flag it registers with the controllers as soon as there are some, and the copy begins when all brokers have it: "
+    "before the checks and the backup of the first roll. With process.roles its next start is one of KRaft mode.",
     "Left over from an earlier attempt, or put there too early.",
-    "Take controller.listener.names out; the first roll puts it in together with the flag.",
-    "KafkaConfig.validateValues: controller.listener.names must be empty when not running in KRaft mode",
+    "Take the keys out that the finding names; each roll puts in what it needs, when its time has come.",
+    "KafkaConfig.validateValues: controller.listener.names must be empty when not running in KRaft mode; "
+    "KRaftMigrationDriver: WAIT_FOR_BROKERS",
 ).sees(broker_configs, blocks_from=Stage.CONTROLLERS)
-def no_listener_without_flag(configs: Configs, world: World) -> Result:
+def no_key_too_early(configs: Configs, world: World) -> Result:
+    """The flag is early until controllers run, process.roles until the copy is made; what Kafka ignores never is."""
     for node, file in configs.items():
-        if mode_of(file.values) is Mode.ZOOKEEPER and file.values.get("controller.listener.names", "").strip():
-            yield Hit(f"broker {node}: {file.path}", "controller.listener.names is set, the migration flag is not")
+        about, mode = f"broker {node}: {file.path}", mode_of(file.values)
+        if mode is Mode.ZOOKEEPER:
+            if file.values.get("controller.listener.names", "").strip():
+                yield Hit(about, "controller.listener.names is set, the migration flag is not")
+            continue
+        early = _too_early(mode, world, node)
+        if isinstance(early, Unknown):
+            yield Blind(f"whether the mode of {file.path} is too early", early.reason)
+        elif early:
+            key = FLAG if mode is Mode.MIGRATION else "process.roles"
+            yield Hit(about, f"{key} is {file.values[key]}, and {early}")
+
+
+def _too_early(mode: Mode, world: World, node: NodeId) -> str | Unknown:
+    """What has not happened yet that a file of that mode needs; "" where nothing is missing.
+
+    A broker that was started with the flag once may wait for controllers that are made anew (a rollback's copy again).
+    """
+    view = world.zookeeper
+    if not isinstance(world.kraft, Unknown):
+        uncopied = mode is Mode.KRAFT and world.kraft.migration_state is ZkMigrationState.PRE_MIGRATION
+        return "the copy was not made yet" if uncopied else ""
+    if isinstance(view, Unknown):
+        return view
+    if not (no_quorum_yet(world) and isinstance(view.migration, NoZnode)):
+        return world.kraft if mode is Mode.KRAFT and not view.kraft_owns else ""
+    disks = world.disks if isinstance(world.disks, Unknown) else world.disks.get(node)
+    if mode is Mode.MIGRATION and isinstance(disks, Unknown):
+        return disks
+    return "no controller was started yet" if mode is Mode.KRAFT or never_with_flag(world, node) else ""
+
+
+@check(
+    "I-CFG-36",
+    "a file of ZooKeeper mode has keys of KRaft already",
+    "Nothing reads them in ZooKeeper mode. What a roll sets or removes is replaced when its time has come, and comes "
+    "back with a rollback; what no stage owns stays, and has an effect from the first roll on.",
+    "A template for both modes, or half a configuration of KRaft from an earlier attempt.",
+    "Nothing for what is replaced. Of what stays, see that it is meant: such as metadata.log.dir.",
+    "KafkaConfig.validateValues; docs/configuration.md",
+).sees(broker_configs)
+def early_keys(configs: Configs, world: World) -> Result:
+    for node, file in configs.items():
+        if mode_of(file.values) is not Mode.ZOOKEEPER:
+            continue
+        about, found = f"broker {node}: {file.path}", sorted(key for key in file.values if OF_KRAFT.fullmatch(key))
+        rolls = {key: [fate(key, moment) for moment in (Moment.FIRST_ROLL, Moment.SECOND_ROLL)] for key in found}
+        replaced = [key for key in found if {Fate.SET, Fate.REMOVED} & {*rolls[key]}]
+        if replaced:
+            yield Hit(about, f"a roll sets or removes {', '.join(replaced)}")
+        if kept := [key for key in found if key not in replaced]:
+            yield Hit(about, f"{', '.join(kept)}: stays, and has an effect from the first roll on")
 
 
 @check(

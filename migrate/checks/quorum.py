@@ -57,11 +57,11 @@ def voters_of(text: str) -> dict[int, str]:
     "controller.quorum.voters; QuorumConfig",
 ).sees(node_configs, blocks_from=Stage.CONTROLLERS, when=ALWAYS)
 def one_list_of_voters(configs: Configs, world: World) -> Result:
-    """Every file that has the key, and every one that needs it, against the inventory."""
+    """Every file that acts by the key; one of ZooKeeper mode does not, and the first roll replaces what it has."""
     wanted = voters_of(world.inventory.voters)
     for node, file in configs.items():
         text = file.values.get(VOTERS, "").strip()
-        if not text and mode_of(file.values) is Mode.ZOOKEEPER:
+        if mode_of(file.values) is Mode.ZOOKEEPER:
             continue
         if voters_of(text) != wanted:
             about = f"node {node}: {file.path}"
@@ -84,6 +84,8 @@ def one_list_of_voters(configs: Configs, world: World) -> Result:
 ).sees(node_configs, blocks_from=Stage.CONTROLLERS)
 def static_quorum(configs: Configs, world: World) -> Result:
     for node, file in configs.items():
+        if mode_of(file.values) is Mode.ZOOKEEPER:  # Kafka ignores it there, and the first roll removes it
+            continue
         if file.values.get("controller.quorum.bootstrap.servers", "").strip():
             yield Hit(f"node {node}: {file.path}", "controller.quorum.bootstrap.servers is set")
     if isinstance(world.kraft, Unknown):

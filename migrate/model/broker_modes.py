@@ -191,7 +191,7 @@ def _may_run(
         return frozenset(Mode)
     if not session:  # KRaft mode, or a process that is only just starting
         return frozenset({Mode.KRAFT} | ({file} if isinstance(file, Mode) else set()))
-    if _never_with_flag(world, node):
+    if never_with_flag(world, node):
         return frozenset({Mode.ZOOKEEPER})
     if isinstance(world.kraft, Unknown):
         sure = file is Mode.ZOOKEEPER and _no_quorum(world)
@@ -215,7 +215,7 @@ def _no_quorum(world: World) -> bool:
     return isinstance(world.zookeeper.migration, NoZnode) and all(isinstance(file, NoFile) for file in files)
 
 
-def _never_with_flag(world: World, node: NodeId) -> bool:
+def never_with_flag(world: World, node: NodeId) -> bool:
     """Is it known that no process of it ever started with the flag?  A start with it writes directory.id everywhere."""
     disks = None if isinstance(world.disks, Unknown) else world.disks.get(node)
     if not isinstance(disks, BrokerDisks) or not disks.directories:

@@ -38,8 +38,8 @@ OWN: Final[Rows] = (  # what makes a node a member of one world or the other
     ("controller.quorum.voters", "sssk", "the static quorum; the same text on every node", KIP_866),
     (
         "controller.quorum.bootstrap.servers",
-        "xxxx",
-        "names a dynamic quorum, which a migration cannot have",
+        "xrrx",
+        "names a dynamic quorum, which a migration cannot have; a file of ZooKeeper mode may, for nothing reads it",
         "kraft.version 1 is not supported with a migration; " + SEEN,
     ),
     ("controller.listener.names", "sssk", "how the quorum is called; with the flag or KRaft only", VALIDATE),

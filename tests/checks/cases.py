@@ -197,7 +197,9 @@ CONFIG = (
     Case("B-CFG-30", ZK, "broker 1", values(1, listeners="INTERNAL://b1:9092,ctl://b1:9091"), "lower case"),
     Case("B-CFG-30", ZK, "broker 2", values(2, advertised__listeners="INTERNAL://b2:9092, CTL://b2:1"), "advertised"),
     Case("B-CFG-30", ZK, "broker 0", values(0, control__plane__listener__name="CTL"), "control plane"),
-    Case("B-CFG-30", ZK, "broker 0", values(0, listener__security__protocol__map="INTERNAL:PLAINTEXT,CTL:SSL"), "map"),
+    Case(
+        "B-CFG-30", HALF, "broker 0", values(0, listener__security__protocol__map="INTERNAL:PLAINTEXT,CTL:SSL"), "map"
+    ),
     Case("B-CFG-26", ZK, "broker 0", launched(0, main_class=None, container="docker"), "container"),
     Case("W-CFG-31", ZK, "broker 1", launched(1, jute_maxbuffer=8388608)),
     Case("B-CFG-32", PRE, "controller 3000", launched(1, jute_maxbuffer=8388608)),
@@ -215,6 +217,11 @@ CONFIG = (
     Case("B-CFG-10", HALF, "broker 0", values(0, controller__quorum__voters=None)),
     Case("B-CFG-10", HALF, "broker 0", values(0, controller__listener__names=None), "listener"),
     Case("B-CFG-11", ZK, "broker 0", values(0, controller__listener__names="CTL")),
+    Case("B-CFG-11", ZK, "broker 0", values(0, zookeeper__metadata__migration__enable="true"), "flag"),
+    Case("B-CFG-11", ZK, "broker 0", values(0, process__roles="broker"), "role"),
+    Case("B-CFG-11", PRE, "broker 0", values(0, process__roles="broker"), "role before the copy"),
+    Case("I-CFG-36", ZK, "broker 0", values(0, controller__quorum__voters="1@localhost:9093"), "replaced"),
+    Case("I-CFG-36", ZK, "broker 0", values(0, metadata__log__dir="/data/b0/meta"), "kept"),
     Case("B-CFG-12", KRAFT, "broker 2", values(2, **{FLAG: "true"})),
     Case("B-CFG-13", ZK, "node 1", values(1, zookeeper__connect="zk1:2181")),
 )
