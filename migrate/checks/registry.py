@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from migrate.checks.phase import Phase, phase_of
-from migrate.checks.sight import Sight
+from migrate.checks.sight import FILES, Sight
 from migrate.model.findings import CodeDoc, Finding, Severity, group_key
 from migrate.model.stage import Stage
 from migrate.model.world import World
@@ -106,10 +106,18 @@ def check(code: str, title: str, why: str, cause: str, fix: str, source: str) ->
 def run_all(world: World) -> Iterator[Finding]:
     """Every check that is made for the world's phase, in the order of their codes."""
     phase = phase_of(world)
+    yield from _run(world, lambda entry: phase in entry.when)
+
+
+def run_on_files(world: World, phase: Phase) -> Iterator[Finding]:
+    """The checks of that phase which look at configuration files alone, in the order of their codes."""
+    yield from _run(world, lambda entry: phase in entry.when and entry.look in FILES)
+
+
+def _run(world: World, wanted: Callable[[Check], bool]) -> Iterator[Finding]:
     for code in sorted(CHECKS):
-        entry = CHECKS[code]
-        if phase in entry.when:
-            yield from _capped(entry, list(_findings(entry, world)))
+        if wanted(CHECKS[code]):
+            yield from _capped(CHECKS[code], list(_findings(CHECKS[code], world)))
 
 
 def _findings(entry: Check, world: World) -> Iterator[Finding]:

@@ -300,3 +300,4 @@ def both(
 
 
 both_configs = both(broker_configs, controller_configs)
+FILES: Final = frozenset({broker_configs, controller_configs, node_configs, both_configs})  # nothing but files

@@ -1,23 +1,34 @@
-"""Findings of what a run will write: the checks asked of the files as `prepare` would leave them (pure)."""
+"""Findings of what a run will write: the checks asked of each stage's files before it begins (pure)."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
+from typing import Final
 
 from migrate import checks
-from migrate.checks.phase import no_quorum_yet
+from migrate.checks.phase import Phase, no_quorum_yet
+from migrate.checks.registry import run_on_files
 from migrate.checks.sight import remembering
+from migrate.errors import MigrateError
 from migrate.hosts.properties import parse
+from migrate.model.broker_modes import Mode, node_mode
 from migrate.model.findings import Finding, Severity, one_per_kind
+from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
 from migrate.model.step import Predicted
 from migrate.model.views import ConfigFile, NoFile
 from migrate.model.world import World
-from migrate.steps import facts
+from migrate.steps import configuration, facts
 from migrate.steps.prepare import RenderController
 
-TO_BE_WRITTEN = "in the file as it will be written"
+TO_BE_WRITTEN: Final = "in the file as it will be written"
+FIRST_ROLL: Final = "in the file as the first roll will write it"
+SECOND_ROLL: Final = "in the file as the second roll will write it"
+FINALIZE: Final = "in the file as finalize will write it"
 
 
 def as_prepared(world: World) -> World:
@@ -29,27 +40,74 @@ def as_prepared(world: World) -> World:
         if isinstance(configs.get(node.id), NoFile):
             raw = RenderController(int(node.id)).target(world, Predicted())
             if raw is not None:
-                configs[node.id] = ConfigFile(node.id, node.config, raw, facts.sha256(raw), parse(raw, node.config))
+                configs[node.id] = _file(node.id, node.config, raw)
+    return replace(world, configs=configs)
+
+
+def _file(node: NodeId, path: str, raw: bytes) -> ConfigFile:
+    return ConfigFile(node, path, raw, facts.sha256(raw), parse(raw, path))
+
+
+def as_rolled(world: World, goal: Mode) -> World:
+    """The world with the file of each broker that is a mode behind as the roll to that mode would write it."""
+    before = {Mode.MIGRATION: Mode.ZOOKEEPER, Mode.KRAFT: Mode.MIGRATION}[goal]
+    edits: dict[NodeId, Callable[[bytes], bytes]] = {}
+    for node in world.inventory.brokers:
+        file = facts.config(world, node.id)
+        if isinstance(file, ConfigFile) and node_mode(file.values) is before:
+            if goal is Mode.KRAFT:
+                edits[node.id] = partial(configuration.kraft_mode, inventory=world.inventory, broker=node)
+            else:
+                edits[node.id] = partial(configuration.migration_mode, inventory=world.inventory)
+    return _edited(world, edits)
+
+
+def as_finalized(world: World) -> World:
+    """The world with each controller's file as finalize would write it."""
+    return _edited(world, {node.id: configuration.finalized_controller for node in world.inventory.controllers})
+
+
+def _edited(world: World, edits: Mapping[NodeId, Callable[[bytes], bytes]]) -> World:
+    """A file that cannot be edited stays: checks of the file as it is say why."""
+    if isinstance(world.configs, Unknown):
+        return world
+    configs = dict(world.configs)
+    for node, edit in edits.items():
+        file = configs.get(node)
+        if isinstance(file, ConfigFile):
+            with suppress(MigrateError, ValueError):
+                configs[node] = _file(node, file.path, edit(file.raw))
     return replace(world, configs=configs)
 
 
 def run(world: World, *, target: Stage) -> tuple[Finding, ...]:
-    """`checks.run`, and what the same checks would find once `prepare` has written the controllers' files.
+    """`checks.run`, and what the checks would find in the files that the stages to come will write.
 
     What cannot be seen of a file that is not there is no finding: the run looks when it is.
     """
-    later = as_prepared(world)
-    with remembering():  # both worlds share their views: what is made of these is made once
-        now = checks.run(world, target=target)
-        if later.configs == world.configs:
-            return now
-        known = {(finding.code, finding.about) for finding in now}
-        new = [
-            replace(finding, evidence=f"{finding.evidence}; {TO_BE_WRITTEN}".removeprefix("; "))
-            for finding in checks.run(later, target=target)
-            if finding.severity is not Severity.BLIND_SPOT and (finding.code, finding.about) not in known
-        ]
-    return checks.ordered((*now, *new), target)
+    with remembering():  # these worlds share their views: what is made of them is made once
+        found = {(entry.code, entry.about): entry for entry in checks.run(world, target=target)}
+        for later, words in _to_come(world, target):
+            if later.severity is not Severity.BLIND_SPOT:
+                told = replace(later, evidence=f"{later.evidence}; {words}".removeprefix("; "))
+                found.setdefault((later.code, later.about), told)
+    return checks.ordered(found.values(), target)
+
+
+def _to_come(world: World, target: Stage) -> Iterator[tuple[Finding, str]]:
+    """What the checks find in the files of each stage to come, and words for those files."""
+    rendered = as_prepared(world)
+    if rendered.configs != world.configs:
+        yield from ((finding, TO_BE_WRITTEN) for finding in checks.run(rendered, target=target))
+    first = as_rolled(rendered, Mode.MIGRATION)
+    second = as_rolled(first, Mode.KRAFT)
+    for before, after, phase, words in (
+        (rendered, first, Phase.BEFORE_COPY, FIRST_ROLL),
+        (first, second, Phase.DUAL_WRITE, SECOND_ROLL),
+        (second, as_finalized(second), Phase.FINALIZED, FINALIZE),
+    ):
+        if after.configs != before.configs:
+            yield from ((finding, words) for finding in run_on_files(after, phase))
 
 
 def told(world: World, *, target: Stage) -> tuple[Finding, ...]:

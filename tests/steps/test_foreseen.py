@@ -7,6 +7,9 @@ from dataclasses import replace
 import pytest
 
 from migrate import checks
+from migrate.checks.phase import Phase
+from migrate.checks.registry import run_on_files
+from migrate.model.broker_modes import Mode, mode_of
 from migrate.model.findings import Severity
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
@@ -38,12 +41,32 @@ def test_a_controller_that_would_decide_by_another_class_is_told_before_it_is_re
     assert len(told.objects) == 3
 
 
-def test_a_file_that_is_there_is_judged_as_it_is() -> None:
-    """Nothing is foreseen of it, and nothing once there is a quorum."""
+@pytest.mark.parametrize("stage", Stage)
+def test_of_a_healthy_cluster_nothing_more_is_foreseen_in_any_stage(stage: Stage) -> None:
+    """Files that are written well have no finding that those which are there have not."""
+    world = whole(stage)
+    assert foreseen.run(world, target=stage) == checks.run(world, target=stage)
+
+
+def test_a_controllers_file_that_is_there_is_judged_as_it_is() -> None:
+    """It is never rendered again, and not once there is a quorum."""
     for stage in (Stage.PREPARE, Stage.SOAK):
         world = whole(stage)
         assert foreseen.as_prepared(world).configs == world.configs
-        assert foreseen.run(world, target=stage) == checks.run(world, target=stage)
+
+
+def test_files_to_come_are_those_that_the_rolls_write() -> None:
+    """Each broker's, from the mode that it is in; a broker that is in that mode already is left alone."""
+    first = foreseen.as_rolled(whole(Stage.ASSESS), Mode.MIGRATION)
+    second = foreseen.as_rolled(first, Mode.KRAFT)
+    for world, goal in ((first, Mode.MIGRATION), (second, Mode.KRAFT)):
+        assert not isinstance(world.configs, Unknown)
+        for node in world.inventory.brokers:
+            file = world.configs[node.id]
+            assert isinstance(file, ConfigFile)
+            assert mode_of(file.values) is goal
+    assert foreseen.as_rolled(second, Mode.MIGRATION).configs == second.configs
+    assert foreseen.as_rolled(second, Mode.KRAFT).configs == second.configs
 
 
 def test_without_a_playbook_or_files_nothing_is_made_up() -> None:
@@ -67,3 +90,16 @@ def test_no_blocker_of_the_controllers_files_is_first_asked_of_written_ones(case
     before = {(entry.code, entry.about) for entry in foreseen.run(world, target=Stage.PREPARE)}
     after = checks.run(written, target=Stage.CONTROLLERS)
     assert {(entry.code, entry.about) for entry in after if entry.severity is Severity.BLOCKER} <= before
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.code} {case.name}")
+def test_no_blocker_of_a_file_is_first_found_when_a_roll_has_written_it(case: Case) -> None:
+    """Each fault that a check knows: what the files of each stage to come have is found before the first of them."""
+    world = case.bend(whole(case.stage))
+    found = {entry.code for entry in foreseen.run(world, target=Stage.PREPARE)}
+    first = foreseen.as_rolled(foreseen.as_prepared(world), Mode.MIGRATION)
+    second = foreseen.as_rolled(first, Mode.KRAFT)
+    for rolled, phase in ((first, Phase.BEFORE_COPY), (second, Phase.DUAL_WRITE)):
+        if rolled.configs != world.configs:
+            codes = {entry.code for entry in run_on_files(rolled, phase) if entry.severity is Severity.BLOCKER}
+            assert codes <= found
