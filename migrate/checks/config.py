@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from migrate.checks.phase import no_quorum_yet
@@ -12,15 +12,27 @@ from migrate.checks.sight import (
     Configs,
     both_configs,
     broker_configs,
+    entities,
     inventory,
     node_configs,
     zookeeper,
 )
+from migrate.hosts.collect_disks import PASSWORDS, in_table, is_public
 from migrate.model.broker_modes import FLAG, Mode, mode_of, never_with_flag, roles_of
-from migrate.model.config_keys import Fate, Moment, fate
+from migrate.model.config_keys import Fate, Moment, fate, taken
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory
-from migrate.model.kafka_values import Endpoint, connect_string, endpoints, entries, number, protocol_map, trim, truth
+from migrate.model.kafka_values import (
+    Endpoint,
+    connect_string,
+    elements,
+    endpoints,
+    entries,
+    number,
+    protocol_map,
+    trim,
+    truth,
+)
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.views import NoZnode, ZookeeperView
@@ -36,6 +48,8 @@ OF_KRAFT: Final = re.compile(  # what Kafka reads in migration mode or KRaft mod
     r"zookeeper\.metadata\.migration\..*|sasl\.mechanism\.controller\.protocol|server\.max\.startup\.time\.ms|"
     r"broker\.(heartbeat\.interval|session\.timeout)\.ms|initial\.broker\.registration\.timeout\.ms"
 )
+CLASS_KEY: Final = re.compile(r"\b(class|class\.name|reporters|assignors|providers)$")  # of those that Kafka defines
+NOT_OWN: Final = ("org.apache.kafka.", "kafka.", "java.", "javax.", "sun.", "com.sun.", "io.confluent.")
 POLICIES: Final = ("alter.config.policy.class.name", "create.topic.policy.class.name")
 
 
@@ -410,6 +424,55 @@ def chroot_of(connect: str) -> str | None:
         return connect_string(connect).chroot or "/"
     except ValueError:
         return None
+
+
+def own_classes(values: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Class and key of each value that names a class which is neither Kafka's nor Java's.
+
+    Confluent's are W-OPS-14's and B-OPS-02's.
+    """
+    for key, value in sorted(values.items()):
+        if CLASS_KEY.search(key) and is_public(key):
+            yield from ((name, key) for name in elements(value) if "." in name and not name.startswith(NOT_OWN))
+
+
+def _is_kafkas(key: str) -> bool:
+    return is_public(key) or in_table(key, PASSWORDS)
+
+
+@check(
+    "B-CFG-37",
+    "nobody said whether a class that is not Kafka's works in KRaft mode",
+    "Each broker loads it again in the second roll, and controllers load those that decide about rights, principals, "
+    "logins and policies. One that asks ZooKeeper, or needs keys that a controller's file lacks, fails then, or "
+    "answers otherwise than before.",
+    "A value names a class that Kafka 3.9 does not bring: an authorizer, principal builder, callback handler, "
+    "reporter, quota callback, policy, configuration provider, security provider, store of tiers.",
+    "Ask its owners whether it works in KRaft mode and without ZooKeeper. If it does, name the class in the playbook's "
+    "policy.own_classes, put its jars on the controllers' class path, and give those of its own keys that controllers "
+    "need to the inventory's controllers.properties. If it does not, take it out first.",
+    "KafkaConfig: keys of type CLASS; controllers get the keys of docs/configuration.md alone",
+).sees(broker_configs, blocks_from=Stage.PREPARE, when=BEFORE_COPY)
+def own_classes_are_answered_for(configs: Configs, world: World) -> Result:
+    """One hit per class, with the places that name it, and the keys that only it can know and no controller gets."""
+    known = () if isinstance(world.playbook, Unknown) else world.playbook.own_classes
+    found: dict[str, dict[str, list[str]]] = {}  # class -> key -> places
+    unknown: dict[str, None] = {}
+    for node, file in configs.items():
+        copied = set(taken(file.values))
+        for name, key in own_classes(file.values):
+            found.setdefault(name, {}).setdefault(key, []).append(str(node))
+        unknown |= dict.fromkeys(key for key in file.values if not _is_kafkas(key) and key not in copied)
+    if isinstance(world.zookeeper, Unknown):
+        yield Blind("ZooKeeper", world.zookeeper.reason)
+    else:
+        for entity, key, value, _ in entities(world.zookeeper, "broker-config"):
+            for name, _ in own_classes({key: value}):
+                found.setdefault(name, {}).setdefault(key, []).append(f"{entity} (in ZooKeeper)")
+    lacks = f"keys that Kafka does not define, and no controller gets: {', '.join(sorted(unknown))}" if unknown else ""
+    for name in sorted(set(found) - set(known)):
+        places = "; ".join(f"{key} of broker {', '.join(where)}" for key, where in sorted(found[name].items()))
+        yield Hit(f"class {name}", f"it is in {places}: does it work in KRaft mode, without ZooKeeper?", lacks)
 
 
 @check(

@@ -295,6 +295,7 @@ class Playbook:
     roll_order: RollOrder = RollOrder.INVENTORY
     canary_soak: float = 0.0  # seconds behind the first broker of a roll; 0: none
     accept_volatile: tuple[str, ...] = ()  # types of file systems that may hold log directories although they vanish
+    own_classes: tuple[str, ...] = ()  # not Kafka's, of which the operator says that they work in KRaft mode
     wait_for_moves: bool = False  # before a roll: for moves between directories to end, instead of refusing
     assignments_per_request: int = 2250  # policy drive: replicas in one AssignReplicasToDirs
     new_directories: Mapping[NodeId, tuple[str, ...]] = field(default_factory=dict)  # of a DirectoryPlaybook, absolute

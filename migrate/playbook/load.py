@@ -309,6 +309,7 @@ def _playbook(document: Document, parsed: MigrationPlaybook) -> Playbook:
             NodeId(number): DirectoryPolicy[policy.upper()] for number, policy in directories.brokers.items()
         },
         accept_volatile=tuple(directories.accept_volatile),
+        own_classes=tuple(spec.policy.own_classes),
         wait_for_moves=directories.moves == "wait",
         assignments_per_request=directories.assignments_per_request,
         accepted_differences=load_accepted(near / accepted) if accepted else (),

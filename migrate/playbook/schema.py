@@ -154,6 +154,7 @@ class Policies(Section):
     rollout: MigrationRollout = MigrationRollout()
     lock: Lock = Lock()
     health: Health = Health()
+    own_classes: list[Text] = Field(default_factory=list)  # B-CFG-37
     remove_copies: Flag = False
     hybrid_max_age: Annotated[Duration, Field(ge=60)] = 86400.0  # half rolled or hybrid; KAFKA-19622
     no_progress_timeout: Annotated[Duration, Field(ge=10)] = 600.0

@@ -1,0 +1,64 @@
+"""Classes that are not Kafka's: named with their keys, and asked about until the playbook answers (B-CFG-37)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from migrate import checks
+from migrate.model.findings import Finding
+from migrate.model.outcome import Unknown
+from migrate.model.stage import Stage
+from migrate.model.world import World
+from tests.checks.bends import then, values
+from tests.steps.looks import whole
+
+OPA = "org.openpolicyagent.kafka.OpaAuthorizer"
+REPORTER = "com.linkedin.kafka.cruisecontrol.metricsreporter.CruiseControlMetricsReporter"
+
+
+def asked(world: World) -> list[Finding]:
+    """What B-CFG-37 finds."""
+    return [entry for entry in checks.run(world, target=Stage.PREPARE) if entry.code == "B-CFG-37"]
+
+
+def of_opa() -> World:
+    """Two brokers with an authorizer of somebody else's and a reporter, one key of each, and a secret."""
+    keys = {"opa__authorizer__url": "https://opa/v1", "opa__token": "hunter2", "metric__reporters": f"a.B,{REPORTER}"}
+    bend = then(*(values(node, authorizer__class__name=OPA, **keys) for node in (0, 1)))
+    return bend(whole(Stage.ASSESS))
+
+
+def test_each_class_is_one_question_with_the_brokers_and_the_keys_that_a_controller_would_lack() -> None:
+    """Values are not shown; keys that controllers get, or that Kafka defines, are not listed."""
+    found = asked(of_opa())
+    assert [entry.about for entry in found] == ["class a.B", f"class {REPORTER}", f"class {OPA}"]
+    assert "authorizer.class.name of broker 0, 1" in found[2].message
+    assert found[2].evidence.endswith(": opa.authorizer.url, opa.token")
+    assert "hunter2" not in str(found)
+
+
+def test_the_playbook_answers_by_name() -> None:
+    """Each class for itself."""
+    world = of_opa()
+    assert not isinstance(world.playbook, Unknown)
+    answered = replace(world, playbook=replace(world.playbook, own_classes=("a.B", OPA, "never.Used")))
+    assert [entry.about for entry in asked(answered)] == [f"class {REPORTER}"]
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("authorizer__class__name", "kafka.security.authorizer.AclAuthorizer"),
+        ("metric__reporters", "org.apache.kafka.common.metrics.JmxReporter"),
+        ("sasl__login__callback__handler__class", "org.apache.kafka.common.security.oauthbearer.X"),
+        ("security__providers", "sun.security.provider.Sun"),
+        ("metric__reporters", ""),
+        ("opa__plugin__class", "com.example.Plugin"),
+        ("group__consumer__assignors", "uniform,range"),
+    ],
+)
+def test_kafkas_and_javas_classes_are_no_question(key: str, value: str) -> None:
+    """Nor what stands in keys that Kafka does not read."""
+    assert not asked(values(1, **{key: value})(whole(Stage.ASSESS)))
