@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from migrate.checks import processes
 from migrate.checks.phase import no_quorum_yet
 from migrate.checks.registry import ALWAYS, BEFORE_COPY, Blind, Hit, Result, check
 from migrate.checks.sight import (
@@ -271,13 +272,15 @@ def inventory_is_the_cluster(view: ZookeeperView, world: World) -> Result:
     if listed:
         for node in sorted(listed - alive):
             message = "it is in the inventory and not alive in ZooKeeper"
-            yield Hit(f"broker {node}", message, f"/brokers/ids has {sorted(alive)}")
+            fix = processes.start_those(world, [node], "bring the inventory up to date")
+            yield Hit(f"broker {node}", message, f"/brokers/ids has {sorted(alive)}", fix)
         for node in sorted(alive - listed):
             yield Hit(f"broker {node}", "it is alive in ZooKeeper and not in the inventory", f"/brokers/ids/{node}")
     if not isinstance(world.playbook, Unknown) and world.playbook.expect_brokers is not None:
         expected = {int(node) for node in world.playbook.expect_brokers}
         if expected != alive:
-            yield Hit("the playbook", f"it expects brokers {sorted(expected)}, ZooKeeper knows {sorted(alive)}")
+            message = f"it expects brokers {sorted(expected)}, ZooKeeper knows {sorted(alive)}"
+            yield Hit("the playbook", message, fix=processes.start_those(world, expected ^ alive))
 
 
 @check(

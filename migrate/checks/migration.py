@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from migrate.checks import processes
 from migrate.checks.directories import every_directory, place
 from migrate.checks.phase import Phase, lost_at_the_end
 from migrate.checks.registry import ALWAYS, BEFORE_COPY, Hit, Result, check
@@ -118,7 +119,7 @@ def fenced_broker(view: KraftView, world: World) -> Result:
     lost = lost_at_the_end(world)
     for node, entry in view.brokers.items():
         if entry.fenced and int(node) not in lost:
-            yield Hit(f"broker {node}", "it is fenced in the metadata")
+            yield Hit(f"broker {node}", "it is fenced in the metadata", fix=processes.start_those(world, [int(node)]))
 
 
 @check(

@@ -38,11 +38,24 @@ def start(inventory: Inventory, nodes: Collection[int]) -> str:
     return "; ".join(_typed(inventory, node, "start") for node in nodes)
 
 
-def repaired(inventory: Inventory, nodes: Collection[int]) -> str:
-    """What leads on after a node's file was changed so that it starts: a plan is made of nodes that run."""
+def start_those(world: World, nodes: Iterable[int], gone: str = "") -> str:
+    """The fix of what is found because brokers are known to be down: what to type; "" where it is not only that.
+
+    `gone` is what to do where they will not come back.
+    """
+    wanted = [*nodes]
+    down = ended(world, [node for node in world.inventory.brokers if node.id in wanted])
+    if not down or len(down) < len(wanted):
+        return ""
+    typed = f"Start what is down, with its file as it is ({start(world.inventory, down)}); its log says why it ended."
+    return f"{typed} Or, where it will not come back: {gone}." if gone else typed
+
+
+def ended_after_start(inventory: Inventory, nodes: Collection[int]) -> str:
+    """The reason of a step that has started them, with what leads on."""
     return (
-        f"where that change is what the node needs, start it with the file as it is ({start(inventory, nodes)}), and "
-        "make a new plan once it runs; else put the file back to what the plan shows"
+        f"{do_not_run(inventory, nodes)}: its process ended after the start. Repair what its last lines name, in its "
+        "file too, but in no key that this run writes there: the same command starts it"
     )
 
 

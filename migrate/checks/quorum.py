@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from migrate.checks import replicas
+from migrate.checks import processes, replicas
 from migrate.checks.config import listeners
 from migrate.checks.phase import lost_at_the_end, no_quorum_yet
 from migrate.checks.registry import ALWAYS, Blind, Hit, Result, check
@@ -359,7 +359,8 @@ def sees_every_broker(answers: dict[NodeId, MetadataAnswer], world: World) -> Re
     for node, answer in answers.items():
         hidden = sorted(wanted - set(answer.brokers))
         if hidden and int(node) not in lost:
-            yield Hit(f"broker {node}", f"it does not see brokers {hidden}", f"it sees {sorted(answer.brokers)}")
+            message, evidence = f"it does not see brokers {hidden}", f"it sees {sorted(answer.brokers)}"
+            yield Hit(f"broker {node}", message, evidence, processes.start_those(world, hidden))
 
 
 @check(

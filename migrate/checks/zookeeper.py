@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Final
 from urllib.parse import unquote
 
+from migrate.checks import processes
 from migrate.checks.phase import kraft_holds_controller
 from migrate.checks.registry import BEFORE_COPY, UNTIL_FINALIZED, Blind, Hit, Result, check
 from migrate.checks.sight import Sight, entities, readable_zookeeper, zookeeper
@@ -125,6 +126,9 @@ def dead_broker_assigned(view: ZookeeperView, world: World) -> Result:
             f"broker {broker}",
             f"it is not in /brokers/ids, and {plural(len(names), 'partition')} with a replica on it: {sample(names)}",
             f"/brokers/ids has {sorted(alive)}",
+            processes.start_those(
+                world, [broker], "move its replicas to living brokers with kafka-reassign-partitions"
+            ),
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import re
 import shlex
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,6 +19,7 @@ from migrate.cli.screen import say_text
 from migrate.cli.status_answer import (
     BrokerProtocol,
     LedgerCounts,
+    Moves,
     NewDirectory,
     NotSeen,
     Parts,
@@ -137,6 +139,11 @@ def describe(world: World, clues: Clues | None = None) -> StatusAnswer:
     stage: Parts = {"unknown": here.reason} if isinstance(here, Unknown) else _stage(here)
     protocols: Parts = {"protocols": _protocols(world)} if _of_protocol(world) else {}
     waits = waiting_values(stuck.explain(world, NO_CLUES if clues is None else clues))
+    restarts = [one.contradiction for one in positions(world) if one.contradiction]
+    moves = _moves(world)
+    if "moves" in moves:  # a broker that restarts in the middle of one delays it, and may take its partitions away
+        waits = [{**row, "next": _after_moves(row["next"])} for row in waits]
+        restarts = [f"{text}, once the reassignments have ended" for text in restarts]
     if "next" in stage and any(row["code"] == FOR_EVER for row in waits):
         stage["next"] = OUT_OF_IT
     return {
@@ -145,7 +152,8 @@ def describe(world: World, clues: Clues | None = None) -> StatusAnswer:
         "time": time.time(),
         **stage,
         "processes": _processes(world),
-        "contradictions": [one.contradiction for one in positions(world) if one.contradiction],
+        "contradictions": restarts,
+        **moves,
         "quorum": _quorum(world),
         **_zookeeper_use(world),
         "ledger": _ledger(world),
@@ -164,6 +172,31 @@ def rollback_readiness(world: World) -> RollbackAnswer:
     from migrate.run.past_runs import rollback_facts
 
     return rollback_values(readiness.rollback_readiness(world, rollback_facts(world)))
+
+
+def _moves(world: World) -> Parts:
+    """The partitions that another tool is reassigning; {} where none is."""
+    from migrate.steps import churn
+
+    found = churn.reassigned(world)
+    if not found:
+        return {}
+    wait = churn.reassignments(found)
+    return {"moves": {"partitions": list(found), "what": wait.what, "owner": wait.owner, "next": wait.next_step}}
+
+
+BROKERS_RESTART: Final = re.compile(r"\brestart (?:that |the |those |these |every )?brokers?\b", re.IGNORECASE)
+
+
+def _after_moves(text: str) -> str:
+    return f"once the reassignments have ended: {text}" if BROKERS_RESTART.search(text) else text
+
+
+def _move_lines(found: Moves | None) -> Iterator[str]:
+    if found is not None:
+        yield f"waits    for {found['what']}"
+        yield f"         owner: {found['owner']}"
+        yield f"         next: {found['next']}"
 
 
 def _zookeeper_use(world: World) -> Parts:
@@ -329,6 +362,7 @@ def as_text(answer: StatusAnswer) -> str:
     lines += _unseen_disk_lines(answer["disks_unseen"])
     lines += leaderless_lines(answer["leaderless"], answer["inventory"])
     lines += _run_lines(answer.get("run"))
+    lines += _move_lines(answer.get("moves"))
     lines += waiting_lines(answer["waiting"])
     if "rollback" in answer:
         lines += [f"rollback {line}" for line in rollback_lines(answer["rollback"])]

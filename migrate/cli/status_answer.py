@@ -104,13 +104,23 @@ class UnreadableRun(TypedDict):
     unreadable: str
 
 
+@final
+class Moves(TypedDict):
+    """Partitions that another tool is reassigning: no broker is restarted meanwhile."""
+
+    partitions: list[str]
+    what: str
+    owner: str
+    next: str
+
+
 class Parts(TypedDict, total=False):
     """What is not in every answer.
 
     There is `unknown`, why the stage is unknown, or there are `stage`, `half_done` (a stage, or null) and `how`.
     `next` is the command that comes next, without the program's name.  `zookeeper` is there where its use was looked
     at, `protocols` and `new_directories` where the playbook is about them, `rollback` where it migrates,
-    `run` where one is not carried out whole yet.
+    `run` where one is not carried out whole yet, `moves` where partitions are being reassigned.
     """
 
     unknown: str
@@ -124,6 +134,7 @@ class Parts(TypedDict, total=False):
     new_directories: list[NewDirectory]
     rollback: RollbackAnswer
     run: Run | UnreadableRun
+    moves: Moves
 
 
 class StatusAnswer(Parts):

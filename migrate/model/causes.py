@@ -42,6 +42,11 @@ class Cause:
     what_to_do: str
 
 
+# KRaftMigrationDriver.PollTimeSupplier: ExponentialBackoff(100, 2, 60000, 0.02), whose jitter never exceeds the most
+TRIES_AGAIN: Final = (
+    "Kafka's driver tries again by itself, after pauses that double up to 60 s, and then syncs once: wait that long, "
+    "nothing else is to be done"
+)
 WRITE_AGAIN: Final = (
     "restart the active controller (after B-MIG-14 is cleared): its successor makes ZooKeeper what KRaft is; "
     "the same change made again writes nothing"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from enum import Enum, StrEnum
@@ -202,6 +203,12 @@ class Plan:
         if not back:
             return PlanKind.FORWARD
         return PlanKind.COPY_AGAIN if self.target is Stage.COPY else PlanKind.ROLLBACK
+
+    @property
+    def plan_again(self) -> str:
+        """The command that plans what is left of it."""
+        more = {PlanKind.FORWARD: f" --to {self.target.label}", PlanKind.COPY_AGAIN: " --copy-again"}
+        return f"kraft-migrate {self.kind.plan_command} {shlex.quote(self.playbook)}{more.get(self.kind, '')}"
 
     @property
     def words(self) -> KindWords:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Final, Protocol
 
+from migrate.model.config_keys import Moment
 from migrate.model.ids import NodeId
 from migrate.model.outcome import AlreadyDone, Outcome, Readiness, Unknown
 from migrate.model.ports import Effects
@@ -118,6 +119,16 @@ class Step(Protocol):
 
     def resume(self, world: World) -> Readiness:
         """May a half-done attempt go on?  Asked instead of `check`, which wants what its own half took away."""
+
+    @property
+    def writes_at(self) -> tuple[Moment, ...]:
+        """The moments whose keys are its own in the files of the nodes that it starts."""
+
+    def starts(self, world: World) -> tuple[int, ...]:
+        """The nodes that it starts with a file which the plan names."""
+
+    def becomes(self, world: World, node: int, raw: bytes) -> bytes:
+        """The file that it starts such a node with, where `raw` lies there."""
 
     def do(self, world: World, effects: Effects) -> None:
         """The missing effects, in order."""

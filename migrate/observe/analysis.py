@@ -17,6 +17,7 @@ from threading import Event
 from typing import Final
 
 from migrate.errors import MigrateError, NotVisible
+from migrate.model.causes import TRIES_AGAIN
 from migrate.model.difference import DiffReport
 from migrate.model.facts import migration_state, pure_ledger
 from migrate.model.inventory import AcceptedDifference, Inventory
@@ -168,7 +169,8 @@ def await_dual_write(sources: Sources, offset: int) -> int | Unknown:
     while seen < offset:
         if time.monotonic() > deadline:
             return Unknown(
-                f"dual write did not pass metadata offset {offset} within {LAG_SECONDS:.0f} s: it is at {seen}"
+                f"dual write did not pass metadata offset {offset} within {LAG_SECONDS:.0f} s: it is at {seen}. "
+                f"`status` names what stops it; where that has been removed, {TRIES_AGAIN}"
             )
         pause.wait(LAG_POLL)
         seen = sources.dual_write_offset()

@@ -10,7 +10,7 @@ import json
 import os
 import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, NoReturn, Protocol
 
 from migrate.errors import JournalUnwritable, MigrateError, PlanStopped
@@ -36,7 +36,7 @@ from migrate.model.views import Quorum
 from migrate.model.world import Need, World
 from migrate.observe.world import SLOW
 from migrate.plan.schedule import CANARIES
-from migrate.run import guards, snapshots
+from migrate.run import guards, repairs, snapshots
 from migrate.run import journal as journals
 from migrate.run.gatekeeper import Gatekeeper
 from migrate.run.journal import Journal, Writer
@@ -173,7 +173,7 @@ class Engine:
                 if isinstance(progress, NotBegun):
                     gatekeeper.while_waiting(planned, begun=False)
                 continue
-            world = self._observe(needs)
+            world = self._with_repairs(planned, step, self._observe(needs))
             progress, readiness = judge(world)
             if isinstance(progress, NotBegun) and not asked:  # killed between its intent and its first effect
                 asked = True
@@ -187,6 +187,21 @@ class Engine:
                 return world, progress, readiness
             if isinstance(progress, NotBegun):
                 gatekeeper.while_waiting(planned, begun=False)
+
+    def _with_repairs(self, planned: PlannedStep, step: Step, world: World) -> World:
+        """The same world, where a person repaired the file of a node that did not start; the journal says it first.
+
+        Raises PlanIsStale where what was changed is no repair.
+        """
+        left = guards.left_by(guards.Situation(self._plan, planned, frozenset(self._done), step.needs))
+        wanted = repairs.planned_files(self._plan, planned, left)
+        before = repairs.started(self._with.journal.events, planned.id)
+        for entry in repairs.due(wanted, step, world, before):
+            seen = self._observe(step.needs | repairs.needs(self._plan))
+            found = repairs.judge(self._plan, planned, step, seen, entry, self._with.clock.now())
+            self._write("note", key=found.key, value=found.value)
+            world = replace(world, facts=self._facts())
+        return world
 
     def _still_waits(
         self, waiting: Wait, step: Step, needs: frozenset[Need], judge: Callable[[World], Readiness | Outcome]
@@ -248,6 +263,7 @@ class Engine:
     def _conclude(self, planned: PlannedStep, outcome: Readiness | Outcome, *, reason: str) -> None:
         said = outcome if isinstance(outcome, Verified) else Verified()
         evidence = [outcome.how] if isinstance(outcome, AlreadyDone) else [*said.evidence]
+        evidence += repairs.told(journals.notes(self._with.journal.events), planned.id)
         data = {"step": planned.id, "stage": planned.stage.label, "outcome": type(outcome).__name__}
         self._write(
             "conclude", **data, reason=reason, evidence=evidence, left=[*said.left], **reading(self._with.clock)

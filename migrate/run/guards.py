@@ -21,6 +21,7 @@ from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.step import Step
 from migrate.model.views import ControllerZnode
 from migrate.model.world import Need, World
+from migrate.run import repairs
 from migrate.steps import churn, facts
 from migrate.steps.registry import rebuild
 
@@ -183,8 +184,11 @@ def nothing_moves(now: Situation, world: World) -> Readiness:
 
 
 def files_as_left(now: Situation, world: World) -> Readiness:
-    """Every node's file is the one that this plan has seen or written last: no other hand is at work on them."""
-    wanted = left_by(now)
+    """Every node's file is the one that this plan has seen or written last: no other hand is at work on them.
+
+    Or the repaired one that was accepted in its place.
+    """
+    wanted = _accepted(left_by(now), world)
     seen = facts.observed(world, wanted)
     unseen = {_node(key): facts.config(world, _node(key)) for key in wanted if seen[key] == facts.UNKNOWN}
     if unseen:
@@ -201,7 +205,8 @@ def files_as_left(now: Situation, world: World) -> Readiness:
         where=now.planned.id,
         why="another hand writes them (configuration management?), and a process may start with what it wrote",
         next_step="stop that hand, put the file back as this plan left it (backup/ in the run's folder has each first "
-        "one, diff-file in the journal each change) and run the same command again, or make a new plan",
+        "one, diff-file in the journal each change) and run the same command again; or, where the files are as they "
+        f"should be, {repairs.plan_anew(now.plan, world, world.inventory.brokers)}",
     )
 
 
@@ -270,7 +275,7 @@ def check_files(planned: PlannedStep, would: Mapping[str, str], world: World) ->
 
     Asked before every act, of a half-done step too: its file may have been changed while nobody looked.
     """
-    wanted = {key: want for key, want in planned.expects.items() if key.startswith("config:")}
+    wanted = _accepted(_files(planned.expects), world)
     changed = {key: now for key, want in wanted.items() if (now := would.get(key, facts.UNKNOWN)) != want}
     if changed:
         wrong = "; ".join(f"{key} would become {now}, planned is {wanted[key]}" for key, now in changed.items())
@@ -278,15 +283,22 @@ def check_files(planned: PlannedStep, would: Mapping[str, str], world: World) ->
             f"step {planned.id} would do other than planned: {wrong}",
             where=planned.id,
             why="its file or the inventory is not what the plan was made from",
-            next_step=processes.repaired(world.inventory, [_node(key) for key in changed]),
+            next_step="make the file, or the inventory, what the plan shows, and give the same command; or make a new "
+            "plan once every node runs",
         )
+
+
+def _accepted(entries: Mapping[str, str], world: World) -> dict[str, str]:
+    """The same facts, with repaired files that were accepted in the place of planned ones."""
+    files = {key: repairs.accepted(world, key, want) for key, want in _files(entries).items()}
+    return {**entries, **files}
 
 
 def check_binds(planned: PlannedStep, world: World) -> None:
     seen = facts.observed(world, planned.binds)
     changed = [
         f"{facts.shown(world, key)} was {was}, is {seen[key]}"
-        for key, was in planned.binds.items()
+        for key, was in _accepted(planned.binds, world).items()
         if seen[key] != was or was == facts.UNKNOWN
     ]
     if changed:
@@ -298,7 +310,8 @@ def check_binds(planned: PlannedStep, world: World) -> None:
 
 
 def check_expectations(planned: PlannedStep, world: World) -> None:
-    seen = facts.observed(world, planned.expects)
-    wrong = [f"{key} should be {want}, is {seen[key]}" for key, want in planned.expects.items() if seen[key] != want]
+    wanted = _accepted(planned.expects, world)
+    seen = facts.observed(world, wanted)
+    wrong = [f"{key} should be {want}, is {seen[key]}" for key, want in wanted.items() if seen[key] != want]
     if wrong:
         raise PredictionFailed(f"step {planned.id} did not do what it predicted: {'; '.join(wrong)}", where=planned.id)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, ClassVar, Final
 
+from migrate.model.config_keys import Moment
 from migrate.model.outcome import Readiness
 from migrate.model.ports import Effects
 from migrate.model.stage import Stage
@@ -31,6 +32,7 @@ class BaseStep:
     undo: ClassVar[str] = "nothing to undo: it changes nothing"
     proof: ClassVar[str] = ""
     stops_controller: ClassVar[bool] = False  # from its first effect on, the cluster may have no controller
+    writes_at: ClassVar[tuple[Moment, ...]] = ()  # whose keys are its own in the files of the nodes that it starts
     restores_controller: ClassVar[bool] = False  # once it is proven, the cluster has a controller again
 
     @property
@@ -78,5 +80,11 @@ class BaseStep:
 
     def resume(self, world: World) -> Readiness:
         return self.check(world)
+
+    def starts(self, world: World) -> tuple[int, ...]:
+        return ()
+
+    def becomes(self, world: World, node: int, raw: bytes) -> bytes:
+        return raw
 
     def do(self, world: World, effects: Effects) -> None: ...

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from migrate.checks import processes, stuck
 from migrate.model.broker_modes import FLAG, ControllerMode, controller_flags, node_mode
+from migrate.model.config_keys import Moment
 from migrate.model.ids import NodeId
 from migrate.model.outcome import AlreadyDone, Failed, NotYet, Outcome, Readiness, Ready, Refused, Unknown
 from migrate.model.ports import Effects
@@ -105,6 +106,7 @@ class StartControllers(BaseStep):
 
     kind = "start-controllers"
     stage_is = Stage.CONTROLLERS
+    writes_at = (Moment.RENDERED,)
     titled = "start the controllers with the migration flag"
     needs = LOOK | gates.FOR_BLOCKERS | {Need.METADATA_LOGS, Need.PORTS, Need.LAUNCHES}
     proof_needs = LOOK
@@ -154,6 +156,9 @@ class StartControllers(BaseStep):
         if all(alive):
             return AlreadyDone("all controllers run")
         return HalfDone(f"{sum(alive)} of {len(alive)} run") if any(alive) else NotBegun()
+
+    def starts(self, world: World) -> tuple[int, ...]:
+        return tuple(int(node.id) for node in world.inventory.controllers)
 
     def resume(self, world: World) -> Readiness:
         """Some run already: the flag in every file, and still no copy that this quorum has not made."""

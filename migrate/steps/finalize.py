@@ -13,8 +13,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from migrate.checks import processes
 from migrate.hosts.properties import diff
 from migrate.model.broker_modes import ControllerMode, Mode, flag_of, node_mode
+from migrate.model.config_keys import Moment
 from migrate.model.ids import NodeId
 from migrate.model.ledger import ReplicaState
 from migrate.model.outcome import AlreadyDone, NotYet, Outcome, Readiness, Ready, Refused, Unknown
@@ -41,6 +43,7 @@ class FinalizeController(BaseStep):
     kind = "finalize-controller"
     name = "{position}-of-{of}"
     titled = "restart controller {position} of {of} without the migration flag"
+    writes_at = (Moment.RENDERED, Moment.FINALIZE)
     stage_is = Stage.FINALIZE
     proof_needs = frozenset({Need.KRAFT, Need.LIVE, Need.CONFIGS, Need.SERVICES, Need.UNITS})
     undo = "none: no rollback is possible after the first start without the flag"
@@ -133,6 +136,12 @@ class FinalizeController(BaseStep):
             return Ready()
         return all_open(self._interlock(_half_way(world)), world)
 
+    def starts(self, world: World) -> tuple[int, ...]:
+        return tuple(int(node.id) for node in world.inventory.controllers)
+
+    def becomes(self, world: World, node: int, raw: bytes) -> bytes:
+        return configuration.finalized_controller(raw)
+
     def progress(self, world: World) -> Progress:
         done = _finalized(world)
         if isinstance(done, Unknown):
@@ -161,6 +170,8 @@ class FinalizeController(BaseStep):
         done = _finalized(world)
         if isinstance(done, Unknown):
             return done
+        if ended := processes.ended(world, world.inventory.controllers):
+            return Refused(processes.ended_after_start(world.inventory, ended))
         if len(done) < self.position:
             return Refused(f"only {len(done)} of {self.position} controllers run without the flag: {sorted(done)}")
         found = gates.quorum_healthy(world)

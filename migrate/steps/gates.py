@@ -388,12 +388,7 @@ def runs_with(world: World, node: int, sha256: str) -> Readiness:
         case Running():
             return Refused(f"node {node} runs, but was started with another configuration file than the planned one")
         case _:
-            return Refused(
-                f"{processes.do_not_run(world.inventory, [node])}: its process ended after the start. Repair what its "
-                "last lines name: the same command starts it with the planned file. Where its file must change, start "
-                f"it with the changed one ({processes.start(world.inventory, [node])}), and make a new plan once it "
-                "runs"
-            )
+            return Refused(processes.ended_after_start(world.inventory, [node]))
 
 
 def state_is(world: World, *states: ZkMigrationState) -> Readiness:

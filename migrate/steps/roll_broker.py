@@ -14,6 +14,7 @@ from typing import ClassVar
 from migrate.checks import stuck
 from migrate.hosts.properties import diff
 from migrate.model.broker_modes import Mode, node_mode, position_of, positions
+from migrate.model.config_keys import Moment
 from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode
 from migrate.model.launch import OF_UNITS
@@ -42,6 +43,7 @@ class RollStep(BaseStep):
 
     name = "{broker}"
     goal: ClassVar[Mode]
+    writes_at: ClassVar[tuple[Moment, ...]] = (Moment.FIRST_ROLL, Moment.SECOND_ROLL)
 
     def node(self, world: World) -> BrokerNode:
         return next(node for node in world.inventory.brokers if node.id == self.broker)
@@ -53,6 +55,12 @@ class RollStep(BaseStep):
 
     @abstractmethod
     def target(self, world: World, raw: bytes) -> bytes: ...
+
+    def starts(self, world: World) -> tuple[int, ...]:
+        return (self.broker,)
+
+    def becomes(self, world: World, node: int, raw: bytes) -> bytes:
+        return self.target(world, raw)
 
     def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:
         path = self.node(world).config
@@ -218,6 +226,7 @@ class RollToMigrationMode(RollStep):
     kind = "roll-to-migration-mode"
     stage_is = Stage.MIGRATION_MODE
     goal = Mode.MIGRATION
+    writes_at = (Moment.FIRST_ROLL,)
     titled = "restart broker {broker} into migration mode"
     needs = SEEN | gates.FOR_BLOCKERS | {Need.LAUNCHES}
     proof_needs = SEEN | {Need.LEDGER}
@@ -308,6 +317,7 @@ class RollToKraft(RollStep):
     kind = "roll-to-kraft"
     stage_is = Stage.KRAFT_MODE
     goal = Mode.KRAFT
+    writes_at = (Moment.SECOND_ROLL,)
     titled = "restart broker {broker} into kraft mode"
     needs = SEEN | gates.FOR_BLOCKERS | {Need.SPARK_LEDGER, Need.DIFF}
     proof_needs = SEEN | {Need.LEDGER}

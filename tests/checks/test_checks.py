@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from migrate import checks
+from migrate.checks import processes
 from migrate.checks.next_release import NEXT_RELEASE
 from migrate.checks.phase import Phase
 from migrate.checks.registry import CHECKS, MESSAGE_LIMIT, SHOWN
@@ -17,7 +18,7 @@ from migrate.model.findings import Finding, Severity
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
-from migrate.model.views import ConfigFile, NoFile, PendingWork
+from migrate.model.views import ConfigFile, NoFile, PendingWork, Stopped
 from migrate.model.world import World
 from tests.checks.bends import SECURED, metadata, registration
 from tests.checks.cases import CASES, Case
@@ -272,3 +273,18 @@ def test_what_a_kraft_controllers_first_full_request_would_set_aside_holds_the_f
         if case.code == code:
             found = checks.run(case.bend(world_at(case.stage)), target=Stage.MIGRATION_MODE)
             assert code in {entry.code for entry in blocking(found, Stage.MIGRATION_MODE)}, case.name
+
+
+def test_what_is_found_because_a_broker_is_down_says_what_to_type() -> None:
+    """Its process is known to have ended: where, and how it is started, with the file that it has."""
+    world = world_at(Stage.CONTROLLERS)
+    alive = {node: entry for node, entry in worlds.zk(world).brokers.items() if node != 1}
+    assert not isinstance(world.services, Unknown)
+    gone = replace(worlds.with_zk(world, brokers=alive), services={**world.services, NodeId(1): Stopped(1)})
+    typed = processes.start(world.inventory, [1])
+    for code in ("B-CFG-08", "B-ZKN-05"):
+        assert all(f"Start what is down, with its file as it is ({typed})" in entry.fix for entry in of(gone, code)), (
+            code
+        )
+    unknown = replace(gone, services=Unknown("no such host"))
+    assert all("Start what is down" not in entry.fix for entry in of(unknown, "B-CFG-08"))

@@ -9,18 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from migrate.cli.status import as_text, describe, named
+from migrate.cli.status import BROKERS_RESTART, as_text, describe, named
+from migrate.hosts.properties import parse
 from migrate.model.detect import CLEANUP_PROVEN
 from migrate.model.ensemble import Ensemble, EnsembleServer
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
-from migrate.model.views import MigrationZnode, Quorum, Stopped
+from migrate.model.views import ConfigFile, MigrationZnode, Quorum, Stopped
 from migrate.model.world import World
 from migrate.zookeeper.client import connect
 from tests.cli.commands import dead_port, inventory_in, kraft_migrate, playbook_in, process
 from tests.steps.looks import registration, service, unhealthy, whole, without
 from tests.steps.test_finalize import finalized, started
+from tests.steps.test_gates import being_moved
 from tests.testing import worlds
 from tests.testing.kept import sources_of
 
@@ -297,3 +299,30 @@ def test_a_protocol_playbook_has_each_brokers_version() -> None:
     assert "version  broker 1: inter.broker.protocol.version 3.9\n" in text
     assert "connection refused (wanted: 3.9)" in text
     assert "protocols" not in describe(whole(Stage.ASSESS))
+
+
+def test_a_reassignment_is_named_with_its_owner_and_no_broker_is_to_be_restarted_meanwhile() -> None:
+    """Its partitions, whose they are, and each advice to restart a broker only behind its end."""
+    found = describe(being_moved(whole(Stage.SOAK)))
+    [moved] = found["moves"]["partitions"]
+    assert f"waits    for 1 partition to end its reassignment: {moved}" in as_text(found)
+    assert "owner: whoever moves those replicas (kafka-reassign-partitions, Cruise Control)" in as_text(found)
+    assert "restart no broker for it" in found["moves"]["next"]
+    assert "moves" not in describe(whole(Stage.SOAK))
+
+
+def test_a_broker_that_runs_with_another_mode_is_restarted_behind_the_reassignments() -> None:
+    """Now it would be a restart in the middle of a move."""
+    world = being_moved(whole(Stage.SOAK))
+    assert not isinstance(world.configs, Unknown)
+    file = world.configs[NodeId(1)]
+    assert isinstance(file, ConfigFile)
+    raw = file.raw.replace(b"process.roles=broker", b"zookeeper.metadata.migration.enable=true")
+    changed = replace(file, raw=raw, sha256="f" * 64, values=parse(raw))
+    found = describe(replace(world, configs={**world.configs, NodeId(1): changed}))
+    assert found["contradictions"]
+    assert all(
+        line.endswith("it needs a restart, once the reassignments have ended") for line in found["contradictions"]
+    )
+    waits = [row["next"] for row in found["waiting"] if BROKERS_RESTART.search(row["next"])]
+    assert all(text.startswith("once the reassignments have ended: ") for text in waits)

@@ -101,7 +101,10 @@ def backups(_world: World, facts: RollbackFacts, origin: Origin) -> Iterator[Rea
         if isinstance(kept, Unknown):
             yield bar("backup-unknown", about, f"its backup is not known: {kept.reason}", "find the run's folder")
         elif kept.problem:
-            next_step = "put a true copy of the ZooKeeper-mode file there: a rollback restores files, and makes none up"
+            next_step = (
+                "do what this says, or put a true copy of the ZooKeeper-mode file there: files are restored, and "
+            )
+            next_step += "never made up; then look again"
             yield bar("backup-unusable", about, f"{kept.path}: {kept.problem}", next_step)
         elif kept.note:
             what = f"its file was {kept.note}: the rollback restores the migration's keys alone, key by key"

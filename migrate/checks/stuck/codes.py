@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from migrate.model.causes import TRIES_AGAIN
 from migrate.model.findings import WaitDoc
 
 NEVER_ALONE: Final = "nothing happens until somebody acts"
@@ -18,7 +19,7 @@ BROKERS: Final = "WAIT_FOR_BROKERS"
 INACTIVE: Final = "INACTIVE"
 SYNC: Final = "SYNC_KRAFT_TO_ZK"
 NOT_01: Final = "This is not S-STUCK-01: stop no controller, delete no znode, format nothing."
-SYNC_AGAIN: Final = "nothing happens; after the repair the driver retries within a minute, and continues to DUAL_WRITE"
+SYNC_AGAIN: Final = f"nothing happens; after the repair {TRIES_AGAIN}; it continues to DUAL_WRITE"
 STILL_BROKERS: Final = "Still waiting for ZK brokers [N] to register with KRaft."
 NOT_READY: Final = "Still waiting for all controller nodes ready to begin the migration. Not ready due to:"
 
@@ -105,12 +106,12 @@ DOCS: Final = (
         "Performing a full metadata sync from KRaft to ZK.",
         "A new active controller first makes ZooKeeper what KRaft is, and writes every partition again where brokers "
         "have assigned directories: that takes its time on a large cluster. Where it fails, it begins again after a "
-        "pause of at most a minute. Meanwhile brokers in ZooKeeper mode hear of no new topic and of no new leader. "
-        + NOT_01,
+        "pause of at most a minute, also where what stopped it was removed just now. Meanwhile brokers in ZooKeeper "
+        "mode hear of no new topic and of no new leader. " + NOT_01,
         "Wait until the line `Made the following ZK writes when reconciling with KRaft state` is in the active "
         "controller's log. If the sync begins again and again, the lines `zk migration fault` and `Encountered "
         "ZooKeeper error` of that log name the reason (I-MIG-16 for more of them). Restart no broker meanwhile.",
-        "a sync that does not fail continues to DUAL_WRITE",
+        f"a sync that does not fail continues to DUAL_WRITE; after one that failed, {TRIES_AGAIN}",
         "KRaftMigrationDriver.SyncKRaftMetadataEvent",
     ),
     WaitDoc(

@@ -10,7 +10,7 @@ from typing import Final
 from migrate.checks.sight import NOT_LOOKED, of_node
 from migrate.checks.stuck.seen import explanation, leader_log, quorum_of
 from migrate.checks.zookeeper import sample
-from migrate.model.causes import kraft_only
+from migrate.model.causes import TRIES_AGAIN, kraft_only
 from migrate.model.columns import UNREADABLE_TOPIC_ID
 from migrate.model.findings import Clues, Explanation
 from migrate.model.outcome import Unknown
@@ -106,7 +106,7 @@ def sync_not_done(world: World, clues: Clues, kraft: KraftView, view: ZookeeperV
         code = "S-STUCK-06" if entry.kind == "acl" else "S-STUCK-05"
         cause = f"the metadata holds {entry.about}, which Kafka cannot write to ZooKeeper"
         step = f"note it, and delete it until the migration is finalized: {entry.remove}"
-        step += "; this is not S-STUCK-01: stop no controller, and delete no znode"
+        step += f"; then {TRIES_AGAIN}. This is not S-STUCK-01: stop no controller, and delete no znode"
         yield explanation(code, waits, cause, *evidence, next_step=step)
     if not found:
         why = Unknown("nothing in the metadata is known to stop the sync; it may be in progress")

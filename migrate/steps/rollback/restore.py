@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
+from migrate.checks.config_sources import meaning
 from migrate.errors import InputError, RestoreRefused
 from migrate.hosts.leftovers import BACKUP_SUFFIX
 from migrate.hosts.properties import diff, parse, restore_keys
@@ -68,12 +69,18 @@ class Written:
         return tuple(
             key
             for key in self.owned
-            if now.get(key) not in (before.get(key), after.get(key)) and not (key in SPENT and key not in before)
+            if not any(_same(key, now.get(key), kept.get(key)) for kept in (before, after))
+            and not (key in SPENT and key not in before)
         )
 
     def edited(self, raw: bytes) -> tuple[str, ...]:
         after, now = parse(self.after), parse(raw)
         return tuple(sorted(key for key in after.keys() | now.keys() if after.get(key) != now.get(key)))
+
+
+def _same(key: str, one: str | None, other: str | None) -> bool:
+    """Is it the same value to Kafka?  A person writes it with other blanks, or in another case."""
+    return one == other or (one is not None and other is not None and meaning(key, one) == meaning(key, other))
 
 
 def to_zookeeper(world: World, broker: int, raw: bytes) -> Restored | Refused | Unknown:

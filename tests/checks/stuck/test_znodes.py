@@ -146,6 +146,7 @@ def test_what_stops_the_sync_is_named_with_the_command_that_removes_it(
     assert found.code == code
     assert about in cause(found)
     assert command in found.next_step
+    assert "after pauses that double up to 60 s, and then syncs once: wait that long, nothing else" in found.next_step
     assert "not S-STUCK-01: stop no controller, and delete no znode" in found.next_step
     assert found.driver == "SYNC_KRAFT_TO_ZK"
     assert "claimed in epoch 2, written up to offset 400 of epoch 1" in found.evidence[0]

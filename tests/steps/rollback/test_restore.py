@@ -387,3 +387,12 @@ def test_without_that_copy_it_is_what_the_first_roll_made_of_the_original() -> N
 def test_back_to_migration_mode_the_original_must_be_there() -> None:
     """Half a rollback is none."""
     assert isinstance(to_migration(world(copy(ROLLED)), 1, KRAFT), Refused)
+
+
+def test_a_key_of_the_migration_that_a_person_wrote_in_another_way_has_the_same_value() -> None:
+    """Kafka reads the same of it, so it is no third value; what is not the migration's stays as it was repaired."""
+    rewritten = KRAFT.replace(b",CTL:PLAINTEXT", b", ctl:PLAINTEXT ,").replace(b"node.id=1", b"node.id=01")
+    assert parse(rewritten)["node.id"] == "01"
+    found = to_zookeeper(world(copy(ORIGINAL)), 1, rewritten + b"num.io.threads=9\n")
+    assert isinstance(found, Restored), found
+    assert parse(found.raw) == parse(ORIGINAL) | {"num.io.threads": "9"}

@@ -1,0 +1,229 @@
+"""A node that did not start with its planned file, and whose file a person repaired: may the same plan start it?
+
+It may where the repair is none of the plan's business: no key differs that the step writes or that says which node
+and which directories this is, and nothing is found of the repaired file that is not found of the planned one.  What the
+plan wanted is known by its SHA-256 alone; its content is made again from the copies beside the file.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from migrate import checks
+from migrate.checks import processes
+from migrate.checks.config_sources import refusals
+from migrate.errors import MigrateError, PlanIsStale
+from migrate.hosts.properties import diff, for_people, parse
+from migrate.model.broker_modes import FLAG
+from migrate.model.config_keys import Fate, fate
+from migrate.model.findings import blocks
+from migrate.model.history import Event
+from migrate.model.ids import NodeId
+from migrate.model.inventory import BrokerNode, ControllerNode
+from migrate.model.outcome import Unknown
+from migrate.model.plan import Plan, PlannedStep
+from migrate.model.stage import Stage
+from migrate.model.step import Predicted, Step
+from migrate.model.views import ConfigFile, Running, Stopped
+from migrate.model.world import Need, World
+from migrate.steps import facts
+from migrate.steps.gates import FOR_BLOCKERS
+from migrate.steps.prepare import RenderController
+from migrate.steps.registry import rebuild
+from migrate.steps.roll_broker import SEEN
+
+NOTE: Final = "repaired"  # the note's key, before the node and the planned file's SHA-256
+WRITTEN: Final = (Fate.SET, Fate.REMOVED, Fate.REFUSED)
+IDENTITY: Final = frozenset(  # which node of which cluster this is, in which mode, and where its replicas are
+    {"broker.id", "node.id", "process.roles", FLAG, "zookeeper.connect", "log.dirs", "log.dir", "metadata.log.dir"}
+)
+
+
+def accepted(world: World, key: str, planned: str) -> str:
+    """The SHA-256 that stands for the planned one of `config:N`: a repaired file's where one was accepted for it."""
+    return world.facts.get(f"{NOTE}:{key.partition(':')[2]}:{planned}", planned)[:64]
+
+
+def told(notes: Mapping[str, str], step: str) -> tuple[str, ...]:
+    """The repairs that were accepted in a step, for its evidence."""
+    lines = [value[65:].partition("\n")[0] for key, value in notes.items() if key.startswith(f"{NOTE}:")]
+    return tuple(line.removeprefix(f"{step}: ") for line in lines if line.startswith(f"{step}: "))
+
+
+def planned_files(plan: Plan, planned: PlannedStep, left: Mapping[str, str]) -> dict[str, str]:
+    """`config:N` -> SHA-256 of the file that a node is to be started with by this step; `left` is what came before.
+
+    Controllers are finalized one by one in an order that is chosen when it is time: the last step names all files.
+    """
+    found = dict(left)
+    for step in plan.steps if planned.stage is Stage.FINALIZE else (planned,):
+        if step.stage is planned.stage:
+            files = {**step.binds, **step.expects}  # a step that writes none starts its nodes with those it is bound to
+            found.update({key: value for key, value in files.items() if key.startswith("config:")})
+    return found
+
+
+def needs(plan: Plan) -> frozenset[Need]:
+    """What `judge` looks at, beside what the step does: copies of files, and what their checks are held against."""
+    return FOR_BLOCKERS | {Need.BACKUPS} | (SEEN if plan.kind.has_zookeeper else frozenset())
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """What a node is started with in place of the planned file; `lines` are a diff without secrets."""
+
+    step: str
+    node: int
+    planned: str
+    content: bytes
+    text: str
+    lines: tuple[str, ...]
+
+    @property
+    def key(self) -> str:
+        return f"{NOTE}:{self.node}:{self.planned}"
+
+    @property
+    def value(self) -> str:
+        return "\n".join([f"{facts.sha256(self.content)} {self.step}: {self.text}", *self.lines])
+
+
+def started(events: Iterable[Event], step: str) -> frozenset[int]:
+    """The nodes that a step has started so far."""
+    return frozenset(
+        int(event.data["node"])
+        for event in events
+        if event.name == "effect" and event.data["effect"] == "start" and event.data["step"] == step
+    )
+
+
+def due(
+    wanted: Mapping[str, str], step: Step, world: World, before: frozenset[int]
+) -> Iterator[tuple[NodeId, bytes, str]]:
+    """Nodes that a step is to start with another file than the planned one: node, file, planned SHA-256.
+
+    Of those that it has started before: one that is down again, or that was started by hand with that very file.  Of
+    any: one whose repair was accepted in an earlier step.
+    """
+    if isinstance(world.services, Unknown):
+        return
+    known = {value[:64] for key, value in world.facts.items() if key.startswith(f"{NOTE}:")}
+    for number in step.starts(world):
+        node, file = NodeId(number), facts.config(world, number)
+        planned = wanted.get(f"config:{number}", facts.UNKNOWN)
+        if not isinstance(file, ConfigFile) or planned == facts.UNKNOWN:
+            continue
+        try:
+            content = step.becomes(world, number, file.raw)
+        except MigrateError:
+            continue  # the step's own gates say why
+        found, state = facts.sha256(content), world.services.get(node)
+        by_hand = content == file.raw and isinstance(state, Running) and state.config_sha256 == found
+        down = number in before and (by_hand or isinstance(state, Stopped))
+        if found != accepted(world, f"config:{number}", planned) and (down or file.sha256 in known):
+            yield node, content, planned
+
+
+def judge(
+    plan: Plan, planned: PlannedStep, step: Step, world: World, found: tuple[NodeId, bytes, str], now: float
+) -> Repair:
+    """The repair that is accepted; `world` was looked at with the copies beside the files, `now` is when.
+
+    Raises:
+        PlanIsStale: it is another change than a repair, with what leads on from there.
+    """
+    node, content, wanted = found
+    name = processes.name_of(world.inventory, node)
+    original = _content(plan, node, wanted, world)
+    if original is None:
+        raise _refused(plan, planned, world, node, "what the plan wants it to be is in no copy beside it", "")
+    before, after = parse(original), parse(content)
+    keys = sorted(key for key in before.keys() | after.keys() if before.get(key) != after.get(key))
+    if own := [key for key in keys if _is_ours(step, key, world)]:
+        back = "; ".join(f"{key}={for_people(key, before[key])}" if key in before else f"no {key}" for key in own)
+        what = f"{', '.join(own)} of it {'is' if len(own) == 1 else 'are'} the migration's, and not as planned"
+        raise _refused(plan, planned, world, node, what, f"put these keys back ({back}) and give the same command")
+    if worse := [*refusals(after), *_new_blockers(world, node, original, content, planned.stage)]:
+        what = f"it was repaired in {', '.join(keys)}, and is not sound: {'; '.join(worse[:5])}"
+        raise _refused(plan, planned, world, node, what, "repair that too and give the same command")
+    file, when = world.inventory.node(node), time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(now))
+    what = f"was repaired by a person, in {', '.join(keys) or 'comments or order alone'}: the run goes on with it"
+    if content == original:
+        what = "is the planned one again"
+    text = f"{file.config} of {name} on {file.host} {what} (found at {when})"
+    lines = tuple(diff(original, content, file.config, ("planned", "repaired")))
+    return Repair(planned.id, int(node), wanted, content, text, lines)
+
+
+def plan_anew(plan: Plan, world: World, nodes: Iterable[BrokerNode | ControllerNode]) -> str:
+    """What leads on where the plan is not the cluster's any more: a plan is made of nodes that run."""
+    down = processes.ended(world, nodes)
+    typed = processes.start(world.inventory, down)
+    first = f"start what is down with its file as it is ({typed}), then " if down else ""
+    return f"{first}make a new plan: `{plan.plan_again}`"
+
+
+def _refused(plan: Plan, planned: PlannedStep, world: World, node: NodeId, what: str, back: str) -> PlanIsStale:
+    anew = plan_anew(plan, world, [world.inventory.node(node)])
+    return PlanIsStale(
+        f"{world.inventory.node(node).config} is not as planned: {what}",
+        where=planned.id,
+        why="the plan's other steps, and its rollback, rest on the file that it shows",
+        next_step=f"{back}; or, where the change is what {processes.name_of(world.inventory, node)} needs, {anew}"
+        if back
+        else anew,
+    )
+
+
+def _is_ours(step: Step, key: str, world: World) -> bool:
+    given = (world.inventory.broker_properties, world.inventory.controller_properties)
+    added = {name for entry in given if entry is not None for name in entry.values}
+    return key in IDENTITY | added | {"super.users"} or any(fate(key, moment) in WRITTEN for moment in step.writes_at)
+
+
+def _new_blockers(world: World, node: NodeId, planned: bytes, found: bytes, stage: Stage) -> list[str]:
+    """What would block the stage by the repaired file, and does not by the planned one."""
+    assert not isinstance(world.configs, Unknown)
+    file = world.configs[node]
+    assert isinstance(file, ConfigFile)
+
+    def blocking(raw: bytes) -> dict[tuple[str, str, str], str]:
+        assert not isinstance(world.configs, Unknown)
+        new = replace(file, raw=raw, sha256=facts.sha256(raw), values=parse(raw))
+        seen = checks.run(replace(world, configs={**world.configs, node: new}), target=stage)
+        return {
+            (entry.code, entry.about, entry.message): f"{entry.code} {entry.about}: {entry.message}"
+            for entry in seen
+            if blocks(entry, stage)
+        }
+
+    before = blocking(planned)
+    return [text for key, text in blocking(found).items() if key not in before]
+
+
+def _content(plan: Plan, node: NodeId, wanted: str, world: World) -> bytes | None:
+    """The file of that SHA-256: a copy of the node's, or what the plan's steps make of one."""
+    kept = Unknown("") if isinstance(world.backups, Unknown) else world.backups.get(node, Unknown(""))
+    known = {} if isinstance(kept, Unknown) else {copy.sha256: copy.raw for copy in kept.configs}
+    file = facts.config(world, node)
+    if isinstance(file, ConfigFile):
+        known[file.sha256] = file.raw
+    for planned in plan.steps:
+        step = rebuild(planned.kind, planned.params)
+        made: list[bytes | None] = []
+        if isinstance(step, RenderController) and step.controller == node:
+            made.append(step.target(world, Predicted()))
+        if node in step.starts(world):
+            made += [_made(step, world, node, raw) for raw in known.values()]
+        known |= {facts.sha256(raw): raw for raw in made if raw is not None}
+    return known.get(wanted)
+
+
+def _made(step: Step, world: World, node: NodeId, raw: bytes) -> bytes | None:
+    try:
+        return step.becomes(world, node, raw)
+    except MigrateError:
+        return None

@@ -1,0 +1,328 @@
+"""A node does not start with its planned file: whatever a person then does, the printed next step leads on."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from copy import deepcopy
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from migrate.checks.rollback.readiness import rollback_readiness
+from migrate.errors import MigrateError, PlanIsStale, PlanStopped
+from migrate.hosts.properties import edit, parse
+from migrate.model.broker_modes import node_mode
+from migrate.model.history import Event
+from migrate.model.ids import NodeId
+from migrate.model.plan import Plan
+from migrate.model.rollback_readiness import RollbackWord
+from migrate.model.stage import Stage
+from migrate.plan import rollback
+from migrate.report.run_report import build
+from migrate.run import journal as journals
+from migrate.run.past_runs import rollback_facts
+from migrate.steps.facts import sha256
+from tests.run.test_engine import plan_for, run
+from tests.run.test_rollback import rollback_plan
+from tests.testing import worlds
+from tests.testing.simulated_back import TwoWay, two_way
+
+REPAIR: Final = {"num.network.threads": "3"}
+
+
+@dataclass(slots=True)
+class Faulty(TwoWay):
+    """A cluster with one node that starts in one mode only once its file was repaired."""
+
+    faulty: tuple[int, str] = (-1, "")
+
+    def start(self, node: NodeId) -> None:
+        """As any start; the faulty one is over at once."""
+        raw = self.files[int(node), path_of(int(node))]
+        if (int(node), str(node_mode(parse(raw)))) != self.faulty or REPAIR.items() <= parse(raw).items():
+            TwoWay.start(self, node)
+            return
+        self.done.append(f"start {int(node)} fails")
+        self.started[int(node)] = sha256(raw)
+
+
+@dataclass(slots=True)
+class Story:
+    """Where a run stands that stopped at a node which did not start."""
+
+    cluster: Faulty
+    plan: Plan
+    folder: Path
+    node: int
+
+    def apply(self) -> tuple[Event, ...]:
+        """The same command."""
+        return run(self.cluster, self.plan, self.folder)
+
+    def change(self, changes: dict[str, str], remove: tuple[str, ...] = ()) -> None:
+        """A person edits the node's file."""
+        place = self.node, path_of(self.node)
+        self.cluster.files[place] = edit(self.cluster.files[place], changes, remove)
+
+    def follow(self, text: str) -> None:
+        """Type what a next step says: start what it names, make the plan that it names, and apply that."""
+        for node in dict.fromkeys(re.findall(r"on \w+: start (?:broker|controller) (\d+)", text)):
+            self.cluster.start(NodeId(int(node)))
+        found = re.search(r"`kraft-migrate (rollback )?plan (\S+)(?: --to (\S+))?`", text)
+        if found is not None:
+            assert found[2] == worlds.playbook().path
+            target = Stage.CLEANUP if found[3] is None else next(one for one in Stage if one.label == found[3])
+            self.plan = rollback_plan(self.cluster) if found[1] else plan_for(self.cluster, target)
+            self.folder = self.folder / "anew"
+            self.folder.mkdir()
+
+    def ends(self) -> None:
+        """It went to its end, and what was repaired stays."""
+        assert self.cluster.harms == []
+        back = self.plan.kind.rolls_back
+        modes = {int(node.id): self.cluster.modes[int(node.id)] for node in worlds.inventory().brokers}
+        assert set(modes.values()) == {"zookeeper" if back else "kraft"}
+        assert self.cluster.finalized is not back
+
+
+def path_of(node: int) -> str:
+    """Its file."""
+    return worlds.inventory().node(NodeId(node)).config
+
+
+STORIES: Final = {  # name: the node, the mode that it does not start in, the step there
+    "controllers": (3001, "controller", "controllers/start-controllers"),
+    "roll 1": (1, "migration", "migration-mode/1"),
+    "roll 2": (1, "kraft", "kraft-mode/1"),
+    "finalize": (3001, "finalized", "finalize/1-of-3"),
+    "back from roll 2": (1, "migration", "kraft-mode/back-1"),
+    "back from roll 1": (1, "zookeeper", "migration-mode/back-1"),
+}
+STOPPED: Final[dict[str, Story]] = {}
+
+
+def stopped(name: str, folder: Path) -> Story:
+    """A run of that story, where its node did not start: taken there once, then a copy of that."""
+    if name not in STOPPED:
+        STOPPED[name] = _stopped(name, folder / "first")
+    kept = STOPPED[name]
+    own = folder / "own"
+    shutil.copytree(kept.folder, own)
+    return Story(deepcopy(kept.cluster), kept.plan, own, kept.node)
+
+
+def _stopped(name: str, folder: Path) -> Story:
+    node, mode, step = STORIES[name]
+    whole = two_way()
+    cluster = Faulty(**{entry.name: getattr(whole, entry.name) for entry in fields(whole)})
+    folder.mkdir()
+    plan = plan_for(cluster)
+    if "back" in name:
+        last = next(number for number, entry in enumerate(plan.steps) if entry.id == "soak/soak")
+        run(cluster, replace(plan, steps=plan.steps[:last]), folder)
+        plan, folder = rollback_plan(cluster), folder / "back"
+        folder.mkdir()
+    cluster.faulty = node, mode
+    story = Story(cluster, plan, folder, node)
+    with pytest.raises(PlanStopped) as caught:
+        story.apply()
+    assert caught.value.where == f"step {step}"
+    assert "repair" in f"{caught.value} {caught.value.next_step}".lower()
+    assert "same command" in f"{caught.value} {caught.value.next_step}"
+    return story
+
+
+def from_before(story: Story) -> bytes:
+    """The copy of broker 1's file as the step found it."""
+    wanted = {"migration": "zookeeper", "kraft": "migration"}[story.cluster.faulty[1]]
+    copies = [
+        raw for (node, path), raw in story.cluster.files.items() if node == 1 and path.startswith(path_of(1) + ".")
+    ]
+    return next(raw for raw in copies if node_mode(parse(raw)) == wanted)
+
+
+EVERY: Final = pytest.mark.parametrize("name", STORIES)
+
+
+@EVERY
+def test_a_repaired_file_is_started_by_the_same_command_and_told(tmp_path: Path, name: str) -> None:
+    """To the end of the plan, over every later step that rests on that file; journal and report name the key."""
+    story = stopped(name, tmp_path)
+    story.change(REPAIR)
+    events = story.apply()
+    story.ends()
+    told = [value for key, value in journals.notes(events).items() if key.startswith(f"repaired:{story.node}:")]
+    assert told
+    assert all("was repaired by a person, in num.network.threads: the run goes on with it" in one for one in told)
+    assert "+num.network.threads=3" in told[0].splitlines()
+    report = build(story.plan, events)
+    step = next(entry for entry in report.steps if entry.id == STORIES[name][2])
+    assert any("was repaired by a person, in num.network.threads" in line for line in step.evidence)
+    if (story.node, path_of(story.node)) in story.cluster.files:
+        assert REPAIR.items() <= parse(story.cluster.files[story.node, path_of(story.node)]).items()
+
+
+@pytest.mark.slow
+@EVERY
+def test_a_node_that_was_started_by_hand_with_its_repaired_file_is_proven_as_it_runs(tmp_path: Path, name: str) -> None:
+    """It is not started again, and the record has the repair all the same."""
+    story = stopped(name, tmp_path)
+    story.change(REPAIR)
+    story.cluster.start(NodeId(story.node))
+    before = len(story.cluster.done)
+    events = story.apply()
+    story.ends()
+    step = STORIES[name][2]
+    effects = [entry.data for entry in events if entry.name == "effect" and entry.data["step"] == step]
+    assert [one["effect"] for one in effects if one["node"] == str(story.node)].count("start") == 1
+    assert before < len(story.cluster.done)
+    assert any(key.startswith(f"repaired:{story.node}:") for key in journals.notes(events))
+
+
+@pytest.mark.slow
+@EVERY
+def test_a_file_that_was_right_is_started_by_the_same_command(tmp_path: Path, name: str) -> None:
+    """The fault was elsewhere: the planned file, or the one from before that a person put back, leads on."""
+    story = stopped(name, tmp_path)
+    if name.startswith("roll"):
+        story.cluster.files[1, path_of(1)] = from_before(story)
+    story.cluster.faulty = (-1, "")
+    events = story.apply()
+    story.ends()
+    assert not any(key.startswith("repaired:") for key in journals.notes(events))
+
+
+@pytest.mark.slow
+@EVERY
+@pytest.mark.parametrize("by_hand", [False, True], ids=["down", "started by hand"])
+def test_with_the_journal_lost_each_printed_next_step_leads_on(tmp_path: Path, name: str, by_hand: bool) -> None:
+    """A new plan is made of nodes that run: what to start is typed as it is printed, then what to plan."""
+    story = stopped(name, tmp_path)
+    story.change(REPAIR)
+    if by_hand:
+        story.cluster.start(NodeId(story.node))
+    (story.folder / "journal.jsonl").unlink()
+    for _ in range(4):
+        try:
+            story.apply()
+        except MigrateError as error:
+            story.follow(f"{error} {error.next_step}")
+        else:
+            break
+    story.ends()
+
+
+@pytest.mark.parametrize("name", ["roll 1", "roll 2"])
+def test_the_file_from_before_put_back_with_the_repair_in_it_is_edited_and_started(tmp_path: Path, name: str) -> None:
+    """What would be written of it differs from the plan in the repaired key alone."""
+    story = stopped(name, tmp_path)
+    story.cluster.files[1, path_of(1)] = edit(from_before(story), REPAIR)
+    story.apply()
+    story.ends()
+
+
+OWN: Final = {  # a key that the step writes, or by which it knows the node: it is refused, and put back it leads on
+    "controllers": ("controller.quorum.voters", "3000@c3000:1"),
+    "roll 1": ("controller.quorum.voters", "3000@c3000:1"),
+    "roll 2": ("log.dirs", "/elsewhere"),
+    "finalize": ("node.id", "7"),
+    "back from roll 2": ("controller.quorum.voters", "3000@c3000:1"),
+    "back from roll 1": ("zookeeper.connect", "elsewhere:2181"),
+}
+
+
+@pytest.mark.slow
+@EVERY
+def test_a_change_in_a_key_of_the_plan_is_refused_by_name_and_put_back_it_leads_on(tmp_path: Path, name: str) -> None:
+    """The refusal says the key, its planned value, and both ways on."""
+    story = stopped(name, tmp_path)
+    key, value = OWN[name]
+    was = parse(story.cluster.files[story.node, path_of(story.node)])[key]
+    story.change(REPAIR | {key: value})
+    with pytest.raises(MigrateError) as caught:
+        story.apply()
+    assert key in str(caught.value)
+    assert not any(entry.endswith(("start 1", "start 3001")) for entry in story.cluster.done[-1:])
+    assert story.node not in story.cluster.running
+    if isinstance(caught.value, PlanIsStale):
+        assert f"put these keys back ({key}={was}) and give the same command" in caught.value.next_step
+        assert "make a new plan: `kraft-migrate" in caught.value.next_step
+    story.change({key: was})
+    story.apply()
+    story.ends()
+
+
+@pytest.mark.slow
+@EVERY
+def test_a_repair_that_kafka_would_refuse_is_refused_by_name(tmp_path: Path, name: str) -> None:
+    """By the same reader as B-CFG-21; repaired, the same command starts the node."""
+    story = stopped(name, tmp_path)
+    story.change(REPAIR | {"num.io.threads": "many"})
+    with pytest.raises(PlanIsStale, match=r"num\.io\.threads: .many. is no whole number") as caught:
+        story.apply()
+    assert story.node not in story.cluster.running
+    assert "repair that too and give the same command" in caught.value.next_step
+    story.change({"num.io.threads": "8"})
+    story.apply()
+    story.ends()
+
+
+def test_a_secret_of_the_repair_is_in_no_record(tmp_path: Path) -> None:
+    """Its key is named, its value is not."""
+    story = stopped("roll 1", tmp_path)
+    story.change(REPAIR | {"ssl.keystore.password": "hunter2-hunter2"})
+    events = story.apply()
+    assert "hunter2" not in (story.folder / "journal.jsonl").read_text()
+    assert "num.network.threads, ssl.keystore.password" in "".join(journals.notes(events).values())
+
+
+def test_a_file_that_changed_before_the_node_was_started_is_no_repair(tmp_path: Path) -> None:
+    """Killed between its stop and its start: another hand wrote the file of a node that has not failed."""
+    story = stopped("roll 1", tmp_path)
+    path = story.folder / "journal.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    first = next(
+        number for number, line in enumerate(lines) if b'"effect":"start"' in line and b"migration-mode/1" in line
+    )
+    path.write_bytes(b"".join(lines[:first]))
+    story.change(REPAIR)
+    with pytest.raises(PlanIsStale, match="would do other than planned"):
+        story.apply()
+
+
+def test_the_planned_file_put_back_after_a_repair_is_told_too(tmp_path: Path) -> None:
+    """The last note holds: the steps behind it are held to the file that the node runs with."""
+    story = stopped("roll 1", tmp_path)
+    planned = story.cluster.files[1, path_of(1)]
+    story.change({"num.io.threads": "9"})
+    with pytest.raises(PlanStopped):
+        story.apply()
+    story.cluster.faulty = (-1, "")
+    story.cluster.files[1, path_of(1)] = planned
+    events = story.apply()
+    story.ends()
+    assert any("is the planned one again" in value for value in journals.notes(events).values())
+
+
+@pytest.mark.parametrize("name", ["roll 1", "roll 2"])
+def test_the_rollback_of_a_repaired_broker_is_ready_and_keeps_the_repair(tmp_path: Path, name: str) -> None:
+    """Before it was started and after: the migration's keys go back, the repaired key stays."""
+    story = stopped(name, tmp_path)
+    story.change(REPAIR)
+    for _ in range(2):
+        world = story.cluster.observe(rollback.PLANNED_ON, {})
+        found = rollback_readiness(world, rollback_facts(world))
+        assert found.word is not RollbackWord.NOT_READY, found.reasons
+        [note] = [reason for reason in found.reasons if reason.name == "file-edited"]
+        assert "kept: num.network.threads" in note.what
+        if 1 not in story.cluster.running:
+            story.cluster.start(NodeId(1))
+    folder = story.folder / "back"
+    folder.mkdir()
+    run(story.cluster, rollback_plan(story.cluster), folder)
+    assert story.cluster.harms == []
+    original = two_way().files[1, path_of(1)]
+    assert parse(story.cluster.files[1, path_of(1)]) == parse(original) | REPAIR
