@@ -616,7 +616,25 @@ def status(host: Host, node: Node, path: str) -> int:
 
 def read(host: Host, node: Node, path: str) -> int:
     folder, name, strict = opened(host, node, path)
-    return say(content_of(open_file(folder, name, path, strict), LIMIT + 1))
+    file = open_file(folder, name, path, strict)
+    return say(content_of(theirs(host, node, folder, file, path), LIMIT + 1))
+
+
+def theirs(host: Host, node: Node, folder: int, file: int, path: str) -> int:
+    """The same file; refused where others may write its folder, and the node's user, who may, cannot read the file.
+
+    He could have given a file of root's in that folder the node's name: what he cannot read is no file of the node.
+    """
+    if os.geteuid() != 0 or only_ours(os.fstat(folder)):
+        return file
+    user = may_write_as(host, node)
+    if user is None:  # of a unit that is not there yet: whoever the folder belongs to
+        owner = os.fstat(folder)
+        user = User("its folder's owner", owner.st_uid, owner.st_gid, (owner.st_gid,), "/", {})
+    if not readable(file, user):
+        os.close(file)
+        raise refused(path, "%s cannot read it, and could have put it there: others may write its folder" % user.name)
+    return file
 
 
 def target(host: Host, node: Node) -> int:  # noqa: ARG001 - one shape for all
@@ -649,6 +667,8 @@ def write(host: Host, node: Node, path: str, sha256: str) -> int:
         return say(lines_of(replace(plain_folder(where), name, path, content, [], None)))
     user = may_write_as(host, node)
     folder, name, _ = opened(host, node, path)
+    if found(folder, name) is not None:
+        os.close(theirs(host, node, folder, open_file(folder, name, path, strict=True), path))
     models = [other for other in host.nodes if other.role == "broker"]
     return say(lines_of(replace(folder, name, path, content, models, user)))
 
@@ -666,12 +686,15 @@ def keep(host: Host, node: Node, copies: Sequence[Tuple[str, str, str]]) -> int:
         else:
             user = become(host, node, user)
         (folder, name, _), copy_name = opened(host, node, path), split(copy)[1]
-        content = content_of(open_file(folder, name, path, strict=own), LIMIT + 1)
+        file = theirs(host, node, folder, open_file(folder, name, path, strict=own), path)
+        content = content_of(file, LIMIT + 1)
         if hashlib.sha256(content).hexdigest() != sha256:
             raise OSError(0, "it is not what was looked at: another hand wrote it since", path)
         if found(folder, copy_name) is None:
             replace(folder, copy_name, copy, content, [node] if own else [], None)
-        elif content_of(open_file(folder, copy_name, copy, strict=own), LIMIT + 1) != content:
+            continue
+        there = theirs(host, node, folder, open_file(folder, copy_name, copy, strict=own), copy)
+        if content_of(there, LIMIT + 1) != content:
             raise told(errno.EEXIST, copy)
     return 0
 
@@ -835,7 +858,7 @@ def make_directory(host: Host, node: Node, path: str) -> int:
 
 
 # -- locks ------------------------------------------------------------------------------------------------------------
-def lock_file(path: str, make: bool) -> Optional[int]:
+def lock_file(host: Host, node: Node, path: str, make: bool) -> Optional[int]:
     """The lock's file, open and locked; None where another holds it."""
     where, name = split(path)
     folder = open_folder(where)
@@ -845,6 +868,7 @@ def lock_file(path: str, make: bool) -> Optional[int]:
         regular(here, path, strict=True)
     file = os.open(raw(name), flags, 0o644, dir_fd=folder)
     regular(os.fstat(file), path, strict=True)
+    theirs(host, node, folder, file, path)
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -853,9 +877,9 @@ def lock_file(path: str, make: bool) -> Optional[int]:
     return file if (now.st_dev, now.st_ino) == (mine.st_dev, mine.st_ino) else None
 
 
-def lock(host: Host, node: Node, path: str) -> int:  # noqa: ARG001 - one shape for all
+def lock(host: Host, node: Node, path: str) -> int:
     """`lock`: held until the input ends; each part of it is kept in the file, and then given back."""
-    file = lock_file(path, make=True)
+    file = lock_file(host, node, path, make=True)
     if file is None:
         raise RefusedError(HELD, path, "another process holds the lock")
     os.ftruncate(file, 0)
@@ -868,10 +892,10 @@ def lock(host: Host, node: Node, path: str) -> int:  # noqa: ARG001 - one shape 
         say(part)
 
 
-def try_lock(host: Host, node: Node, path: str) -> int:  # noqa: ARG001
+def try_lock(host: Host, node: Node, path: str) -> int:
     """`try-lock`: could it be locked?  It is given back at once."""
     try:
-        file = lock_file(path, make=False)
+        file = lock_file(host, node, path, make=False)
     except FileNotFoundError:
         return 0
     if file is None:

@@ -315,8 +315,9 @@ def test_a_link_that_came_after_the_look_is_refused_by_the_open_itself(
     monkeypatch.setattr(host_program, "found", lambda _folder, _name: None)
     monkeypatch.setattr(host_program, "look", lambda _folder, _name: before)
     folder = host_program.open_folder(str(field.etc))
+    node = host_program.Node(1, "broker", "kafka.service", str(field.config), "", "", None, "")
     with pytest.raises(OSError, match="Too many levels of symbolic links"):
-        host_program.lock_file(str(link), make=True)
+        host_program.lock_file(host_program.Host("ops", (), {}, ""), node, str(link), make=True)
     with pytest.raises(OSError, match="Too many levels of symbolic links"):
         host_program.open_file(folder, link.name, str(link), strict=True)
     os.close(folder)

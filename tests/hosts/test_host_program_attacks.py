@@ -265,6 +265,24 @@ def test_what_is_refused_is_decided_before_anything_is_done(fields: Room) -> Non
         assert (code in (host_program.NOT_CONFIGURED, host_program.NOT_UNDERSTOOD)) == bool(why), (words, why, code)
 
 
+@pytest.mark.slow
+def test_files_that_the_program_made_in_kafkas_folder_are_taken_again(fields: Room) -> None:
+    """Read, copied, replaced and locked, twice each: with the owner and mode that they had."""
+    seen = hashlib.sha256(b"broker.id=1\n").hexdigest()
+    for _ in range(2):
+        for words, stdin in (
+            (["read", "1", CONFIG], b""),
+            (["keep", "1", CONFIG, BACKUP, seen], b""),
+            (["write", "1", CONFIG, seen], b"broker.id=1\n"),
+            (["lock", "1", LOCK], b"held"),
+            (["try-lock", "1", LOCK], b""),
+            (["read", "1", LOCK], b""),
+        ):
+            done = call(fields, words, stdin)
+            assert done.code == 0, (words, done)
+    assert fields.must(f"stat -c '%U:%G %a' {CONFIG} {BACKUP}") == "root:kafka 640\n" * 2
+
+
 # -- links, hard links, pipes ---------------------------------------------------------------------------------------
 ASIDE = f"{CONFIG}.kraft-migrate-set-aside-20260101T000000"
 INNER = f"{METADATA}/kraft-migrate-aside-20260101T000000"
@@ -296,6 +314,22 @@ def test_a_name_that_kafkas_user_exchanged_leads_nowhere(fields: Room, kind: str
             done = call(fields, words, b"x")
             harmless = name.endswith("-new") or words[0] in ("rename", "remove")  # the name itself goes, and no more
             assert done.code == 1 or harmless, (name, words, done)
+
+
+@pytest.mark.slow
+def test_a_file_of_roots_in_kafkas_folder_is_neither_shown_nor_changed_under_a_nodes_name(fields: Room) -> None:
+    """Kafka's user may give it another name there; he may not read it, and so the program does not."""
+    for name, lists in EXCHANGED.items():
+        for words in lists:
+            if name.endswith("-new") or words[0] in ("rename", "remove"):
+                continue  # nothing is read or written there that Kafka's user could not remove himself
+            fields.must(f"cd {OWNED}; rm -f {name} keys; cp -p /etc/canary keys")
+            moved = fields.run_as(KAFKA, ("mv", "-f", f"{OWNED}/keys", f"{OWNED}/{name}"))
+            assert moved.code == 0, moved
+            done = call(fields, words, b"x")
+            assert done.code == host_program.NOT_CONFIGURED, (name, words, done)
+            assert "kafka cannot read it" in done.errors, (name, words, done)
+            assert fields.must(f"cat {OWNED}/{name}; stat -c '%U %a' {OWNED}/{name}") == f"{SECRET}\nroot 600\n"
 
 
 @pytest.mark.slow
