@@ -18,6 +18,7 @@ from migrate.checks import (  # noqa: F401 - importing an area registers its che
     releases,
     replicas,
     security,
+    stored_values,
     units,
     zookeeper,
     zookeeper_access,

@@ -22,6 +22,7 @@ from migrate.checks.sight import (
     node_configs,
     readable_zookeeper,
 )
+from migrate.checks.stored_values import ignored
 from migrate.checks.zookeeper import JUTE_DEFAULT
 from migrate.hosts.collect_disks import HIDDEN
 from migrate.hosts.properties import duplicates, for_people
@@ -203,7 +204,9 @@ def dynamic_over_file(view: ZookeeperView, world: World) -> Result:
     for key, name, value, _ in entities(view, "broker-config"):
         if not (name.endswith(JAAS) or base_name(name) in LISTENERS):  # told by W-SEC-09 and W-CFG-20
             shown = f"{name}={for_people(name, value)} {_over(world, key, name)}"
-            yield Hit(f"/config/brokers/{key}", shown, f"in KRaft: {in_kraft(name) or 'stays as it is'}")
+            refused = ignored(name, value)
+            then = f"left out, as brokers do now: {refused}" if refused else in_kraft(name) or "stays as it is"
+            yield Hit(f"/config/brokers/{key}", shown, f"in KRaft: {then}")
 
 
 def _over(world: World, broker: str, name: str) -> str:

@@ -159,6 +159,8 @@ SCRAM_MECHANISMS: Final = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 SCRAM_FIELDS: Final = ("salt", "stored_key", "server_key")
 # Java's Double.parseDouble takes more (hexadecimal, NaN, Infinity); Kafka's own tools write none of it
 NUMBER: Final = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
+WHOLE: Final = re.compile(r"[-+]?[0-9]{1,19}")
+WHOLE_QUOTAS: Final = {"producer_byte_rate": INT64, "consumer_byte_rate": INT64, "connection_creation_rate": INT32}
 ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
 ONLY_OLD: Final = " (only password.encoder.old.secret opens it: a restart of that broker encodes it again)"
 ACL_TYPE: Final = re.compile("Topic|Group|Cluster|TransactionalId|DelegationToken|User")
@@ -251,6 +253,9 @@ def quotas(path: str, parts: Mapping[str, str], data: bytes | None) -> Iterator[
         number = float(value) if NUMBER.fullmatch(value) else math.nan
         if not math.isfinite(number):
             refuse(path, f"the quota {name!r} is no number")
+        limit = WHOLE_QUOTAS.get(name)
+        if limit is not None and not (WHOLE.fullmatch(value) and -limit <= int(value) < limit):
+            refuse(path, f"the quota {name!r} is no whole number, and no broker starts with it")  # QuotaConfigHandler
         yield "client-quota", quota_entity(path, parts), name, repr(number)
 
 

@@ -174,6 +174,7 @@ CONFIG = (
     Case("B-CFG-18", PREPARED, "node 3000", written_twice(3000, "zookeeper.metadata.migration.enable"), "controller"),
     Case("I-CFG-19", ZK, "/config/brokers/1", entity("broker-config", "1", "log.cleaner.threads", "2")),
     Case("I-CFG-19", ZK, "/config/brokers/<default>", entity("broker-config", "<default>", "a", "2"), "default"),
+    Case("I-CFG-19", ZK, "/config/brokers/1", entity("broker-config", "1", "log.cleaner.threads", "x"), "ignored"),
     Case("W-CFG-20", ZK, "/config/brokers/1", entity("broker-config", "1", "advertised.listeners", "A://b:1")),
     Case("B-CFG-21", ZK, "node 0", values(0, log__dirs="${file:/etc/kafka/dirs:log.dirs}")),
     Case("B-CFG-23", ZK, "broker 1", launched(1, overrides={"log.dirs": "/x"})),
@@ -301,6 +302,9 @@ ZOOKEEPER = (
     Case(
         "B-ZKN-13", ZK, "/cluster/id", lambda w: replace(w, inventory=replace(w.inventory, expect_cluster_id=uuid(1)))
     ),
+    Case("B-ZKN-26", ZK, "/config/topics/t0", entity("topic-config", "t0", "retention.ms", "abc")),
+    Case("B-ZKN-27", ZK, "ip=a.example", entity("client-quota", "ip=a.example", "connection_creation_rate", "1.0")),
+    Case("B-ZKN-27", ZK, "user=u", entity("client-quota", "user=u", "foo", "1.0"), "key"),
     Case("B-ZKN-16", ZK, "/brokers/topics/t0", malformed("/brokers/topics/t0", ZnodePart.TOPIC)),
     Case("B-ZKN-12", ZK, "/config/clients/app", malformed("/config/clients/app", ZnodePart.QUOTA)),
     Case("B-ZKN-17", ZK, "/config/users/u", malformed("/config/users/u", ZnodePart.SCRAM)),
