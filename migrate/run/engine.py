@@ -199,8 +199,9 @@ class Engine:
         for entry in repairs.due(wanted, step, world, before):
             seen = self._observe(step.needs | repairs.needs(self._plan))
             found = repairs.judge(self._plan, planned, step, seen, entry, self._with.clock.now())
-            self._write("note", key=found.key, value=found.value)
-            world = replace(world, facts=self._facts())
+            if found is not None:
+                self._write("note", key=found.key, value=found.value)
+                world = replace(world, facts=self._facts())
         return world
 
     def _still_waits(

@@ -17,7 +17,7 @@ from migrate.checks import processes
 from migrate.checks.config_sources import refusals
 from migrate.errors import MigrateError, PlanIsStale
 from migrate.hosts.properties import diff, for_people, parse
-from migrate.model.broker_modes import FLAG
+from migrate.model.broker_modes import FLAG, node_mode
 from migrate.model.config_keys import Fate, fate
 from migrate.model.findings import blocks
 from migrate.model.history import Event
@@ -123,14 +123,17 @@ def due(
         found, state = facts.sha256(content), world.services.get(node)
         by_hand = content == file.raw and isinstance(state, Running) and state.config_sha256 == found
         down = number in before and (by_hand or isinstance(state, Stopped))
-        if found != accepted(world, f"config:{number}", planned) and (down or file.sha256 in known):
+        other = found != accepted(world, f"config:{number}", planned)
+        # a person may have changed what the step writes, in the file that it had written: writing it again is a circle
+        undone = content != file.raw and node_mode(file.values) is node_mode(parse(content))
+        if (other and (down or file.sha256 in known)) or (undone and down):
             yield node, content, planned
 
 
 def judge(
     plan: Plan, planned: PlannedStep, step: Step, world: World, found: tuple[NodeId, bytes, str], now: float
-) -> Repair:
-    """The repair that is accepted; `world` was looked at with the copies beside the files, `now` is when.
+) -> Repair | None:
+    """The repair that is accepted, None where there is none; `world` has the copies beside the files, `now` is when.
 
     Raises:
         PlanIsStale: it is another change than a repair, with what leads on from there.
@@ -141,14 +144,17 @@ def judge(
     if original is None:
         raise _refused(plan, planned, world, node, "what the plan wants it to be is in no copy beside it", "")
     before, after = parse(original), parse(content)
-    keys = sorted(key for key in before.keys() | after.keys() if before.get(key) != after.get(key))
-    if own := [key for key in keys if _is_ours(step, key, world)]:
+    keys = [key for key in sorted(before.keys() | after.keys()) if before.get(key) != after.get(key)]
+    third = _third(plan, planned, step, world, node, before)
+    if own := sorted({key for key in keys if _is_ours(step, key, world)} | third):
         back = "; ".join(f"{key}={for_people(key, before[key])}" if key in before else f"no {key}" for key in own)
         what = f"{', '.join(own)} of it {'is' if len(own) == 1 else 'are'} the migration's, and not as planned"
         raise _refused(plan, planned, world, node, what, f"put these keys back ({back}) and give the same command")
     if worse := [*refusals(after), *_new_blockers(world, node, original, content, planned.stage)]:
         what = f"it was repaired in {', '.join(keys)}, and is not sound: {'; '.join(worse[:5])}"
         raise _refused(plan, planned, world, node, what, "repair that too and give the same command")
+    if facts.sha256(content) == accepted(world, f"config:{int(node)}", wanted):
+        return None  # the file from before: the step edits it as planned
     file, when = world.inventory.node(node), time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(now))
     what = f"was repaired by a person, in {', '.join(keys) or 'comments or order alone'}: the run goes on with it"
     if content == original:
@@ -156,6 +162,20 @@ def judge(
     text = f"{file.config} of {name} on {file.host} {what} (found at {when})"
     lines = tuple(diff(original, content, file.config, ("planned", "repaired")))
     return Repair(planned.id, int(node), wanted, content, text, lines)
+
+
+def _third(
+    plan: Plan, planned: PlannedStep, step: Step, world: World, node: NodeId, wanted: Mapping[str, str]
+) -> set[str]:
+    """Keys of the step with neither the planned value nor the one from before: a change that would be written over."""
+    raw = _content(plan, node, planned.binds.get(f"config:{int(node)}", ""), world)
+    before, file = {} if raw is None else parse(raw), facts.config(world, node)
+    assert isinstance(file, ConfigFile)
+    return {
+        key
+        for key in wanted.keys() | file.values.keys()
+        if file.values.get(key) not in (wanted.get(key), before.get(key)) and _is_ours(step, key, world)
+    }
 
 
 def plan_anew(plan: Plan, world: World, nodes: Iterable[BrokerNode | ControllerNode]) -> str:

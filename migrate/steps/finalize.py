@@ -170,7 +170,7 @@ class FinalizeController(BaseStep):
         done = _finalized(world)
         if isinstance(done, Unknown):
             return done
-        if ended := processes.ended(world, world.inventory.controllers):
+        if len(done) < self.position and (ended := processes.ended(world, world.inventory.controllers)):
             return Refused(processes.ended_after_start(world.inventory, ended))
         if len(done) < self.position:
             return Refused(f"only {len(done)} of {self.position} controllers run without the flag: {sorted(done)}")

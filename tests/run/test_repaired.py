@@ -247,12 +247,22 @@ def test_a_change_in_a_key_of_the_plan_is_refused_by_name_and_put_back_it_leads_
     assert key in str(caught.value)
     assert not any(entry.endswith(("start 1", "start 3001")) for entry in story.cluster.done[-1:])
     assert story.node not in story.cluster.running
-    if isinstance(caught.value, PlanIsStale):
-        assert f"put these keys back ({key}={was}) and give the same command" in caught.value.next_step
-        assert "make a new plan: `kraft-migrate" in caught.value.next_step
+    assert isinstance(caught.value, PlanIsStale)
+    assert f"put these keys back ({key}={was}) and give the same command" in caught.value.next_step
+    assert "make a new plan: `kraft-migrate" in caught.value.next_step
     story.change({key: was})
     story.apply()
     story.ends()
+
+
+@pytest.mark.parametrize(("name", "key"), [("roll 1", "controller.quorum.voters"), ("back from roll 2", "node.id")])
+def test_a_key_of_the_step_alone_is_not_written_over_without_a_word(tmp_path: Path, name: str, key: str) -> None:
+    """Who changed it would give the same command again and again, and not see his change."""
+    story = stopped(name, tmp_path)
+    story.change({key: "7"})
+    with pytest.raises(PlanIsStale, match=key):
+        story.apply()
+    assert story.node not in story.cluster.running
 
 
 @pytest.mark.slow
