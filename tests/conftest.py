@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +14,10 @@ from hypothesis import HealthCheck, settings
 from tests.testing.kraft_cluster import kraft_cluster, kraft_cluster_of_session
 from tests.testing.rotating import PICKED
 from tests.testing.spark_session import spark, spark_handle
+
+# A run that was started with Ctrl-C ignored (nohup, a shell's background job) hands that on to what its tests start.
+if threading.current_thread() is threading.main_thread():
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # `steady` tries the same examples each time, so that CI says the same twice; `explore` draws new ones, and more.
 # No deadlines: the machine may be busy.
