@@ -13,6 +13,7 @@ from migrate.checks.sight import (
     Configs,
     both_configs,
     broker_configs,
+    broker_configs_now,
     entities,
     inventory,
     node_configs,
@@ -330,7 +331,7 @@ def flag_has_its_company(configs: Configs, world: World) -> Result:
     "Take the keys out that the finding names; each roll puts in what it needs, when its time has come.",
     "KafkaConfig.validateValues: controller.listener.names must be empty when not running in KRaft mode; "
     "KRaftMigrationDriver: WAIT_FOR_BROKERS",
-).sees(broker_configs, blocks_from=Stage.CONTROLLERS)
+).sees(broker_configs_now, blocks_from=Stage.CONTROLLERS)
 def no_key_too_early(configs: Configs, world: World) -> Result:
     """The flag is early until controllers run, process.roles until the copy is made; what Kafka ignores never is."""
     for node, file in configs.items():

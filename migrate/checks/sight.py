@@ -202,6 +202,11 @@ def broker_configs(world: World) -> Sight[Configs]:
     return _files(world, world.inventory.brokers, names, planned=False)
 
 
+def broker_configs_now(world: World) -> Sight[Configs]:
+    """The same, for what is right or wrong of a file at this moment alone: not asked of files to come."""
+    return broker_configs(world)
+
+
 def controller_configs(world: World) -> Sight[Configs]:
     """Each controller's file; one that does not exist yet is not missed while there is no quorum."""
     names = "the configuration of controller {}", "the controllers' configuration files"
