@@ -10,24 +10,35 @@ import ipaddress
 import math
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from typing import Final
 from urllib.parse import unquote
 
-from migrate.checks.registry import BEFORE_COPY, Hit, Result, check
-from migrate.checks.sight import entities, readable_zookeeper
+from migrate.checks.registry import BEFORE_COPY, Blind, Hit, Result, check
+from migrate.checks.sight import Configs, both, broker_configs, entities, readable_zookeeper
 from migrate.hosts.properties import for_people
 from migrate.model import kafka_values, strict_json
-from migrate.model.config_keys import base_name
+from migrate.model.config_keys import base_name, is_at_start
+from migrate.model.difference import Difference, DifferenceClass, DiffReport
+from migrate.model.ids import NodeId
+from migrate.model.outcome import Unknown
+from migrate.model.secrets import is_password_config
 from migrate.model.stage import Stage
-from migrate.model.views import ZookeeperView
+from migrate.model.views import ConfigFile, KraftView, ZookeeperView
 from migrate.model.world import World
 
 REPLICA: Final = re.compile(r"([0-9]+:[0-9]+)?")  # ThrottledReplicaListValidator
 DOUBLE: Final = re.compile(r"[+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fFdD]?)")
 WHOLE: Final = {"INT": kafka_values.whole, "LONG": kafka_values.long, "SHORT": kafka_values.short}
 DEFAULT_ENTITY: Final = "<default>"
+STORED_APART: Final = "remote.storage.enable"
+TIERED: Final = {  # what is refused where it is true, besides its form (`LogManager.updateTopicConfig`)
+    STORED_APART: "a broker without remote.log.storage.system.enable does not start with it",
+    "remote.log.copy.disable": "no broker of ZooKeeper mode starts with it",
+    "remote.log.delete.on.disable": "no broker of ZooKeeper mode starts with it",
+}
 QUOTAS: Final = frozenset(
     {"producer_byte_rate", "consumer_byte_rate", "request_percentage", "controller_mutation_rate"}
 )
@@ -100,9 +111,31 @@ def ignored(name: str, value: str) -> str:
 ).sees(readable_zookeeper, blocks_from=Stage.PREPARE)
 def refused_topic_value(view: ZookeeperView, world: World) -> Result:
     """Of topics that do not exist, too: a broker of ZooKeeper mode reads all that stand there."""
+    without = _without_tiers(world)
     for topic, name, value, _ in entities(view, "topic-config"):
-        if why := fault("topic", name, value):
-            yield Hit(f"/config/topics/{topic}", f"{name}={for_people(name, value)}: {why}", "no broker starts with it")
+        about, why = f"/config/topics/{topic}", fault("topic", name, value)
+        if not why and name in TIERED and kafka_values.boolean(value):
+            if name == STORED_APART and isinstance(without, Unknown):
+                yield Blind(f"whether brokers take {name} of topic {topic}", without.reason)
+            elif name != STORED_APART or without:
+                why = TIERED[name]
+        if why:
+            yield Hit(about, f"{name}={for_people(name, value)}: {why}", "no broker starts with it")
+
+
+def _without_tiers(world: World) -> list[int] | Unknown:
+    """Brokers whose files do not switch tiered storage on."""
+    if isinstance(world.configs, Unknown):
+        return world.configs
+    files = {int(node.id): world.configs.get(node.id) for node in world.inventory.brokers}
+    unread = [node for node, file in files.items() if not isinstance(file, ConfigFile)]
+    if unread:
+        return Unknown(f"the files of brokers {unread} were not read")
+    return [
+        node
+        for node, file in files.items()
+        if isinstance(file, ConfigFile) and not kafka_values.truth(file.values, "remote.log.storage.system.enable")
+    ]
 
 
 @check(
@@ -110,14 +143,15 @@ def refused_topic_value(view: ZookeeperView, world: World) -> Result:
     "a quota is of a key or of an ip that Kafka cannot apply",
     "A broker of ZooKeeper mode resolves the name of each ip when it starts, and ends where it cannot: the first roll "
     "would stop at its first broker, which is down then. One of KRaft mode leaves that quota out, and all that are "
-    "applied with it, and says so in its log alone. A quota that Kafka does not define is copied, and its controllers "
-    "cannot write that entity's quotas to ZooKeeper.",
+    "applied with it, and says so in its log alone. With a quota that Kafka does not define the copy is made, and the "
+    "controllers never get from there to DUAL_WRITE: what clients change times out.",
     "The ip is a host name; or an IPv6 address, which kafka-configs encodes (%3A for a colon) and a broker does not "
     "decode; or the quota was written past Kafka's checks.",
     "Set the quota for addresses, and delete it from the name. Delete one that Kafka does not define, or that is of an "
     "IPv6 address, with zookeeper-shell, after a backup; IPv6 addresses can have quotas again when no broker of "
     "ZooKeeper mode is left.",
-    "IpConfigHandler; ClientQuotaMetadataManager.handleIpQuota; ZkConfigMigrationClient.writeClientQuotas",
+    "IpConfigHandler; ClientQuotaMetadataManager.handleIpQuota; ZkConfigMigrationClient.writeClientQuotas; seen on "
+    "3.9.2",
 ).sees(readable_zookeeper, blocks_from=Stage.PREPARE, when=BEFORE_COPY)
 def quota_nobody_applies(view: ZookeeperView, world: World) -> Result:
     """Whether a name resolves on each broker, and at each of its starts, nobody knows: it is refused."""
@@ -136,3 +170,133 @@ def _is_address(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+THREADS: Final = {  # Kafka's defaults
+    "background.threads": 10,
+    "log.cleaner.threads": 1,
+    "num.io.threads": 8,
+    "num.network.threads": 3,
+    "num.recovery.threads.per.data.dir": 1,
+    "num.replica.fetchers": 1,
+}
+
+
+@check(
+    "B-CFG-38",
+    "a dynamic number of threads is too far from the file's for KRaft mode",
+    "A broker of ZooKeeper mode reads the number before it starts its threads. One of KRaft mode starts with the "
+    "file's, and Kafka then changes it to no less than half and no more than double. It refuses any other number, and "
+    "with it every other dynamic configuration of that broker, or of all brokers where it is the default of the "
+    "cluster; kafka-configs refuses other changes until it is corrected.",
+    "kafka-configs raised or lowered it step by step, or the file was changed since.",
+    "Write the number that holds into the broker's file, in the key that the finding names; no restart is needed for "
+    "that, the next roll reads it.",
+    "DynamicThreadPool, LogCleaner and SocketServer: validateReconfiguration; seen on 3.9.2: 'Per-broker configs of 0 "
+    "could not be applied'",
+).sees(both(readable_zookeeper, broker_configs), blocks_from=Stage.MIGRATION_MODE)
+def threads_fit(seen: tuple[ZookeeperView, Configs], world: World) -> Result:
+    """Each number beside that of every broker's file that it is for; the order in which Kafka applies them is open."""
+    view, configs = seen
+    for entity, name, value, _ in entities(view, "broker-config"):
+        base = base_name(name)
+        if base not in THREADS or fault("broker", base, value):
+            continue
+        wanted = kafka_values.whole(value)
+        for node, file in configs.items():
+            if entity not in (DEFAULT_ENTITY, str(int(node))):
+                continue
+            text = file.values.get(name, file.values.get(base, ""))
+            here = kafka_values.number(text) or THREADS[base]
+            if wanted != here and not max(1, here // 2) <= wanted <= 2 * here:
+                of = "the default of the cluster" if entity == DEFAULT_ENTITY else "dynamic"
+                yield Hit(f"broker {node}: {file.path}", f"{name}={wanted} ({of}), and the file has {here}", name)
+
+
+APPLIED: Final = "applied-config"  # rows of the comparison: what a broker does not run with, and is stored for it
+UNASKED: Final = Unknown("it was not asked")
+SINGLE: Final = frozenset({"max.connections.per.ip.overrides", "metric.reporters"})  # dynamic, and of no listener
+
+
+@dataclass(frozen=True, slots=True)
+class NotApplied:
+    """A dynamic configuration that is stored for a broker, and that it does not run with."""
+
+    broker: NodeId
+    entity: str  # the broker's id or <default>
+    key: str
+    stored: str
+    runs_with: str | None
+
+    @property
+    def words(self) -> str:
+        own = "its own value" if self.runs_with is None else for_people(self.key, self.runs_with)
+        return f"{self.key}={for_people(self.key, self.stored)} of entity {self.entity} (it runs with {own})"
+
+
+def to_apply(view: KraftView, broker: int) -> dict[str, tuple[str, str]]:
+    """What that broker must run with, by key: the entity and the value.  Not what Kafka leaves out, and no password."""
+    found: dict[str, tuple[str, str]] = {}
+    rows = view.entities
+    for entity in (DEFAULT_ENTITY, str(broker)):  # the broker's own values go first
+        for kind, key, name, value in zip(rows.kind, rows.key, rows.name, rows.value, strict=True):
+            if (kind, key) != ("broker-config", entity) or is_password_config(name) or ignored(name, value):
+                continue
+            base = base_name(name)
+            of_listener = base != name and is_at_start(name) and entity == str(broker)
+            if base in definitions()["broker"] or base in SINGLE or of_listener:
+                found[name] = (entity, value)
+    return found
+
+
+def not_applied(view: KraftView, broker: int, runs_with: Mapping[str, str]) -> tuple[NotApplied, ...]:
+    """Where a broker's answer differs from what is stored for it."""
+    return tuple(
+        NotApplied(NodeId(broker), entity, key, value, runs_with.get(key))
+        for key, (entity, value) in sorted(to_apply(view, broker).items())
+        if key not in runs_with or _meaning(key, value) != _meaning(key, runs_with[key])
+    )
+
+
+def compare_applied(report: DiffReport, world: World) -> DiffReport:
+    """The comparison with what each broker runs with beside what is stored for it; who did not say it is told."""
+    if isinstance(world.kraft, Unknown):
+        return report
+    rows, spots, equal = [], [], 0
+    for node in world.inventory.brokers:
+        stored = to_apply(world.kraft, int(node.id))
+        said = world.applied if isinstance(world.applied, Unknown) else world.applied.get(node.id, UNASKED)
+        if not stored:
+            continue
+        if isinstance(said, Unknown):
+            spots.append(f"what broker {int(node.id)} applied of its dynamic configuration: {said.reason}")
+            continue
+        missing = not_applied(world.kraft, int(node.id), said)
+        equal += len(stored) - len(missing)
+        rows += [
+            Difference(
+                APPLIED,
+                str(int(node.id)),
+                one.key,
+                DifferenceClass.ONLY_KRAFT,
+                None,
+                for_people(one.key, one.stored),
+                kraft_where=f"entity {one.entity}; {one.words}",
+            )
+            for one in missing
+        ]
+    counts = {name: number for name, number in (("EQUAL", equal), ("ONLY_KRAFT", len(rows))) if number}
+    return replace(
+        report,
+        counts={**report.counts, APPLIED: counts} if counts else report.counts,
+        differences=(*report.differences, *rows),
+        blind_spots=(*report.blind_spots, *spots),
+    )
+
+
+def _meaning(key: str, text: str) -> object:
+    """Equal for two spellings of one value."""
+    text, form = kafka_values.trim(text), definitions()["broker"].get(base_name(key), "LIST").split()[0]
+    if form in ("INT", "LONG", "SHORT", "DOUBLE"):
+        return float(text.rstrip("fFdD")) if form == "DOUBLE" else int(text)
+    return text.lower() if form == "BOOLEAN" else kafka_values.elements(text)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from migrate.checks.stored_values import compare_applied
 from migrate.cli.answers import give_answer
 from migrate.cli.errors import EXIT_CHANGES, EXIT_OK
 from migrate.cli.options import (
@@ -74,7 +75,7 @@ def compared(
     """
     with observing(inventory, playbook, spark=lent is None, evidence=evidence, lent=lent) as observer:
         observer.sources.start_spark()
-        world = observer.observe(frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.DIFF}), {})
+        world = observer.observe(frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.DIFF, Need.APPLIED}), {})
     found = world.diff
     if not isinstance(found, Unknown) and found.is_empty:
         found = Unknown(NOTHING_COMPARED)
@@ -82,4 +83,4 @@ def compared(
         from migrate.observe.analysis import cannot_compare
 
         raise cannot_compare(found, inventory)
-    return found
+    return compare_applied(found, world)

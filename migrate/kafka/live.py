@@ -15,7 +15,7 @@ from migrate.kafka.controller import describe_quorum
 from migrate.model.config_keys import IBP
 from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode, Inventory
-from migrate.model.outcome import Unknown
+from migrate.model.outcome import Denied, Unknown
 from migrate.model.rights import operations
 from migrate.model.views import LiveView, LogDirAnswer, MetadataAnswer, NodeAnswer, PartitionHealth, Quorum
 from migrate.protocol.loader import Values
@@ -204,12 +204,37 @@ def protocol_version(connection: Connection, broker: int) -> str:
     return str(told[0])
 
 
+def described(connection: Connection, broker: int) -> dict[str, str]:
+    """The configuration that the broker runs with: dynamic values count once it has applied them.
+
+    Kafka tells no value of a password or of a key that it does not define.  Raises AccessRefused: DESCRIBE_CONFIGS on
+    Cluster is missing.
+    """
+    asked = {"resourceType": BROKER, "resourceName": str(broker), "configurationKeys": None}
+    (found,) = connection.call(DESCRIBE_CONFIGS, {"resources": [asked]})["results"]
+    connection.refuse(DESCRIBE_CONFIGS, found["errorCode"], found["errorMessage"])
+    return {entry["name"]: entry["value"] for entry in found["configs"] if entry["value"] is not None}
+
+
 def protocol_versions(inventory: Inventory, kept: KeptConnections) -> dict[NodeId, str | Unknown]:
     """Ask each broker which protocol version it runs with, all at once."""
+    return _each_broker(inventory, kept, protocol_version)
 
-    def ask(broker: BrokerNode) -> str:
-        with kept.connection(broker.address, inventory.access_of(broker)) as opened:
-            return protocol_version(opened, int(broker.id))
+
+def applied_configs(inventory: Inventory, kept: KeptConnections) -> dict[NodeId, dict[str, str] | Unknown]:
+    """Ask each broker which configuration it runs with, all at once."""
+    return _each_broker(inventory, kept, described)
+
+
+def _each_broker(
+    inventory: Inventory, kept: KeptConnections, question: Callable[[Connection, int], Found]
+) -> dict[NodeId, Found | Unknown]:
+    def ask(broker: BrokerNode) -> Found | Unknown:
+        try:
+            with kept.connection(broker.address, inventory.access_of(broker)) as opened:
+                return question(opened, int(broker.id))
+        except AccessRefused as error:
+            return Denied(error.advised)
 
     with ThreadPoolExecutor(min(MAX_THREADS, len(inventory.brokers) or 1), thread_name_prefix="look") as pool:
         asked = {node.id: pool.submit(_part, lambda node=node: ask(node)) for node in inventory.brokers}

@@ -79,6 +79,11 @@ NOT_KNOWN: Final = Cause(
 )
 CAUSES: Final = (
     Cause(
+        Rows("applied-config"),
+        "the broker could not apply a value that is stored for it, and left out all others of that entity with it",
+        "look for 'could not be applied' in its log; correct or delete that value with kafka-configs, and look again",
+    ),
+    Cause(
         Rows("partition", sides=(ONLY_ZK,)),
         "the topic was written to ZooKeeper past Kafka, or the copy left it out",
         "ask whether the topic is wanted: create it again through a broker, or delete its znodes",

@@ -23,6 +23,11 @@ class Awaited(Unknown):
     next_step: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Denied(Unknown):
+    """Unknown for want of a right that nothing before this question needed."""
+
+
 # -- may a step act? ---------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class Ready:

@@ -116,9 +116,9 @@ TABLE: Final[tuple[Right, ...]] = (
         Side.BROKERS,
         "DESCRIBE_CONFIGS",
         CLUSTER,
-        "DescribeConfigs of inter.broker.protocol.version: what the running broker has",
-        ("plan", "apply", "rollback plan", "rollback apply"),
-        "only with a ProtocolPlaybook",
+        "DescribeConfigs: the inter.broker.protocol.version, or the dynamic configuration, that the broker runs with",
+        ("plan", "apply", "rollback plan", "rollback apply", "diff"),
+        "with a ProtocolPlaybook; and after the second roll, where brokers have dynamic configurations",
     ),
     Right(Side.CONTROLLERS, "DESCRIBE", CLUSTER, "DescribeQuorum", (*LOOKS, *DISKS, *METADATA, *ACTS)),
     Right(

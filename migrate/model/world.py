@@ -53,12 +53,13 @@ class Need(StrEnum):
     REHEARSAL = "rehearsal"  # what a rollback does while no controller leads, tried while one does; nothing is changed
     COPY = "copy"  # the last look at ZooKeeper before Kafka's copy, held against the metadata at the copy's end
     PROTOCOLS = "protocols"  # inter.broker.protocol.version, as each running broker itself says it
+    APPLIED = "applied"  # the configuration that each running broker has, its dynamic one included, as it itself says
     ENSEMBLE = "ensemble"  # ZooKeeper's servers, each by itself: who is connected, what else is stored
     CONTROLLER_NAMES = "controller-names"  # live, with each broker asked for its controller often enough for a proof
 
 
 # Of the whole cluster, for a proof; the others are for plans, for rollbacks, or for what comes after
-FOR_PROOFS: Final = frozenset(Need) - {Need.LEDGER, Need.REHEARSAL, Need.ENSEMBLE}
+FOR_PROOFS: Final = frozenset(Need) - {Need.LEDGER, Need.REHEARSAL, Need.ENSEMBLE, Need.APPLIED}
 
 
 NOT_ASKED = Unknown("not asked for")
@@ -90,6 +91,7 @@ class World:
     rehearsal: str | Unknown = NOT_ASKED  # what ZooKeeper refuses of what a rollback changes in it; "" for nothing
     copy: CopyCheck | NoLook | Unknown = NOT_ASKED
     protocols: Mapping[NodeId, str | Unknown] | Unknown = NOT_ASKED  # of brokers, by DescribeConfigs
+    applied: Mapping[NodeId, Mapping[str, str] | Unknown] | Unknown = NOT_ASKED  # by DescribeConfigs; no secrets
     ensemble: Ensemble | Unknown = NOT_ASKED
     today: str = ""  # ISO date of the observation, by our clock; "" where nobody said: no acceptance holds then
     facts: Mapping[str, str] = field(default_factory=dict)  # what the run itself knows: paths of backups and the like

@@ -98,6 +98,10 @@ class BundledSources(Sources):
         """No broker is asked now."""
         return Unknown("a bundle does not say which protocol version each broker runs with")
 
+    def applied(self) -> Unknown:
+        """No broker is asked now."""
+        return Unknown("a bundle does not say which configuration each broker runs with")
+
     def configs(self) -> Configs:
         """The files as they were, without their secrets."""
         return self._of_nodes(self._kept.configs)

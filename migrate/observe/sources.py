@@ -256,6 +256,10 @@ class Sources:
         """The inter.broker.protocol.version that each broker runs with, as it says itself."""
         return live.protocol_versions(self.inventory, self._connections)
 
+    def applied(self) -> Mapping[NodeId, Mapping[str, str] | Unknown] | Unknown:
+        """The configuration that each broker runs with, as it says itself."""
+        return live.applied_configs(self.inventory, self._connections)
+
     def configs(self) -> Configs:
         """Every node's configuration file."""
         return self._each("reading configuration files", lambda node: self._config(node.id, node.config))

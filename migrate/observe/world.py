@@ -82,6 +82,7 @@ class ClusterObserver:
             else NOT_ASKED,
             rehearsal=self.sources.rehearsal() if Need.REHEARSAL in wanted else NOT_ASKED,
             protocols=self.sources.protocols() if Need.PROTOCOLS in wanted else NOT_ASKED,
+            applied=self.sources.applied() if Need.APPLIED in wanted else NOT_ASKED,
             ensemble=self.sources.ensemble() if Need.ENSEMBLE in wanted else NOT_ASKED,
             launches=_result(launches),
             ports=_result(ports),

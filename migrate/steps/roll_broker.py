@@ -26,7 +26,7 @@ from migrate.model.step import Action, HalfDone, NotBegun, Predicted, Progress
 from migrate.model.views import ConfigFile, MetaProperties, NoFile, Running, Stopped
 from migrate.model.words import registered_as
 from migrate.model.world import NOT_ASKED, Need, World
-from migrate.steps import churn, configuration, disks, facts, gates, named_gates
+from migrate.steps import applied, churn, configuration, disks, facts, gates, named_gates
 from migrate.steps.base import NARROW, BaseStep
 from migrate.steps.disks import with_sick_disks
 from migrate.steps.named_gates import Gate
@@ -319,8 +319,8 @@ class RollToKraft(RollStep):
     goal = Mode.KRAFT
     writes_at = (Moment.SECOND_ROLL,)
     titled = "restart broker {broker} into kraft mode"
-    needs = SEEN | gates.FOR_BLOCKERS | {Need.SPARK_LEDGER, Need.DIFF}
-    proof_needs = SEEN | {Need.LEDGER}
+    needs = SEEN | gates.FOR_BLOCKERS | {Need.SPARK_LEDGER, Need.DIFF, Need.APPLIED}
+    proof_needs = SEEN | {Need.LEDGER, Need.APPLIED}
     undo = "roll back to migration mode while the controllers are up, then as from hybrid (two rolls)"
     proof = "registered directories equal those on disk, every replica of it VERIFIED, unfenced, every ISR full"
 
@@ -358,6 +358,7 @@ class RollToKraft(RollStep):
         """As any roll; first it is noted which directories are in the log before its KRaft registration."""
         driven = self._directory_policy is DirectoryPolicy.DRIVE
         disks.note_order(self.broker, world, effects, driven=driven)
+        applied.note_before(world, self.broker, effects)
         RollStep.do(self, world, effects)
 
     @property
@@ -380,6 +381,7 @@ class RollToKraft(RollStep):
             disks.order_kept(self.broker, world, driven=self._directory_policy is DirectoryPolicy.DRIVE),
             can_be_unfenced(world, self.broker),
             gates.replicas_full(world),
+            applied.runs_with_what_is_stored(world, self.broker),
         )
         return gates.as_outcome(with_sick_disks(world, self.broker, found), *self._evidence(world))
 
@@ -390,6 +392,7 @@ class RollToKraft(RollStep):
             f"{len(world.ledger.of(self.broker))} replicas VERIFIED at metadata offset {world.ledger.offset}",
             *disks.order_evidence(self.broker, world),
             FULL_ISRS,
+            *applied.evidence(world, self.broker),
         )
 
 

@@ -302,6 +302,15 @@ ZOOKEEPER = (
     Case(
         "B-ZKN-13", ZK, "/cluster/id", lambda w: replace(w, inventory=replace(w.inventory, expect_cluster_id=uuid(1)))
     ),
+    Case("B-CFG-38", ZK, "broker 1", entity("broker-config", "1", "num.io.threads", "17")),
+    Case("B-CFG-38", ZK, "broker 2", entity("broker-config", "<default>", "log.cleaner.threads", "3"), "default"),
+    Case(
+        "B-CFG-38",
+        ZK,
+        "broker 0",
+        entity("broker-config", "0", "listener.name.client.num.network.threads", "7"),
+        "listener",
+    ),
     Case("B-ZKN-26", ZK, "/config/topics/t0", entity("topic-config", "t0", "retention.ms", "abc")),
     Case("B-ZKN-27", ZK, "ip=a.example", entity("client-quota", "ip=a.example", "connection_creation_rate", "1.0")),
     Case("B-ZKN-27", ZK, "user=u", entity("client-quota", "user=u", "foo", "1.0"), "key"),

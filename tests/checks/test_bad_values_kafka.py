@@ -70,6 +70,9 @@ BAD: Final = (
     of(TOPIC, "start kraft", "B-ZKN-26", compression__type="GZIP"),
     of(TOPIC, "start kraft", "B-ZKN-26", message__format__version="9.9"),
     of(TOPIC, "start kraft", "B-ZKN-26", leader__replication__throttled__replicas="garbage"),
+    of(TOPIC, "start", "B-ZKN-26", remote__storage__enable="true"),
+    of(TOPIC, "start", "B-ZKN-26", remote__log__copy__disable="TRUE"),
+    of(TOPIC, "", "", remote__storage__enable="false", remote__log__copy__disable="false"),
     of(TOPIC, "", "", foo="bar"),
     of(TOPIC, "", "", min__compaction__lag__ms="10", max__compaction__lag__ms="5"),
     of("topics/none", "start", "B-ZKN-26", retention__ms="abc"),
@@ -189,9 +192,10 @@ class Kafka:
         finally:
             manager.shutdown()
         for topic in jvm.scala.jdk.javaapi.CollectionConverters.asJava(self.zk.getAllEntitiesWithConfig("topics")):
-            jvm.org.apache.kafka.storage.internals.log.LogConfig.fromProps(
-                jvm.java.util.HashMap(), self.zk.getEntityConfigs("topics", topic)
-            )
+            log = jvm.org.apache.kafka.storage.internals.log.LogConfig
+            values = log.fromProps(jvm.java.util.HashMap(), self.zk.getEntityConfigs("topics", topic)).values()
+            log.validateRemoteStorageOnlyIfSystemEnabled(values, False, True)
+            log.validateNoInvalidRemoteStorageConfigsInZK(values)
         authorizer, settings = jvm.kafka.security.authorizer.AclAuthorizer(), jvm.java.util.HashMap()
         settings.put("zookeeper.connect", self.address)
         settings.put("broker.id", "0")

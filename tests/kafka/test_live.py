@@ -12,10 +12,19 @@ import pytest
 from migrate.checks.releases import least_release
 from migrate.errors import AccessRefused, KafkaRefused
 from migrate.kafka.connection import Connection, KeptConnections, Limits
-from migrate.kafka.live import Wants, describe_log_dirs, fold, look, metadata, protocol_version, protocol_versions
+from migrate.kafka.live import (
+    Wants,
+    applied_configs,
+    describe_log_dirs,
+    fold,
+    look,
+    metadata,
+    protocol_version,
+    protocol_versions,
+)
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Access, BrokerNode, Inventory, SecretCommand, SecretFile
-from migrate.model.outcome import Unknown
+from migrate.model.outcome import Denied, Unknown
 from migrate.model.views import LogDirAnswer, MetadataAnswer, NodeAnswer, PartitionHealth, Quorum
 from tests.kafka.fake_node import Close, FakeNode, Raw, Silence, served
 from tests.kafka.test_controller import inventory_of, quorum_answer
@@ -316,6 +325,23 @@ def test_a_broker_says_which_protocol_version_it_runs_with() -> None:
     with told(29) as node, Connection(node.address, Access(), QUICK) as connection, pytest.raises(AccessRefused) as no:
         protocol_version(connection, 1)
     assert "DESCRIBE_CONFIGS on Cluster" in str(no.value)
+
+
+def test_a_broker_that_may_not_be_asked_what_it_runs_with_is_told_apart() -> None:
+    """From one that does not answer; a value that Kafka hides is none."""
+    with told(num_io_threads="8", ssl_key_password=None) as node, told(29) as other:  # type: ignore[arg-type]
+        brokers = (
+            BrokerNode(NodeId(0), "b0", node.address, "/b0"),
+            BrokerNode(NodeId(1), "b1", other.address, "/b1"),
+            BrokerNode(NodeId(2), "b2", "127.0.0.1:1", "/b2"),
+        )
+        kept = KeptConnections()
+        found = applied_configs(replace(inventory_of(), brokers=brokers), kept)
+        kept.close()
+    assert found[NodeId(0)] == {"num.io.threads": "8"}
+    assert isinstance(found[NodeId(1)], Denied)
+    assert isinstance(found[NodeId(2)], Unknown)
+    assert not isinstance(found[NodeId(2)], Denied)
 
 
 def test_each_broker_is_asked_for_its_protocol_version_by_itself() -> None:

@@ -77,6 +77,10 @@ class KeptSources:
         self.wait()
         return self.world.live
 
+    def applied(self) -> Mapping[NodeId, Mapping[str, str] | Unknown] | Unknown:
+        """The world's."""
+        return self.world.applied
+
     def configs(self) -> Configs:
         """The world's."""
         self.asked.append("configs")

@@ -66,6 +66,7 @@ PARTS: Final = {
     "units": {Need.UNITS},
     "protocols": {Need.PROTOCOLS},
     "ensemble": {Need.ENSEMBLE},
+    "applied": {Need.APPLIED},
 }
 
 
