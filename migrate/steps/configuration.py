@@ -20,6 +20,8 @@ from migrate.model.broker_modes import FLAG
 from migrate.model.config_keys import IBP, Fate, Moment
 from migrate.model.inventory import AddedProperties, BrokerNode, ControllerNode, Inventory
 from migrate.model.kafka_values import entries, listener_of, listener_prefix, map_entries, version_name
+from migrate.model.outcome import Unknown
+from migrate.model.world import World
 
 ACL_AUTHORIZER: Final = "kafka.security.authorizer.AclAuthorizer"
 STANDARD_AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
@@ -140,6 +142,13 @@ def controller(
     )
     header = b"# KRaft controller, rendered by kraft-migrate from a broker's file.\n"
     return edit(header, values, ())
+
+
+def rendered(world: World, raw: bytes | None, node: ControllerNode) -> bytes | None:
+    """A controller's file from the first broker's, with the playbook's overrides; None where either is not known."""
+    if raw is None or isinstance(world.playbook, Unknown):
+        return None
+    return controller(parse(raw), world.inventory, node, world.playbook.controller_overrides.get(node.id, {}))
 
 
 def finalized_controller(raw: bytes) -> bytes:

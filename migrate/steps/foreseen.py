@@ -23,7 +23,6 @@ from migrate.model.step import Predicted
 from migrate.model.views import ConfigFile, NoFile
 from migrate.model.world import World
 from migrate.steps import configuration, facts
-from migrate.steps.prepare import RenderController
 
 TO_BE_WRITTEN: Final = "in the file as it will be written"
 FIRST_ROLL: Final = "in the file as the first roll will write it"
@@ -35,10 +34,10 @@ def as_prepared(world: World) -> World:
     """The world with each controller's file that is not there yet as its step would render it."""
     if isinstance(world.configs, Unknown) or not no_quorum_yet(world):
         return world
-    configs = dict(world.configs)
+    configs, first = dict(world.configs), facts.predicted_config(world, Predicted(), world.inventory.brokers[0].id)
     for node in world.inventory.controllers:
         if isinstance(configs.get(node.id), NoFile):
-            raw = RenderController(int(node.id)).target(world, Predicted())
+            raw = configuration.rendered(world, first, node)
             if raw is not None:
                 configs[node.id] = _file(node.id, node.config, raw)
     return replace(world, configs=configs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from migrate.hosts.properties import diff, parse
+from migrate.hosts.properties import diff
 from migrate.model.broker_modes import ControllerMode
 from migrate.model.ids import NodeId
 from migrate.model.inventory import ControllerNode
@@ -110,12 +110,8 @@ class RenderController(BaseStep):
 
     def target(self, world: World, before: Predicted) -> bytes | None:
         """The file's content, from the first broker's file as it is now (before any roll)."""
-        first = world.inventory.brokers[0].id
-        raw = facts.predicted_config(world, before, first)
-        if raw is None or isinstance(world.playbook, Unknown):
-            return None
-        overrides = world.playbook.controller_overrides.get(NodeId(self.controller), {})
-        return configuration.controller(parse(raw), world.inventory, self.node(world), overrides)
+        raw = facts.predicted_config(world, before, world.inventory.brokers[0].id)
+        return configuration.rendered(world, raw, self.node(world))
 
     def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:
         node, content = self.node(world), self.target(world, before)

@@ -159,12 +159,13 @@ NEEDLESS = (
 )
 
 
-def test_assess_loads_no_plan_no_step_no_run_and_no_templates() -> None:
+def test_assess_loads_no_plan_no_run_and_no_templates_and_of_steps_what_files_become() -> None:
     """Its first answer is waited for; the clock of a run is all that it takes of one, and only a page is rendered."""
     code = "import sys, migrate.cli.assess, migrate.cli.assessing, migrate.observe.world; print(*sys.modules)"
     loaded = process(code=code).out.split()
     found = {name for name in loaded if name.startswith(NEEDLESS)}
-    assert found <= {"migrate.run", "migrate.run.clock"}
+    files = {"migrate.steps", *(f"migrate.steps.{name}" for name in ("configuration", "facts", "foreseen"))}
+    assert found <= {"migrate.run", "migrate.run.clock", *files}
     assert sum(name.startswith("migrate.") for name in loaded) <= 175
 
 
