@@ -9,7 +9,7 @@ from __future__ import annotations
 import ipaddress
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
@@ -156,12 +156,18 @@ def _without_tiers(world: World) -> list[int] | Unknown:
 def quota_nobody_applies(view: ZookeeperView, world: World) -> Result:
     """Whether a name resolves on each broker, and at each of its starts, nobody knows: it is refused."""
     for entity, key, value, where in entities(view, "client-quota"):
-        of_ip = entity.startswith("ip=")
-        name = where.rpartition("/")[2] if where else unquote(entity.removeprefix("ip="))
-        if key not in (QUOTAS_OF_IPS if of_ip else QUOTAS):
+        if key not in (QUOTAS_OF_IPS if entity.startswith("ip=") else QUOTAS):
             yield Hit(where or entity, f"{key}={value}: Kafka defines no such quota of {entity}", entity)
-        elif of_ip and name != DEFAULT_ENTITY and not _is_address(name):
-            yield Hit(where or entity, f"{name} is no address: a broker has to resolve it", entity)
+    for where, name in unresolved_ips(view):
+        yield Hit(where, f"{name} is no address: a broker has to resolve it", name)
+
+
+def unresolved_ips(view: ZookeeperView) -> Iterator[tuple[str, str]]:
+    """Where quotas stand of an ip that is no address as its znode spells it, and that spelling."""
+    for entity, _, _, where in entities(view, "client-quota"):
+        name = where.rpartition("/")[2] if where else unquote(entity.removeprefix("ip="))
+        if entity.startswith("ip=") and name != DEFAULT_ENTITY and not _is_address(name):
+            yield where or entity, name
 
 
 def _is_address(text: str) -> bool:

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
+from urllib.parse import unquote
 
 from migrate.checks.phase import kraft_holds_controller
 from migrate.checks.registry import Blind
 from migrate.checks.releases import METADATA_VERSION_3_9
 from migrate.checks.rollback import Origin, Start, origin
 from migrate.checks.sight import of_node
+from migrate.checks.stored_values import unresolved_ips
 from migrate.checks.zookeeper_access import stranger
 from migrate.model.broker_modes import FLAG, controller_flags
 from migrate.model.causes import cause_of, kraft_only
@@ -167,6 +169,14 @@ def dual_write(world: World, _facts: RollbackFacts, origin: Origin) -> Iterator[
             yield bar("lag", "/migration", what, next_step)
         for entry in kraft_only(world.kraft.entities):
             yield bar("kraft-only", entry.about, "Kafka cannot write it to ZooKeeper (B-MIG-14)", entry.remove)
+        for where, name in dict.fromkeys(unresolved_ips(world.zookeeper)):
+            what = f"a broker of ZooKeeper mode ends at its start, because {name} is no address to it (B-ZKN-27)"
+            shown = unquote(name)
+            remove = f"kafka-configs --bootstrap-server HOST:PORT --alter --ip {shown} --delete-config KEY"
+            next_step = (
+                f"delete its quotas: `{remove}`; then restart the active controller, which takes them out of ZooKeeper"
+            )
+            yield bar("ip-quota", where, what, next_step)
         yield from _compared(world.diff)
 
 

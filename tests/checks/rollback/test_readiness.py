@@ -223,6 +223,13 @@ def with_bare_kraft_only(world: World) -> World:
     return kraft_has("client-metrics-config", "m")(world)
 
 
+def quota_of_ipv6(world: World) -> World:
+    """As a controller writes it in dual write, and no broker of ZooKeeper mode reads it."""
+    bent = worlds.with_entity(world, "client-quota", "ip=%3A%3A1", "connection_creation_rate", "10.0")
+    rows = zk(bent).entities
+    return worlds.with_zk(bent, entities=replace(rows, where=[*rows.where[:-1], "/config/ips/%3A%3A1"]))
+
+
 def behind(records: int) -> Bend:
     """/migration that many records behind."""
 
@@ -279,6 +286,7 @@ def file_without_flag(world: World) -> World:
         (Stage.COPY, broken_meta, {"meta-broken"}),
         (Stage.COPY, emptied, {"no-identity"}),
         (Stage.COPY, with_bare_kraft_only, {"kraft-only"}),
+        (Stage.COPY, quota_of_ipv6, {"ip-quota"}),
         (Stage.SOAK, lambda world: worlds.with_kraft(world, features={}), {"metadata-version"}),
         (Stage.COPY, lambda world: worlds.with_zk(world, controller_epoch=Unknown("denied")), {"controller-unknown"}),
         (Stage.CONTROLLERS, lambda world: worlds.with_zk(world, controller=Unknown("x")), {"controller-unknown"}),
