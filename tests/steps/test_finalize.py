@@ -369,7 +369,7 @@ POST = started(worlds.with_kraft(whole(Stage.FINALIZE), source="after"))
         (LAST, finalized(started(BEFORE), 3000, 3001, 3002), "notyet: POST_MIGRATION in the metadata"),
         (LAST, without("kraft")(POST), "notyet: the metadata to be readable"),
         (LAST, POST, "verified"),
-        (LAST, stopped(3000)(POST), "refused: only 2 of 3"),
+        (LAST, stopped(3000)(POST), "refused: controller 3000 does not run"),
         (LAST, voter_behind(POST), "notyet: every voter to catch up"),
         (LAST, without("services")(POST), "unknown"),
     ],
