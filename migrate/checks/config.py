@@ -356,7 +356,8 @@ def _too_early(mode: Mode, world: World, node: NodeId) -> str | Unknown:
     view = world.zookeeper
     if not isinstance(world.kraft, Unknown):
         uncopied = mode is Mode.KRAFT and world.kraft.migration_state is ZkMigrationState.PRE_MIGRATION
-        return "the copy was not made yet" if uncopied else ""
+        entry = world.kraft.brokers.get(node)
+        return "the copy was not made yet" if uncopied and (entry is None or entry.migrating) else ""
     if isinstance(view, Unknown):
         return view
     if not (no_quorum_yet(world) and isinstance(view.migration, NoZnode)):
