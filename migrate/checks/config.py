@@ -25,16 +25,14 @@ from migrate.model.config_keys import Fate, Moment, fate, taken
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory
 from migrate.model.kafka_values import (
-    Endpoint,
     connect_string,
     elements,
-    endpoints,
     entries,
     number,
-    protocol_map,
     trim,
     truth,
 )
+from migrate.model.listeners import listeners, protocols
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.views import NoZnode, ZookeeperView
@@ -42,9 +40,6 @@ from migrate.model.world import World
 
 RESERVED_MAX: Final = "reserved.broker.max.id"
 DEFAULT_RESERVED_MAX: Final = 1000
-PROTOCOL_MAP: Final = "listener.security.protocol.map"
-DEFAULT_PROTOCOL_MAP: Final = "PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL"
-DEFAULT_LISTENERS: Final = "PLAINTEXT://:9092"
 OF_KRAFT: Final = re.compile(  # what Kafka reads in migration mode or KRaft mode alone
     r"process\.roles|node\.id|controller\.(quorum|listener)\..*|metadata\..*|early\.start\.listeners|"
     r"zookeeper\.metadata\.migration\..*|sasl\.mechanism\.controller\.protocol|server\.max\.startup\.time\.ms|"
@@ -59,14 +54,6 @@ def inter_broker_listener(values: Mapping[str, str]) -> str:
     """Its name in capitals: inter.broker.listener.name, else the protocol of security.inter.broker.protocol."""
     named = values.get("inter.broker.listener.name", "")
     return trim(named or values.get("security.inter.broker.protocol", "PLAINTEXT")).upper()
-
-
-def protocols(values: Mapping[str, str]) -> dict[str, str]:
-    """listener.security.protocol.map: listener -> protocol, both in capitals; of a text that Kafka refuses nothing."""
-    try:
-        return protocol_map(values.get(PROTOCOL_MAP, DEFAULT_PROTOCOL_MAP))
-    except ValueError:
-        return {}
 
 
 @check(
@@ -189,14 +176,6 @@ def listener_is_known(seen: tuple[Configs, Configs], world: World) -> Result:
                 yield Hit(about, f"the inter-broker listener is {own}, the brokers' is {name}")
             elif protocols(file.values).get(name) != protocol:
                 yield Hit(about, f"listener.security.protocol.map does not map {name} to {protocol}, as the brokers do")
-
-
-def listeners(values: Mapping[str, str], key: str = "listeners") -> tuple[Endpoint, ...]:
-    """Return `listeners` (or Kafka's default) or `advertised.listeners`; of a text that Kafka refuses nothing."""
-    try:
-        return endpoints(values.get(key, DEFAULT_LISTENERS if key == "listeners" else ""))
-    except ValueError:
-        return ()
 
 
 @check(

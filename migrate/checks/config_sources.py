@@ -9,7 +9,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Final
 
-from migrate.checks.config import inter_broker_listener, listeners, protocols
+from migrate.checks.config import inter_broker_listener
 from migrate.checks.principals import JAAS
 from migrate.checks.registry import ALWAYS, Blind, Hit, Result, check
 from migrate.checks.sight import (
@@ -31,6 +31,7 @@ from migrate.model.broker_modes import roles_of
 from migrate.model.config_keys import Fate, Moment, base_name, fate, is_at_start, taken
 from migrate.model.ids import NodeId
 from migrate.model.launch import Launch
+from migrate.model.listeners import listeners, protocols
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
 from migrate.model.views import ZookeeperView

@@ -10,11 +10,12 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from migrate.checks.config import inter_broker_listener, protocols
+from migrate.checks.config import inter_broker_listener
 from migrate.checks.registry import Blind
 from migrate.hosts.jaas import options
 from migrate.model.broker_modes import Mode, mode_of
 from migrate.model.kafka_values import entries, listener_prefix, trim
+from migrate.model.listeners import protocols
 from migrate.model.outcome import Unknown
 from migrate.model.patterns import LINE_ENDS, Pattern, compiled_as_java
 from migrate.model.views import ConfigFile

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from migrate.checks import processes, replicas
-from migrate.checks.config import listeners
 from migrate.checks.phase import lost_at_the_end, no_quorum_yet
 from migrate.checks.registry import ALWAYS, Blind, Hit, Result, check
 from migrate.checks.sight import (
@@ -27,6 +26,7 @@ from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode, ControllerNode, Inventory
 from migrate.model.kafka_values import connect_string, elements, number
 from migrate.model.launch import Listening
+from migrate.model.listeners import listeners
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
 from migrate.model.views import ConfigFile, KraftView, MetadataAnswer, Quorum, Stopped

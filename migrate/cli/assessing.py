@@ -39,6 +39,7 @@ PLANNED_ON: Final = frozenset(
         Need.PORTS,
         Need.HOST_RIGHTS,
         Need.UNITS,
+        Need.STORES,
     }
 )
 LOOKED_AT_AGAIN: Final = frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.DISKS, Need.CONFIGS, Need.LEDGER})

@@ -77,8 +77,10 @@ DEFAULT_LIMITS: Final = Limits()
 class Connection:
     """An open, authenticated connection; `versions` are the api keys that the other side serves here."""
 
-    def __init__(self, address: str, access: Access, limits: Limits = DEFAULT_LIMITS) -> None:
-        """Connect, ask for the versions, authenticate.
+    def __init__(
+        self, address: str, access: Access, limits: Limits = DEFAULT_LIMITS, opened: socket.socket | None = None
+    ) -> None:
+        """Connect, ask for the versions, authenticate; with `opened` on a socket that is connected already.
 
         Raises:
             NodeUnreachable, ConnectionClosed, AnswerTimeout: Retryable.
@@ -87,7 +89,7 @@ class Connection:
         self.address = address
         self._limits = limits
         self._ids = itertools.count(1)
-        self._socket = _open(address, access, limits)
+        self._socket = opened or _open(address, access, limits)
         try:
             self.ask_again()
             if access.protocol.startswith("SASL_"):
@@ -237,11 +239,19 @@ class Connection:
 def _open(address: str, access: Access, limits: Limits) -> socket.socket:
     if access.protocol not in PROTOCOLS:
         raise AccessUnsupported(f"security protocol {access.protocol!r} is not spoken", where=address)
+    context = tls_context(access.truststore, access.keystore) if access.is_tls else None
+    return reach(address, context, limits)
+
+
+def reach(address: str, context: ssl.SSLContext | None, limits: Limits = DEFAULT_LIMITS) -> socket.socket:
+    """A socket that is connected, with TLS where there is a context.
+
+    Raises NodeUnreachable, ConnectionClosed, AccessUnsupported, TlsRefused.
+    """
     host, colon, port = address.rpartition(":")
     if not colon or not host or not port.isascii() or not port.isdigit():
         raise AccessUnsupported(f"{address!r} is no host:port", where=address)
     host = host.strip("[]")
-    context = tls_context(access.truststore, access.keystore) if access.is_tls else None
     try:
         found = socket.create_connection((host, int(port)), timeout=limits.connect_seconds)
         found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

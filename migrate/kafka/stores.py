@@ -135,16 +135,27 @@ PLAIN: Final = re.compile(r"[A-Za-z0-9._@:/'()?*&-](?:[A-Za-z0-9 ._@:/'()?*&-]*[
 
 
 def subject(content: bytes, kind: str, password: str) -> str | Unknown:
-    """The subject of the key's certificate in that store (PEM, PKCS12, JKS), or why it is unknown.
+    """The subject of the key's certificate in that store (PEM, PKCS12, JKS), or why it is unknown."""
+    found = own_certificate(content, kind, password)
+    return found if isinstance(found, Unknown) else as_java(found.subject)
+
+
+def last_day(content: bytes, kind: str, password: str) -> str | Unknown:
+    """The ISO date (UTC) on which that certificate ends."""
+    found = own_certificate(content, kind, password)
+    return found if isinstance(found, Unknown) else found.not_valid_after_utc.date().isoformat()
+
+
+def own_certificate(content: bytes, kind: str, password: str) -> x509.Certificate | Unknown:
+    """The key's certificate in that store (PEM, PKCS12, JKS), or why it is unknown.
 
     Java opens a PKCS12 store under the type JKS, too (keystore.type.compat), which is what Kafka's default type means.
     """
     if kind.upper() == "PEM":
         try:
-            found = x509.load_pem_x509_certificates(content)
+            return x509.load_pem_x509_certificates(content)[0]
         except ValueError:
             return Unknown("the store holds no certificate that can be read")
-        return as_java(found[0].subject)
     try:
         return _of_pkcs12(content, password)
     except ValueError as error:
@@ -163,11 +174,11 @@ def subject(content: bytes, kind: str, password: str) -> str | Unknown:
             return Unknown(f"the store cannot be opened: {type(error).__name__}")
 
 
-def _of_pkcs12(content: bytes, password: str) -> str | Unknown:
+def _of_pkcs12(content: bytes, password: str) -> x509.Certificate | Unknown:
     opened = load_pkcs12(content, password.encode())
     if opened.cert is None:
         return Unknown("the store lacks a private key or its certificate")
-    return as_java(opened.cert.certificate.subject)
+    return opened.cert.certificate
 
 
 def as_java(name: x509.Name) -> str | Unknown:

@@ -102,6 +102,12 @@ class BundledSources(Sources):
         """No broker is asked now."""
         return Unknown("a bundle does not say which configuration each broker runs with")
 
+    def stores(self, configs: Configs) -> Unknown:  # noqa: ARG002 - not in a bundle
+        return Unknown("a bundle holds no store of a broker")
+
+    def listeners(self, configs: Configs, broker: str | None) -> Unknown:  # noqa: ARG002 - nobody calls them now
+        return Unknown("a bundle does not say what each broker's listeners serve")
+
     def configs(self) -> Configs:
         """The files as they were, without their secrets."""
         return self._of_nodes(self._kept.configs)

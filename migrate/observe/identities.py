@@ -15,12 +15,14 @@ from migrate.kafka.secrets import read_secret
 from migrate.model.ids import NodeId
 from migrate.model.inventory import AddedProperties, Inventory, Store
 from migrate.model.launch import Launch, NoZookeeperClient, ZookeeperClient
+from migrate.model.listeners import StoreFile, protocols
 from migrate.model.outcome import Unknown
 from migrate.model.ports import Files
 from migrate.model.views import ConfigFile
 from migrate.zookeeper.client import access_of, connect
 
 LOCATION: Final = "ssl.keystore.location"
+TRUSTED: Final = "ssl.truststore.location"
 KIND: Final = "ssl.keystore.type"
 PASSWORD: Final = "ssl.keystore.password"  # noqa: S105 - a configuration's name
 ZOOKEEPER: Final = "zookeeper."
@@ -39,6 +41,36 @@ def with_subjects(file: ConfigFile, added: AddedProperties | None, files: Files,
         found |= dict(_stores((file.values, values), file.node, files))
         found |= {store.path: _own(store) for store in own}
     return replace(file, subjects=found) if found else file
+
+
+def stores_of(file: ConfigFile, files: Files) -> tuple[StoreFile, ...]:
+    """The key stores and truststores that a broker's file names, where a listener of it has TLS; each is read."""
+    if not any(protocol.endswith("SSL") for protocol in protocols(file.values).values()):
+        return ()
+    return tuple(
+        StoreFile(key, path.strip(), _ends(file, key, path.strip(), files))
+        for key, path in file.values.items()
+        if key.endswith((LOCATION, TRUSTED)) and not key.startswith(ZOOKEEPER)
+    )
+
+
+def _ends(file: ConfigFile, key: str, path: str, files: Files) -> str | Unknown | None:
+    if REFERENCE in path or not path.startswith("/"):
+        return Unknown(f"where {path} is, is known on the node alone")
+    try:
+        content = files.read(file.node, path)
+    except FileNotFoundError:
+        return None
+    except (OSError, MigrateError) as error:
+        return Unknown(f"{path} cannot be read: {error}")
+    if key.endswith(TRUSTED):
+        return ""
+    kind, password = _opened_by(file.values, key.removesuffix(LOCATION))
+    if REFERENCE in kind + password:
+        return Unknown(f"a configuration provider says on the node how {path} is opened")
+    from migrate.kafka.stores import last_day
+
+    return last_day(content, kind, password)
 
 
 def _zookeepers(values: Mapping[str, str], node: NodeId, files: Files) -> Iterator[tuple[str, str | Unknown]]:
@@ -60,10 +92,16 @@ def _stores(both: tuple[Mapping[str, str], ...], node: NodeId, files: Files) -> 
 
 
 def _subject(values: Mapping[str, str], prefix: str, path: str, node: NodeId, files: Files) -> str | Unknown:
+    return _opened(path, *_opened_by(values, prefix), node, files)
+
+
+def _opened_by(values: Mapping[str, str], prefix: str) -> tuple[str, str]:
+    """Type and password of the key store with that prefix."""
+
     def value(name: str, default: str) -> str:
         return values.get(prefix + name, values.get(name, default)).strip()
 
-    return _opened(path, value(KIND, "JKS"), value(PASSWORD, ""), node, files)
+    return value(KIND, "JKS"), value(PASSWORD, "")
 
 
 def _opened(path: str, kind: str, password: str, node: NodeId, files: Files) -> str | Unknown:

@@ -24,6 +24,7 @@ from migrate.hosts.runner import unseen
 from migrate.hosts.systemd import unit_of
 from migrate.kafka import live
 from migrate.kafka.connection import KeptConnections
+from migrate.kafka.listeners import meet
 from migrate.kafka.secrets import read_secret
 from migrate.kraft.fetch import MetadataReader
 from migrate.model.copied import CopyCheck, KeptTree, NoLook
@@ -32,8 +33,10 @@ from migrate.model.ensemble import Ensemble
 from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode, ControllerNode, Inventory, Playbook
 from migrate.model.launch import Launch, Listening, Unit
+from migrate.model.listeners import Heard, StoreFile, not_applied
 from migrate.model.new_directories import NewDirectory
 from migrate.model.outcome import Awaited, Unknown
+from migrate.model.ports import LOG_LINES_DEEP
 from migrate.model.rights import HostRights
 from migrate.model.rollback_readiness import MetadataLogs, StateBehind
 from migrate.model.secrets import Digester
@@ -52,7 +55,7 @@ from migrate.model.views import (
 )
 from migrate.model.work import Work
 from migrate.observe.copy_check import BeforeCopy, CopyQuestion, check_copy
-from migrate.observe.identities import with_subjects, with_zookeeper_clients
+from migrate.observe.identities import stores_of, with_subjects, with_zookeeper_clients
 from migrate.observe.metadata_logs import metadata_logs, states_behind
 from migrate.zookeeper.client import ZookeeperClient, access_of, connect, parse_connect_string
 from migrate.zookeeper.ensemble import look_at_ensemble
@@ -259,6 +262,34 @@ class Sources:
     def applied(self) -> Mapping[NodeId, Mapping[str, str] | Unknown] | Unknown:
         """The configuration that each broker runs with, as it says itself."""
         return live.applied_configs(self.inventory, self._connections)
+
+    def listeners(self, configs: Configs, broker: str | None) -> Mapping[NodeId, Heard | Unknown] | Unknown:
+        """What the listeners of that broker serve, or of each, and what its log says that could not be applied."""
+        return {
+            node.id: self._heard(node, configs.get(node.id))
+            for node in self.inventory.brokers
+            if broker in (None, str(int(node.id)))
+        }
+
+    def stores(self, configs: Configs) -> Mapping[NodeId, tuple[StoreFile, ...] | Unknown] | Unknown:
+        """The stores that each broker's file names, read on its host."""
+        found = self._each("reading stores", lambda node: self._stores_of(configs.get(node.id)))
+        return {node.id: found[node.id] for node in self.inventory.brokers}
+
+    def _stores_of(self, file: ConfigFile | NoFile | Unknown | None) -> tuple[StoreFile, ...] | Unknown:
+        if isinstance(file, ConfigFile):
+            return stores_of(file, self.files)
+        return file if isinstance(file, Unknown) else Unknown("there is no file that names them")
+
+    def _heard(self, node: BrokerNode, file: ConfigFile | NoFile | Unknown | None) -> Heard | Unknown:
+        if not isinstance(file, ConfigFile):
+            why = file.reason if isinstance(file, Unknown) else "there is none"
+            return Unknown(f"the file of broker {int(node.id)} names its listeners: {why}")
+        try:
+            said = not_applied(self.services.last_words(node.id, LOG_LINES_DEEP))
+        except (MigrateError, OSError) as error:
+            said = Unknown(str(error))
+        return Heard(meet(node, file.values), said)
 
     def configs(self) -> Configs:
         """Every node's configuration file."""

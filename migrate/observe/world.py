@@ -13,12 +13,13 @@ from migrate.model.facts import pure_ledger
 from migrate.model.ids import NodeId
 from migrate.model.launch import Launch, Listening
 from migrate.model.ledger import Ledger
+from migrate.model.listeners import Heard, StoreFile
 from migrate.model.new_directories import NewDirectory
 from migrate.model.outcome import Unknown
 from migrate.model.rights import HostRights
 from migrate.model.rollback_readiness import Growing, MetadataLogs
 from migrate.model.views import BrokerDisks, KeptFiles, KraftView, LiveView, NoFile, Running, ServiceState
-from migrate.model.world import NOT_ASKED, Need, World
+from migrate.model.world import BROKER, NOT_ASKED, Need, World
 from migrate.observe import analysis
 from migrate.observe.sources import Configs, Sources
 
@@ -29,7 +30,9 @@ LEDGERS: Final = frozenset({Need.LEDGER, Need.SPARK_LEDGER})
 SLOW: Final = frozenset({Need.DIFF, Need.SPARK_LEDGER})
 PARTS_AT_ONCE: Final = 12  # no part waits for another's thread
 PROOF_SAMPLES: Final = 20  # a broker that believes in KRaft names a random one: N^-20 is the chance of a false pass
-FROM_FILES: Final = frozenset({Need.DISKS, Need.BACKUPS, Need.NEW_DIRECTORIES})  # they are named in the files
+FROM_FILES: Final = frozenset(
+    {Need.DISKS, Need.BACKUPS, Need.NEW_DIRECTORIES, Need.LISTENERS, Need.STORES}
+)  # they are named in the files
 FROM_SERVICES: Final = frozenset({Need.METADATA_LOGS, Need.LAUNCHES})  # of running or stopped processes
 FOR_STATES: Final = frozenset({Need.ZOOKEEPER, Need.METADATA_LOGS})
 FOR_COPY: Final = frozenset({Need.ZOOKEEPER, Need.KRAFT})
@@ -64,6 +67,8 @@ class ClusterObserver:
         live = self._start(asked and not late, look, "asking brokers and controllers")
         disks = self._start(Need.DISKS in wanted, lambda: self._disks(configs))
         backups = self._start(Need.BACKUPS in wanted, lambda: self._backups(configs))
+        stores = self._start(Need.STORES in wanted, lambda: self._stores(configs))
+        heard = self._start(Need.LISTENERS in wanted, lambda: self._listeners(configs, facts.get(BROKER)))
         services = _result(processes)
         launches = self._start(Need.LAUNCHES in wanted, lambda: self._launches(services))
         world = World(
@@ -89,6 +94,8 @@ class ClusterObserver:
             host_rights=_result(rights),
             units=_result(units),
             leftovers=_result(left),
+            listeners=_result(heard),
+            stores=_result(stores),
             today=datetime.now(UTC).date().isoformat(),
             facts=facts,
         )
@@ -110,6 +117,12 @@ class ClusterObserver:
 
     def _backups(self, configs: Configs | Unknown) -> Mapping[NodeId, KeptFiles | Unknown] | Unknown:
         return configs if isinstance(configs, Unknown) else self.sources.backups(configs)
+
+    def _stores(self, configs: Configs | Unknown) -> Mapping[NodeId, tuple[StoreFile, ...] | Unknown] | Unknown:
+        return configs if isinstance(configs, Unknown) else self.sources.stores(configs)
+
+    def _listeners(self, configs: Configs | Unknown, broker: str | None) -> Mapping[NodeId, Heard | Unknown] | Unknown:
+        return configs if isinstance(configs, Unknown) else self.sources.listeners(configs, broker)
 
     def _new_directories(
         self, configs: Configs | Unknown

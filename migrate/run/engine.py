@@ -33,7 +33,7 @@ from migrate.model.ports import Clock, Effects, Lock, Observer
 from migrate.model.stage import Stage
 from migrate.model.step import HalfDone, NotBegun, Predicted, Progress, Step
 from migrate.model.views import Quorum
-from migrate.model.world import Need, World
+from migrate.model.world import BROKER, Need, World
 from migrate.observe.world import SLOW
 from migrate.plan.schedule import CANARIES
 from migrate.run import guards, repairs, snapshots
@@ -100,6 +100,7 @@ class Engine:
         self._plan = plan
         self._with = machinery
         self._done: set[str] = set()
+        self._broker = ""  # that the step at hand is about
         self._passing: dict[str, frozenset[str]] = {}  # by gate: objects that were there in every look of the wait
         self._unbroken = machinery.clock.monotonic()  # since when the proof at hand has found nothing wrong
 
@@ -131,7 +132,7 @@ class Engine:
             self._one(planned, guards.own_step(planned), begun=planned.id in begun)
 
     def _one(self, planned: PlannedStep, step: Step, *, begun: bool) -> None:
-        self._with.effects.step = planned.id
+        self._with.effects.step, self._broker = planned.id, planned.params.get(BROKER, "")
         world, progress, readiness = self._wait_until_ready(planned, step, begun=begun)
         match readiness:
             case Ready():
@@ -276,6 +277,7 @@ class Engine:
     def _facts(self) -> Mapping[str, str]:
         events = self._with.journal.events
         found = journals.notes(events)
+        found |= {BROKER: self._broker} if self._broker else {}
         elapsed = since_last_roll(events, self._with.clock)
         if elapsed is not None:
             found["soak_elapsed"] = f"{elapsed:.1f}"

@@ -14,6 +14,7 @@ from typing import Final
 from migrate.errors import MigrateError, NoProgress, PlanStopped
 from migrate.model.history import Event
 from migrate.model.ids import NodeId
+from migrate.model.listeners import latest_life
 from migrate.model.ports import LOG_LINES, LOG_LINES_DEEP, Clock, ServiceControl
 from migrate.model.views import Running, Stopped
 from migrate.run import journal as journals
@@ -47,9 +48,6 @@ def next_step(found: Mapping[int, Sequence[str]]) -> str:
 
 SHOWN: Final = 8
 WIDE: Final = 300  # characters of a line
-BEGIN: Final = re.compile(
-    r"Registered kafka:type=kafka\.Log4jController MBean|Registered signal handlers for|: Scheduled restart job,"
-)
 TELLING: Final = re.compile(
     r"\b(ERROR|FATAL|Error|Exception)\b|(Exception|Error):|Address already in use"
     r"|: (Control|Main) process exited,|: Failed (with result|at step|to)"  # what systemd says of a unit
@@ -66,11 +64,6 @@ def started(events: Sequence[Event]) -> tuple[str, tuple[NodeId, ...]]:
         elif event.name == "effect" and event.data["effect"] == "start" and event.data["step"] == step:
             nodes.append(NodeId(int(event.data["node"])))
     return step, tuple(nodes)
-
-
-def latest_life(lines: Sequence[str]) -> Sequence[str]:
-    """The lines since the last start, as far as they were read (pure)."""
-    return lines[max((number for number, line in enumerate(lines) if BEGIN.search(line)), default=0) :]
 
 
 def told(lines: Sequence[str]) -> tuple[str, ...]:

@@ -133,8 +133,8 @@ class RaiseProtocol(RollToFile):
     stage_is = Stage.PROTOCOL
     goal = Mode.ZOOKEEPER
     titled = "restart broker {broker} with inter.broker.protocol.version 3.9"
-    needs = LOOK | gates.FOR_BLOCKERS | {Need.LAUNCHES, Need.PORTS}
-    proof_needs = LOOK
+    needs = LOOK | gates.FOR_BLOCKERS | {Need.LAUNCHES, Need.PORTS, Need.LISTENERS}
+    proof_needs = LOOK | {Need.LISTENERS}
     waits_for = NARROW | {Need.ZOOKEEPER, Need.PROTOCOLS}
     undo = "`rollback plan` with this playbook: the same roll with the file from before, while no migration has begun"
     proof = (
@@ -182,7 +182,7 @@ class RaiseProtocol(RollToFile):
             back.whole_after(world, self.broker),
         )
         said = f"broker {self.broker} itself says {IBP} {said_by(world, self.broker)}"
-        return gates.as_outcome(found, said, FULL_ISRS)
+        return self.proven(world, found, said, FULL_ISRS)
 
 
 @dataclass(frozen=True, slots=True)

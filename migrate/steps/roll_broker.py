@@ -19,14 +19,14 @@ from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode
 from migrate.model.launch import OF_UNITS
 from migrate.model.ledger import Ledger, LedgerRow, No, Yes, can_unfence, may_restart
-from migrate.model.outcome import AlreadyDone, NotYet, Outcome, Readiness, Ready, Refused, Unknown
+from migrate.model.outcome import AlreadyDone, NotYet, Outcome, Readiness, Ready, Refused, Unknown, Verified
 from migrate.model.ports import Effects
 from migrate.model.stage import DirectoryPolicy, Stage, ZkMigrationState
 from migrate.model.step import Action, HalfDone, NotBegun, Predicted, Progress
 from migrate.model.views import ConfigFile, MetaProperties, NoFile, Running, Stopped
 from migrate.model.words import registered_as
 from migrate.model.world import NOT_ASKED, Need, World
-from migrate.steps import applied, churn, configuration, disks, facts, gates, named_gates
+from migrate.steps import applied, churn, configuration, disks, facts, gates, named_gates, served
 from migrate.steps.base import NARROW, BaseStep
 from migrate.steps.disks import with_sick_disks
 from migrate.steps.named_gates import Gate
@@ -35,6 +35,7 @@ AFTER = "usually nothing; look at the broker's log and its connection to the con
 BEFORE_COPY = "zookeeper-before-copy"  # the backup that the copy is held against; as journal and file name it
 FULL_ISRS = "every partition has its full ISR in every broker's metadata"
 SEEN = frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.DISKS, Need.LIVE, Need.CONFIGS, Need.SERVICES})
+ROLLED = SEEN | {Need.LISTENERS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,7 @@ class RollStep(BaseStep):
     name = "{broker}"
     goal: ClassVar[Mode]
     writes_at: ClassVar[tuple[Moment, ...]] = (Moment.FIRST_ROLL, Moment.SECOND_ROLL)
+    goes_back: ClassVar[bool] = False  # to a file from before: what its listeners served then, they may serve again
 
     def node(self, world: World) -> BrokerNode:
         return next(node for node in world.inventory.brokers if node.id == self.broker)
@@ -127,6 +129,7 @@ class RollStep(BaseStep):
         assert isinstance(file, ConfigFile)
         assert not isinstance(world.services, Unknown)
         effects.note(ended(self.id), self.registration(world))
+        served.note(self.id, self.broker, world, effects)
         if isinstance(world.services[NodeId(self.broker)], Running):
             effects.stop(NodeId(self.broker))
         self.when_stopped(world, effects)
@@ -159,6 +162,15 @@ class RollStep(BaseStep):
             return {}
         entries = [*disks.directories, *([disks.metadata_directory] if disks.metadata_directory else [])]
         return {entry.path: entry.meta for entry in entries if isinstance(entry.meta, MetaProperties)}
+
+    def proven(self, world: World, found: Readiness, *evidence: str) -> Outcome:
+        """The proof, once all else of it holds: the listeners serve what they served before the stop."""
+        if not isinstance(found, Ready):
+            return gates.as_outcome(found)
+        kept = served.kept(self.id, self.node(world), world, back=self.goes_back)
+        return (
+            gates.as_outcome(found, *evidence, *served.evidence(self.id, self.broker, world)) if kept is None else kept
+        )
 
     def process_lives(self, world: World) -> Readiness:
         file = facts.config(world, self.broker)
@@ -228,10 +240,13 @@ class RollToMigrationMode(RollStep):
     goal = Mode.MIGRATION
     writes_at = (Moment.FIRST_ROLL,)
     titled = "restart broker {broker} into migration mode"
-    needs = SEEN | gates.FOR_BLOCKERS | {Need.LAUNCHES}
-    proof_needs = SEEN | {Need.LEDGER}
+    needs = ROLLED | gates.FOR_BLOCKERS | {Need.LAUNCHES, Need.STORES}
+    proof_needs = ROLLED | {Need.LEDGER}
     undo = "one roll back to ZooKeeper mode with the backed-up file"
-    proof = "its new registration says migrating, LogDirs equal the directory ids on its disks, every ISR is full"
+    proof = (
+        "its new registration says migrating, LogDirs equal the directory ids on its disks, every ISR is full, its "
+        "listeners serve what they served"
+    )
 
     @property
     def waits_for(self) -> frozenset[Need]:  # type: ignore[override] # the last broker's wait ends with the copy
@@ -289,7 +304,7 @@ class RollToMigrationMode(RollStep):
         found = gates.first(
             self.process_lives(world), self.registered(world, migrating=True), gates.replicas_full(world)
         )
-        return gates.as_outcome(with_sick_disks(world, self.broker, found), *self._evidence(world))
+        return self.proven(world, with_sick_disks(world, self.broker, found), *self._evidence(world))
 
     def do(self, world: World, effects: Effects) -> None:
         """As any roll; before the last broker's restart, which starts the copy, ZooKeeper is backed up once more."""
@@ -319,10 +334,13 @@ class RollToKraft(RollStep):
     goal = Mode.KRAFT
     writes_at = (Moment.SECOND_ROLL,)
     titled = "restart broker {broker} into kraft mode"
-    needs = SEEN | gates.FOR_BLOCKERS | {Need.SPARK_LEDGER, Need.DIFF, Need.APPLIED}
-    proof_needs = SEEN | {Need.LEDGER, Need.APPLIED}
+    needs = ROLLED | gates.FOR_BLOCKERS | {Need.STORES, Need.SPARK_LEDGER, Need.DIFF, Need.APPLIED}
+    proof_needs = ROLLED | {Need.LEDGER, Need.APPLIED}
     undo = "roll back to migration mode while the controllers are up, then as from hybrid (two rolls)"
-    proof = "registered directories equal those on disk, every replica of it VERIFIED, unfenced, every ISR full"
+    proof = (
+        "registered directories equal those on disk, every replica of it VERIFIED, unfenced, every ISR full, its "
+        "listeners serve what they served"
+    )
 
     def target(self, world: World, raw: bytes) -> bytes:
         return configuration.kraft_mode(raw, world.inventory, self.node(world))
@@ -381,9 +399,11 @@ class RollToKraft(RollStep):
             disks.order_kept(self.broker, world, driven=self._directory_policy is DirectoryPolicy.DRIVE),
             can_be_unfenced(world, self.broker),
             gates.replicas_full(world),
-            applied.runs_with_what_is_stored(world, self.broker),
         )
-        return gates.as_outcome(with_sick_disks(world, self.broker, found), *self._evidence(world))
+        outcome = self.proven(world, with_sick_disks(world, self.broker, found), *self._evidence(world))
+        if not isinstance(outcome, Verified):  # a dead listener says more than the values that went with it
+            return outcome
+        return gates.as_outcome(applied.runs_with_what_is_stored(world, self.broker), *outcome.evidence)
 
     def _evidence(self, world: World) -> tuple[str, ...]:
         if isinstance(world.ledger, Unknown):

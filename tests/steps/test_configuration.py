@@ -2,13 +2,13 @@
 
 import pytest
 
-from migrate.checks.config import DEFAULT_PROTOCOL_MAP
 from migrate.hosts.properties import parse
 from migrate.model import config_keys
 from migrate.model.broker_modes import node_mode
 from migrate.model.config_keys import Fate, Moment
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Access, BrokerNode, ControllerNode, Inventory
+from migrate.model.listeners import DEFAULT_PROTOCOL_MAP
 from migrate.steps import configuration
 
 BROKER = b"""# the broker of rack a

@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from migrate.checks.config import DEFAULT_PROTOCOL_MAP, PROTOCOL_MAP, protocols
 from migrate.hosts.properties import parse
 from migrate.model import config_keys
 from migrate.model.broker_modes import FLAG, node_mode
 from migrate.model.config_keys import Moment
+from migrate.model.listeners import DEFAULT_PROTOCOL_MAP, PROTOCOL_MAP, protocols
 from migrate.steps import configuration
 from tests.testing.worlds import inventory
 

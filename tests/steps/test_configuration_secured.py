@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from migrate.checks.config import protocols
 from migrate.checks.principals import caller, super_users, with_added
 from migrate.hosts.properties import parse
 from migrate.model.inventory import Access, AddedProperties, Inventory
+from migrate.model.listeners import protocols
 from migrate.steps import configuration
 from tests.steps.test_configuration import inventory
 

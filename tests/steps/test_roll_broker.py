@@ -296,7 +296,8 @@ def test_an_interrupted_roll_adds_only_what_is_missing(bend: Bend, told: object,
     assert FIRST_ROLL.progress(world) == told
     FIRST_ROLL.do(world, effects)
     assert effects.done[0].startswith("note ended:migration-mode/1=")  # whose registration will be no proof
-    assert [" ".join(entry.split()[:2]) for entry in effects.done[1:]] == done
+    assert effects.done[1].startswith("note served:migration-mode/1=")  # and what its listeners served
+    assert [" ".join(entry.split()[:2]) for entry in effects.done[2:]] == done
     assert effects.written.get(1, TARGET) == TARGET
 
 
@@ -524,7 +525,9 @@ def test_the_gates_of_the_second_roll_ask_spark() -> None:
     """And its proof the pure rule, again and again while it waits."""
     assert {Need.SPARK_LEDGER, Need.DIFF} <= RollToKraft.needs
     assert not {Need.SPARK_LEDGER, Need.DIFF} & RollToKraft.proof_needs
-    wanted = {Need.ZOOKEEPER, Need.KRAFT, Need.DISKS, Need.LIVE, Need.CONFIGS, Need.SERVICES, Need.LEDGER}
+    wanted = {Need.ZOOKEEPER, Need.KRAFT, Need.DISKS, Need.LIVE, Need.CONFIGS, Need.SERVICES, Need.LEDGER} | {
+        Need.LISTENERS
+    }
     assert FIRST_ROLL.proof_needs == wanted
     assert SECOND_ROLL.proof_needs == wanted | {Need.APPLIED}
     assert [FIRST_ROLL.id, SECOND_ROLL.id] == ["migration-mode/1", "kraft-mode/1"]

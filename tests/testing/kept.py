@@ -10,6 +10,7 @@ from migrate.errors import MigrateError
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory, Playbook
 from migrate.model.launch import Launch, Listening, Unit
+from migrate.model.listeners import Heard, StoreFile
 from migrate.model.outcome import Unknown
 from migrate.model.rights import HostRights
 from migrate.model.rollback_readiness import MetadataLogs, StateBehind
@@ -145,6 +146,14 @@ class KeptSources:
     def leftovers(self) -> Mapping[NodeId, tuple[str, ...] | Unknown] | Unknown:
         """The world's."""
         return self.world.leftovers
+
+    def stores(self, configs: Configs) -> Mapping[NodeId, tuple[StoreFile, ...] | Unknown] | Unknown:
+        """The world's."""
+        return self.world.stores
+
+    def listeners(self, configs: Configs, broker: str | None) -> Mapping[NodeId, Heard | Unknown] | Unknown:
+        """The world's."""
+        return self.world.listeners
 
     def units(self) -> Mapping[NodeId, Unit | Unknown] | Unknown:
         """The world's."""

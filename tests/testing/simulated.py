@@ -21,6 +21,7 @@ from migrate.model.difference import DiffReport
 from migrate.model.facts import pure_ledger
 from migrate.model.ids import MIGRATING, NodeId
 from migrate.model.launch import STOP_SECONDS, Unit
+from migrate.model.listeners import Heard, Served
 from migrate.model.outcome import Unknown
 from migrate.model.ports import Observer
 from migrate.model.rights import HostRights
@@ -41,7 +42,7 @@ from migrate.model.views import (
     ZkBroker,
     ZookeeperView,
 )
-from migrate.model.world import NOT_ASKED, Need, World
+from migrate.model.world import BROKER, NOT_ASKED, Need, World
 from migrate.steps.facts import sha256
 from tests.testing import worlds
 from tests.testing.worlds import BROKERS, CONTROLLERS, kraft, live, meta_file, zk
@@ -67,6 +68,8 @@ PARTS: Final = {
     "protocols": {Need.PROTOCOLS},
     "ensemble": {Need.ENSEMBLE},
     "applied": {Need.APPLIED},
+    "listeners": {Need.LISTENERS},
+    "stores": {Need.STORES},
 }
 
 
@@ -329,6 +332,7 @@ class SimulatedCluster:
             configs=self._configs(),
             services={node: self.state(node) for node in (*BROKERS, *CONTROLLERS)},
             metadata_logs=self._metadata_logs(),
+            listeners={node: self._heard(node) for node in BROKERS if facts.get(BROKER) in (None, str(int(node)))},
             facts=facts,
         )
         if self.are_units:
@@ -340,6 +344,11 @@ class SimulatedCluster:
         if compared and isinstance(world.diff, Unknown) and self.copied and not self.finalized:
             world = replace(world, diff=DiffReport(kraft(world).offset, 0, {"topic": {"EQUAL": 3}}, ()))
         return world
+
+    def _heard(self, node: NodeId) -> Heard:
+        """One listener, which serves while the broker runs."""
+        silent = "" if int(node) in self.running else "no connection"
+        return Heard({"PLAINTEXT": Served("PLAINTEXT", f"broker-{int(node)}:9092", silent=silent)})
 
     def _as_units(self, world: World) -> World:
         """Reached over SSH, with every command allowed; a boot starts what is not disabled."""

@@ -15,6 +15,7 @@ from migrate.model.copied import CopyCheck
 from migrate.model.ids import MIGRATING, DirectoryId, NodeId
 from migrate.model.inventory import Access, BrokerNode, ControllerNode, Inventory, Playbook
 from migrate.model.launch import Launch, UnitNotes, ZookeeperClient
+from migrate.model.listeners import Heard, Served
 from migrate.model.outcome import Unknown
 from migrate.model.rollback_readiness import MetadataLogs
 from migrate.model.stage import MIGRATION, DirectoryPolicy, Stage, ZkMigrationState
@@ -141,6 +142,8 @@ def world_at(stage: Stage) -> World:
         launches=_launches(known),
         ports=dict.fromkeys(CONTROLLERS, ()),
         copy=COPY_HELD if stage >= Stage.COPY else Unknown("no copy was made yet"),
+        stores=dict.fromkeys(BROKERS, ()),
+        listeners=dict.fromkeys(BROKERS, Heard({"PLAINTEXT": Served("PLAINTEXT", "broker:9092")})),
     )
 
 

@@ -43,8 +43,8 @@ class DirectoryRoll(RollStep):
 
     stage_is = Stage.DIRECTORIES
     goal = Mode.KRAFT
-    needs = SEEN
-    proof_needs = SEEN
+    needs = SEEN | {Need.LISTENERS}
+    proof_needs = SEEN | {Need.LISTENERS}
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -148,7 +148,7 @@ class AddDirectories(DirectoryRoll):
         if bare := [entry.path for entry in entries if isinstance(entry.directory.meta, MetaMissing)]:
             formatted = Refused(f"{bare[0]} of broker {self.broker} has no meta.properties")
         ids = (f"{entry.path} is {entry.directory.id}" for entry in entries)
-        return gates.as_outcome(gates.first(formatted, self.restarted(world)), *ids, *self.told(world))
+        return self.proven(world, gates.first(formatted, self.restarted(world)), *ids, *self.told(world))
 
 
 def _place(found: tuple[NewDirectory, ...] | Unknown, path: str) -> str:
@@ -224,7 +224,7 @@ class RemoveDirectories(DirectoryRoll):
     def verify(self, world: World) -> Outcome:
         prefix = f"aside:{self.broker}:"
         kept = (f"{META} kept as {new}" for key, new in world.facts.items() if key.startswith(prefix))
-        return gates.as_outcome(gates.first(self._retired(world), self.restarted(world)), *kept, *self.told(world))
+        return self.proven(world, gates.first(self._retired(world), self.restarted(world)), *kept, *self.told(world))
 
     def _retired(self, world: World) -> Readiness:
         found = directory_gates.entries(world, self.broker, self.paths)

@@ -23,18 +23,23 @@ from migrate.model.world import Need, World
 from migrate.steps import facts, gates, named_gates
 from migrate.steps.base import NARROW
 from migrate.steps.named_gates import Gate, all_open
-from migrate.steps.roll_broker import SEEN, RollStep
+from migrate.steps.roll_broker import ROLLED, RollStep
 from migrate.steps.rollback import gates as back
 from migrate.steps.rollback.restore import Restored, bytes_of, restorable, to_migration, to_zookeeper
 
 LOOK = frozenset(
-    {Need.ZOOKEEPER, Need.DISKS, Need.LIVE, Need.CONFIGS, Need.SERVICES, Need.BACKUPS, Need.CONTROLLER_NAMES}
+    {
+        *(Need.ZOOKEEPER, Need.DISKS, Need.LIVE, Need.CONFIGS, Need.SERVICES, Need.BACKUPS, Need.CONTROLLER_NAMES),
+        Need.LISTENERS,
+    }
 )
 
 
 @dataclass(frozen=True, slots=True)
 class RollToFile(RollStep):
     """A roll to the file that `restored` finds; where it finds none, nothing is planned and nothing done."""
+
+    goes_back = True
 
     @abstractmethod
     def restored(self, world: World, raw: bytes) -> Restored | Refused | Unknown:
@@ -101,7 +106,7 @@ class RollBackToMigrationMode(RollBack):
     titled = "roll broker {broker} back to migration mode"
     stage_is = Stage.KRAFT_MODE
     goal = Mode.MIGRATION
-    needs = SEEN | {Need.BACKUPS}
+    needs = ROLLED | {Need.BACKUPS}
     proof_needs = needs
     undo = "roll it forward to KRaft mode again: `kraft-migrate plan`"
     proof = "its new registration says migrating, it is in /brokers/ids, LogDirs equal its disks, every ISR is full"
@@ -139,8 +144,8 @@ class RollBackToMigrationMode(RollBack):
             _has_session(world, self.broker),
             back.whole_after(world, self.broker),
         )
-        return gates.as_outcome(
-            found, f"broker {self.broker} is registered as migrating, and in /brokers/ids", "every ISR is full"
+        return self.proven(
+            world, found, f"broker {self.broker} is registered as migrating, and in /brokers/ids", "every ISR is full"
         )
 
 
@@ -215,8 +220,8 @@ class RollToZookeeperMode(RollBack):
             back.zookeeper_controls(world),
             back.whole_after(world, self.broker),
         )
-        return gates.as_outcome(
-            found, f"broker {self.broker} runs with its file of ZooKeeper mode", "every ISR is full"
+        return self.proven(
+            world, found, f"broker {self.broker} runs with its file of ZooKeeper mode", "every ISR is full"
         )
 
 

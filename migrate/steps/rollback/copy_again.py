@@ -17,10 +17,10 @@ from migrate.model.stage import ZkMigrationState
 from migrate.model.step import Action, HalfDone, NotBegun, Predicted, Progress
 from migrate.model.views import MigrationZnode, Running, Stopped
 from migrate.model.world import Need, World
-from migrate.steps import gates, named_gates
+from migrate.steps import gates, named_gates, served
 from migrate.steps.base import BaseStep
 from migrate.steps.named_gates import Gate, all_open
-from migrate.steps.roll_broker import SEEN, RollToMigrationMode
+from migrate.steps.roll_broker import ROLLED, RollToMigrationMode
 from migrate.steps.rollback import gates as back
 from migrate.steps.rollback.cleanup import SetControllerAside
 from migrate.steps.rollback.control import StopControllers
@@ -81,7 +81,7 @@ class RestartInMigrationMode(RollToMigrationMode):
     kind = "restart-in-migration-mode"
     name = "again-{broker}"
     titled = "restart broker {broker} in migration mode"
-    needs = SEEN | gates.FOR_BLOCKERS | {Need.CONTROLLER_NAMES}
+    needs = ROLLED | gates.FOR_BLOCKERS | {Need.CONTROLLER_NAMES}
     undo = "none needed: its file stays as it is"
 
     def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:
@@ -133,6 +133,7 @@ class RestartInMigrationMode(RollToMigrationMode):
         assert not isinstance(world.services, Unknown)
         node = NodeId(self.broker)
         state = world.services[node]
+        served.note(self.id, self.broker, world, effects)
         if isinstance(state, Running):
             effects.note(_process(self.id), str(state.pid))
             effects.stop(node)
