@@ -6,8 +6,10 @@ Passwords are compared here, and never stand in a finding.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import date
+from typing import Final
 
-from migrate.checks.config import inter_broker_listener, listeners, protocols
+from migrate.checks.config import inter_broker_listener
 from migrate.checks.phase import Phase, phase_of
 from migrate.checks.principals import (
     ANONYMOUS,
@@ -28,19 +30,26 @@ from migrate.checks.sight import (
     both,
     both_configs,
     broker_configs,
+    broker_stores,
     controller_configs,
     readable_zookeeper,
+    starts_with_stores,
 )
 from migrate.checks.zookeeper_access import stranger
 from migrate.hosts.jaas import options
 from migrate.model.config_keys import base_name
+from migrate.model.ids import NodeId
 from migrate.model.inventory import Access
 from migrate.model.kafka_values import listener_prefix
+from migrate.model.listeners import StoreFile, listeners, protocols
 from migrate.model.outcome import Unknown
 from migrate.model.secrets import is_password_config
 from migrate.model.stage import Stage
 from migrate.model.views import ConfigFile, ZookeeperView
 from migrate.model.world import World
+
+SOON_DAYS: Final = 7
+Stores = dict[NodeId, tuple[StoreFile, ...]]
 
 
 def jaas_key(listener: str, mechanism: str) -> str:
@@ -158,6 +167,59 @@ def starts_by_its_file(seen: tuple[ZookeeperView, Configs], world: World) -> Res
                 told = "is set dynamically" if hidden else f"is {value} by a dynamic configuration"
                 line = "" if hidden else f"{name}={value}"
                 yield Hit(f"broker {node}: {file.path}", f"{name} {told}, the file has {own or 'none'}", line)
+
+
+STORE_SOURCE: Final = "DefaultSslEngineFactory.FileBasedStore.load; SslFactory.SslEngineValidator"
+
+
+@check(
+    "B-SEC-25",
+    "a store that a broker starts from is gone, or its certificate has ended",
+    "The broker runs with what it read at its last start or by a dynamic configuration. At its next one it does not "
+    "start without the file; with a certificate that has ended its fellow brokers, or its clients, refuse it.",
+    "A store was moved, deleted or renamed since, or a certificate was not renewed.",
+    "Put a store with a valid certificate there, readable for the node's user, or write another path into the "
+    "broker's file.",
+    STORE_SOURCE,
+).sees(both(broker_stores, broker_configs), blocks_from=Stage.MIGRATION_MODE, when=UNTIL_FINALIZED, proof=True)
+def stores_are_there(seen: tuple[Stores, Configs], world: World) -> Result:
+    """Of stores that a listener of the file makes use of."""
+    for about, store in _stores_in_use(seen, world):
+        if store.ends is None:
+            yield Hit(about, f"{store.key} names {store.path}, which does not exist")
+        elif not isinstance(store.ends, Unknown) and store.ends and store.ends < world.today:
+            yield Hit(about, f"the certificate of {store.key} ({store.path}) ended on {store.ends}")
+
+
+@check(
+    "W-SEC-26",
+    f"the certificate of a broker's store ends within {SOON_DAYS} days",
+    "A migration may be parked for days. A broker that restarts, or a rollback, behind that day brings a listener that "
+    "nobody accepts.",
+    "It was issued for so long, and nobody has renewed it yet.",
+    "Renew it before the migration, in the same file.",
+    STORE_SOURCE,
+).sees(both(broker_stores, broker_configs))
+def certificates_last(seen: tuple[Stores, Configs], world: World) -> Result:
+    """A store that cannot be read is a blind spot here: B-SEC-25 knows nothing of it either."""
+    for about, store in _stores_in_use(seen, world):
+        if isinstance(store.ends, Unknown):
+            yield Blind(about, f"{store.key}: {store.ends.reason}")
+        elif store.ends and world.today and 0 <= _days(world.today, store.ends) <= SOON_DAYS:
+            yield Hit(about, f"the certificate of {store.key} ({store.path}) ends on {store.ends}")
+
+
+def _days(today: str, day: str) -> int:
+    return (date.fromisoformat(day) - date.fromisoformat(today)).days
+
+
+def _stores_in_use(seen: tuple[Stores, Configs], world: World) -> Iterator[tuple[str, StoreFile]]:
+    stores, files = seen
+    for node, found in stores.items():
+        for store in found:
+            values = files[node].values if node in files else {}
+            if values and starts_with_stores(values, world) and _used(store.key, values):
+                yield f"broker {node}: {files[node].path}", store
 
 
 def _used(name: str, values: Mapping[str, str]) -> bool:

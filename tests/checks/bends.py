@@ -13,6 +13,7 @@ from migrate.model.ids import DirectoryId, NodeId
 from migrate.model.inventory import AcceptedDifference, OwnCommands
 from migrate.model.launch import STOP_SECONDS, Launch, Listening, Unit
 from migrate.model.ledger import Ledger, LedgerRow, ReplicaState
+from migrate.model.listeners import StoreFile
 from migrate.model.new_directories import NewDirectory
 from migrate.model.outcome import Unknown
 from migrate.model.rights import HostRights, Refused
@@ -42,6 +43,8 @@ from tests.testing.worlds import (
 )
 
 Bend = Callable[[World], World]
+
+TLS_MAP = "PLAINTEXT:PLAINTEXT,TLS:SSL"
 
 
 def same(world: World) -> World:
@@ -216,6 +219,18 @@ def bound(node: int, address: str, port: int) -> Bend:
         assert not isinstance(world.services, Unknown)
         services = {NodeId(node): Stopped(), **world.services}
         return replace(world, ports={**world.ports, NodeId(node): (Listening(address, port),)}, services=services)
+
+    return bend
+
+
+def store(node: int, ends: str | Unknown | None) -> Bend:
+    """A broker of a TLS listener, with a key store whose certificate ends then, on 1 January 2026."""
+
+    def bend(world: World) -> World:
+        tls = values(node, listeners="PLAINTEXT://:9092,TLS://:9093", listener__security__protocol__map=TLS_MAP)(world)
+        stores = {NodeId(broker): () for broker in range(3)}
+        found = StoreFile("listener.name.tls.ssl.keystore.location", "/tls/b.p12", ends)
+        return replace(tls, stores={**stores, NodeId(node): (found,)}, today="2026-01-01")
 
     return bend
 
