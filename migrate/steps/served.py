@@ -122,4 +122,5 @@ def _failed(node: BrokerNode, changes: list[Change], refused: tuple[str, ...], *
             "correct or delete that dynamic value (`kafka-configs --alter --entity-type brokers`), restart "
             f"{name} with its file as it is, and give the same command again"
         )
-    return Failed(f"{name}: {what}. Likely cause: {CAUSE}", f"no other broker was touched; {after}")
+    cause = f". Likely cause: {CAUSE}" if gone or refused else ""
+    return Failed(f"{name}: {what}{cause}", f"no other broker was touched; {after}")

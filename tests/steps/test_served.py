@@ -114,6 +114,7 @@ def test_another_certificate_holds_the_way_forward_and_not_the_way_back() -> Non
     found = step.verify(seen(step, world, BEFORE, other))
     assert isinstance(found, Failed)
     assert "where the listener shall be as it is now, make a new plan" in found.next_step
+    assert "KAFKA-17431" not in found.reason
     back = RollBackToMigrationMode(1)
     assert isinstance(back.verify(seen(back, whole(Stage.COPY), BEFORE, other)), Verified)
     dead = Heard({**BEFORE.listeners, "TLS": REFUSES}, ())
