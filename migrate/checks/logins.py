@@ -40,7 +40,7 @@ from migrate.hosts.jaas import options
 from migrate.model.config_keys import base_name
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Access
-from migrate.model.kafka_values import listener_prefix
+from migrate.model.kafka_values import elements, listener_prefix
 from migrate.model.listeners import StoreFile, listeners, protocols
 from migrate.model.outcome import Unknown
 from migrate.model.secrets import is_password_config
@@ -155,7 +155,7 @@ def _compare_passwords(
     "KAFKA-17431; SslFactory.createNewSslEngineFactory; DynamicListenerConfig; seen on 3.9.2",
 ).sees(both(readable_zookeeper, broker_configs), blocks_from=Stage.MIGRATION_MODE, when=UNTIL_FINALIZED)
 def starts_by_its_file(seen: tuple[ZookeeperView, Configs], world: World) -> Result:
-    """Passwords are not compared: the file must have one.  A listener that has no TLS needs no store, and so on."""
+    """Passwords are compared by the run's digests.  A listener that has no TLS needs no store, and so on."""
     view, brokers = seen
     for owner, name, value in dynamic_at_start(view):
         for node, file in brokers.items():
@@ -163,7 +163,11 @@ def starts_by_its_file(seen: tuple[ZookeeperView, Configs], world: World) -> Res
                 continue
             own = file.values.get(name, file.values.get(base_name(name), "")).strip()
             hidden = is_password_config(name) or not value
-            if not own or (not hidden and own != value.strip()):
+            there = file.passwords.get(name, file.passwords.get(base_name(name), value))
+            if hidden and own and value and there != value:
+                about = f"broker {node}: {file.path}"
+                yield Hit(about, f"{name} is set dynamically, and the file has another one")
+            elif not own or (not hidden and elements(own) != elements(value)):
                 told = "is set dynamically" if hidden else f"is {value} by a dynamic configuration"
                 line = "" if hidden else f"{name}={value}"
                 yield Hit(f"broker {node}: {file.path}", f"{name} {told}, the file has {own or 'none'}", line)

@@ -20,12 +20,12 @@ from migrate.checks.principals import (
     principal_to,
     super_users,
 )
-from migrate.checks.registry import ALWAYS, Blind, Hit, Result, check
+from migrate.checks.registry import ALWAYS, BEFORE_COPY, Blind, Hit, Result, check
 from migrate.checks.sight import Configs, both, both_configs, broker_configs, controller_configs, entities, zookeeper
 from migrate.hosts.collect_disks import DIGEST, HIDDEN
 from migrate.model.broker_modes import Mode, mode_of
 from migrate.model.config_keys import is_at_start
-from migrate.model.kafka_values import elements, listener_prefix, truth
+from migrate.model.kafka_values import connect_string, elements, listener_prefix, truth
 from migrate.model.listeners import protocols
 from migrate.model.secrets import Digester
 from migrate.model.stage import Stage
@@ -333,6 +333,31 @@ def one_authorizer(seen: tuple[Configs, Configs], world: World) -> Result:
             if own and own != other:
                 message = f"{AUTHORIZER} is {own}, broker {broker} has {other or 'none'}"
                 yield Hit(f"controller {node}: {file.path}", message)
+
+
+@check(
+    "B-SEC-27",
+    "the brokers' ACLs are in another ZooKeeper than the one that is copied",
+    "Kafka copies the ACLs of zookeeper.connect. With authorizer.zookeeper.url brokers read theirs elsewhere: from the "
+    "copy on, nobody would have the rights that he has now, or everybody.",
+    "authorizer.zookeeper.url is set, to other servers or another chroot than zookeeper.connect.",
+    "Copy the ACLs to the ZooKeeper of zookeeper.connect (kafka-acls --list there and here shows what is missing), "
+    "take authorizer.zookeeper.url out of the brokers' files, and restart the brokers one by one.",
+    "AclAuthorizer.configure: ZkUrlProp; ControllerServer: the migration's client uses zookeeper.connect",
+).sees(broker_configs, blocks_from=Stage.PREPARE, when=BEFORE_COPY)
+def acls_are_here(configs: Configs, world: World) -> Result:
+    for node, file in configs.items():
+        url, connect = (file.values.get(key, "") for key in ("authorizer.zookeeper.url", "zookeeper.connect"))
+        if url and url != connect and _ensemble(url) != _ensemble(connect):
+            yield Hit(f"broker {node}: {file.path}", f"authorizer.zookeeper.url is {url}, zookeeper.connect {connect}")
+
+
+def _ensemble(text: str) -> tuple[frozenset[str], str] | None:
+    try:
+        found = connect_string(text)
+    except ValueError:
+        return None
+    return frozenset(found.servers), found.chroot
 
 
 def _as_kraft(name: str) -> str:

@@ -204,6 +204,7 @@ THREADS: Final = {  # Kafka's defaults
 def threads_fit(seen: tuple[ZookeeperView, Configs], world: World) -> Result:
     """Each number beside that of every broker's file that it is for; the order in which Kafka applies them is open."""
     view, configs = seen
+    own = {(entity, name) for entity, name, _, _ in entities(view, "broker-config")}
     for entity, name, value, _ in entities(view, "broker-config"):
         base = base_name(name)
         if base not in THREADS or fault("broker", base, value):
@@ -212,6 +213,8 @@ def threads_fit(seen: tuple[ZookeeperView, Configs], world: World) -> Result:
         for node, file in configs.items():
             if entity not in (DEFAULT_ENTITY, str(int(node))):
                 continue
+            if entity == DEFAULT_ENTITY and (str(int(node)), name) in own:
+                continue  # the broker's own number counts
             text = file.values.get(name, file.values.get(base, ""))
             here = kafka_values.number(text) or THREADS[base]
             if wanted != here and not max(1, here // 2) <= wanted <= 2 * here:

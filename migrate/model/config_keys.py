@@ -103,6 +103,12 @@ SHARED: Final[Rows] = (  # what controllers must know to call brokers, and to le
     ("zookeeper.connection.timeout.ms", "kkrr", "how ZooKeeper is called", "KafkaConfig.scala"),
     ("zookeeper.max.in.flight.requests", "kkrr", "how fast the copy reads", "ZkMigrationClient"),
     ("zookeeper.*", "lkrr", "a KRaft node has nothing of ZooKeeper", "KAFKA-16431"),
+    (
+        "remote.log.storage.system.enable",
+        "ekkk",
+        "controllers refuse topics with tiered storage without it",
+        "ControllerConfigurationValidator",
+    ),
     ("config.providers", "kkkk", "values as ${provider:...} are resolved on the node", "KIP-297"),
     ("config.providers.*", "kkkk", "their settings", "KIP-297"),
 )
@@ -264,6 +270,9 @@ AT_START: Final = frozenset(  # DynamicListenerConfig.ReconfigurableConfigs; Ssl
         *("ssl.truststore.password", "ssl.truststore.type"),
     }
 )
+AT_ANY_TIME: Final = frozenset(  # of a listener, and changed while it serves
+    {"max.connections", "max.connection.creation.rate", "num.network.threads"}
+)
 OF_LISTENER: Final = re.compile(r"listener\.name\.[^.]*\.(.*)")  # DynamicBrokerConfig.ListenerConfigRegex
 
 
@@ -276,4 +285,4 @@ def base_name(name: str) -> str:
 def is_at_start(name: str) -> bool:
     """Does that dynamic configuration decide about a start of a broker's listeners?"""
     base = base_name(name)
-    return base in AT_START or base.endswith(".sasl.jaas.config")
+    return base in AT_START or base.endswith(".sasl.jaas.config") or (base != name and base not in AT_ANY_TIME)

@@ -414,6 +414,7 @@ class ConfigFile:
     sha256: str
     values: Mapping[str, str] = field(repr=False)
     subjects: Mapping[str, str | Unknown] = field(default_factory=dict)  # keystore's path -> its certificate's subject
+    passwords: Mapping[str, str] = field(default_factory=dict, repr=False)  # key -> this run's digest; none of a bundle
     target: str = ""  # where `path` is a link that its host allows: the file that it leads to
 
     @property

@@ -39,7 +39,7 @@ from migrate.model.outcome import Awaited, Unknown
 from migrate.model.ports import LOG_LINES_DEEP
 from migrate.model.rights import HostRights
 from migrate.model.rollback_readiness import MetadataLogs, StateBehind
-from migrate.model.secrets import Digester
+from migrate.model.secrets import Digester, is_password_config
 from migrate.model.views import (
     BrokerDisks,
     ConfigFile,
@@ -308,6 +308,12 @@ class Sources:
         is_broker = any(broker.id == node for broker in self.inventory.brokers)
         added = self.inventory.broker_properties if is_broker else None
         ours = {self.inventory.access_of(controller).keystore for controller in self.inventory.controllers}
+        passwords = {
+            key: self.digester.digest(value)
+            for key, value in found.values.items()
+            if is_password_config(key) and value and "${" not in value
+        }
+        found = replace(found, passwords=passwords)
         return with_subjects(found, added, self.files, [store for store in ours if store is not None])
 
     def service_states(self) -> Mapping[NodeId, ServiceState]:

@@ -222,6 +222,7 @@ CONFIG = (
         values(1, listener__name__x__plain__sasl__server__callback__handler__class="a.B"),
         "handler",
     ),
+    Case("B-SEC-27", ZK, "broker 1", values(1, authorizer__zookeeper__url="zkacl:2181/acl")),
     Case("B-CFG-37", ZK, "class a.B", entity("broker-config", "<default>", "metric.reporters", "a.B"), "dynamic"),
     Case("W-CFG-34", ZK, "broker 2", values(2, controlled__shutdown__enable="false")),
     Case("W-CFG-22", ZK, "broker 2", values(2, ssl__key__password="${env:KEY_PASSWORD}")),

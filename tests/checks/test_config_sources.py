@@ -10,8 +10,10 @@ from migrate import checks
 from migrate.checks.config_sources import in_kraft
 from migrate.hosts.collect_disks import HIDDEN
 from migrate.model.findings import Finding
+from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
+from migrate.model.views import ConfigFile
 from migrate.model.world import World
 from tests.checks.bends import written_twice
 from tests.testing.worlds import with_entity, with_values, world_at
@@ -138,3 +140,56 @@ def test_what_no_listener_uses_blocks_nothing(name: str, protocol: str, found: b
     """A store of a listener without TLS, a login of one without SASL, a listener that the file does not have."""
     bent = with_values(PLAIN, 1, listener__security__protocol__map=f"INTERNAL:PLAINTEXT,CLIENT:{protocol}")
     assert bool(of(with_entity(bent, "broker-config", "1", name, "x"), "B-SEC-20")) is found
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "listener.name.client.ssl.principal.mapping.rules",
+        "listener.name.client.plain.connections.max.reauth.ms",
+        "listener.name.client.oauthbearer.sasl.oauthbearer.expected.audience",
+    ],
+)
+def test_whatever_is_set_for_one_listener_decides_about_its_start(name: str) -> None:
+    """Of no list: SslChannelBuilder and SaslChannelBuilder read it when they make the listener, and never again."""
+    bent = with_values(PLAIN, 1, listener__security__protocol__map="INTERNAL:PLAINTEXT,CLIENT:SASL_SSL")
+    assert bool(of(with_entity(bent, "broker-config", "1", name, "x"), "B-SEC-20"))
+
+
+def test_lists_are_compared_as_lists() -> None:
+    """Blanks behind commas are nothing."""
+    own, name = with_values(PLAIN, 1, ssl__enabled__protocols="TLSv1.2, TLSv1.3"), "ssl.enabled.protocols"
+    assert not of(with_entity(own, "broker-config", "1", name, "TLSv1.2,TLSv1.3"), "B-SEC-20")
+    assert of(with_entity(own, "broker-config", "1", name, "TLSv1.3"), "B-SEC-20")
+
+
+@pytest.mark.parametrize(("digest", "found"), [("hmac:1", False), ("hmac:2", True)])
+def test_a_stores_password_is_compared_by_the_runs_digest(digest: str, found: bool) -> None:
+    """A password that was changed dynamically alone does not open the file's store: the broker would not start."""
+    name = "listener.name.client.ssl.keystore.password"
+    bent = with_values(
+        PLAIN,
+        1,
+        listener__security__protocol__map="INTERNAL:PLAINTEXT,CLIENT:SSL",
+        listener__name__client__ssl__keystore__password="old-one",
+    )
+    assert not isinstance(bent.configs, Unknown)
+    file = bent.configs[NodeId(1)]
+    assert isinstance(file, ConfigFile)
+    read = replace(bent, configs={**bent.configs, NodeId(1): replace(file, passwords={name: digest})})
+    hits = of(with_entity(read, "broker-config", "1", name, "hmac:1"), "B-SEC-20")
+    assert bool(hits) is found
+    assert "old-one" not in str(hits)
+
+
+def test_a_brokers_own_number_of_threads_counts_before_the_clusters() -> None:
+    """The file's 8 is not far from its own 8, whatever the others have."""
+    bent = with_entity(PLAIN, "broker-config", "<default>", "num.io.threads", "32")
+    assert len(of(bent, "B-CFG-38")) == 3
+    assert len(of(with_entity(bent, "broker-config", "1", "num.io.threads", "8"), "B-CFG-38")) == 2
+
+
+@pytest.mark.parametrize("url", ["zk1:2181/kafka", "zk1/kafka", " zk1:2181/kafka"])
+def test_acls_of_the_same_zookeeper_are_copied(url: str) -> None:
+    """However it is written."""
+    assert not of(with_values(PLAIN, 1, authorizer__zookeeper__url=url), "B-SEC-27")

@@ -248,6 +248,13 @@ ROWS = (
         "/config/brokers/1",
     ),
     Row(
+        "the ACLs are in another ZooKeeper",
+        wrong(1, authorizer__zookeeper__url="zkacl:2181/acl"),
+        "B-SEC-27",
+        Stage.PREPARE,
+        "broker 1",
+    ),
+    Row(
         "a dynamic login that stands in no file",
         entity("broker-config", "1", "listener.name.client.scram-sha-256.sasl.jaas.config", "hmac:1"),
         "B-SEC-20",
