@@ -13,7 +13,7 @@ from migrate.model.ids import NodeId
 from migrate.model.inventory import SecretFile
 from migrate.model.outcome import Unknown
 from migrate.model.rollback_readiness import MetadataLogs
-from migrate.model.views import ZookeeperView
+from migrate.model.views import ConfigFile, ZookeeperView
 from migrate.observe.sources import Sources
 from migrate.protocol import records
 from tests.hosts.test_remote_files_metadata import remote
@@ -67,6 +67,40 @@ def test_both_encoder_secrets_reach_the_reader(tmp_path: Path) -> None:
     assert [KEY in where for where in seen["both"][2]] == [True]
     assert seen["new"] == ([STORE], 1, [f"/config/brokers/77 {KEY}"])
     assert seen["none"] == ([], 2, [])
+
+
+@pytest.mark.zookeeper
+def test_passwords_of_files_and_of_zookeeper_have_digests_of_one_key(tmp_path: Path) -> None:
+    """An equal one is seen to be equal; a reference is none; neither is in what is printed of the file."""
+    path = tmp_path / "broker.properties"
+    path.write_text(f"broker.id=0\n{KEY}=clear-1\n{STORE}=clear-3\nssl.key.password=${{file:/k:p}}\n")
+    config = {KEY: encode("clear-1", "new", iterations=2), STORE: encode("clear-2", "new", iterations=2)}
+    known = worlds.inventory()
+    first = replace(known.brokers[0], config=str(path))
+    with running_server(tmp_path / "zookeeper") as server:
+        with server.client() as client:
+            load_tree(client, golden("zk-before"))
+            create(client, "/config/brokers/77", json.dumps({"version": 1, "config": config}).encode())
+        inventory = replace(
+            known,
+            brokers=(first, *known.brokers[1:]),
+            zookeeper=server.address,
+            password_encoder_secret=secret(tmp_path, "new"),
+        )
+        sources = Sources(inventory, Unknown("no playbook"), None)
+        view, configs = sources.zookeeper(), sources.configs()
+        sources.close()
+    assert isinstance(view, ZookeeperView)
+    assert not isinstance(configs, Unknown)
+    file, rows = configs[first.id], view.entities
+    assert isinstance(file, ConfigFile)
+    stored = {
+        name: value for where, name, value in zip(rows.where, rows.name, rows.value, strict=True) if "/77" in where
+    }
+    assert set(file.passwords) == {KEY, STORE}
+    assert file.passwords[KEY] == stored[KEY]
+    assert file.passwords[STORE] != stored[STORE]
+    assert "clear" not in repr(file)
 
 
 NODES = tuple(map(NodeId, VOTERS))
