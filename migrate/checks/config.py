@@ -28,6 +28,7 @@ from migrate.model.kafka_values import (
     connect_string,
     elements,
     entries,
+    listener_prefix,
     number,
     trim,
     truth,
@@ -43,7 +44,8 @@ DEFAULT_RESERVED_MAX: Final = 1000
 OF_KRAFT: Final = re.compile(  # what Kafka reads in migration mode or KRaft mode alone
     r"process\.roles|node\.id|controller\.(quorum|listener)\..*|metadata\..*|early\.start\.listeners|"
     r"zookeeper\.metadata\.migration\..*|sasl\.mechanism\.controller\.protocol|server\.max\.startup\.time\.ms|"
-    r"broker\.(heartbeat\.interval|session\.timeout)\.ms|initial\.broker\.registration\.timeout\.ms"
+    r"broker\.(heartbeat\.interval|session\.timeout)\.ms|initial\.broker\.registration\.timeout\.ms|"
+    r"group\.coordinator\.new\.enable"
 )
 CLASS_KEY: Final = re.compile(r"\b(class|class\.name|reporters|assignors|providers)$")  # of those that Kafka defines
 NOT_OWN: Final = ("org.apache.kafka.", "kafka.", "java.", "javax.", "sun.", "com.sun.", "io.confluent.")
@@ -357,10 +359,14 @@ def _too_early(mode: Mode, world: World, node: NodeId) -> str | Unknown:
     "KafkaConfig.validateValues; docs/configuration.md",
 ).sees(broker_configs)
 def early_keys(configs: Configs, world: World) -> Result:
+    """Those of the controllers' listener, too, by which a broker calls them: what the inventory adds is meant."""
+    ours, properties = listener_prefix(world.inventory.controller_listener), world.inventory.broker_properties
+    added = () if properties is None else properties.values
     for node, file in configs.items():
         if mode_of(file.values) is not Mode.ZOOKEEPER:
             continue
         about, found = f"broker {node}: {file.path}", sorted(key for key in file.values if OF_KRAFT.fullmatch(key))
+        found += sorted(key for key in file.values if key.startswith(ours) and key not in added)
         rolls = {key: [fate(key, moment) for moment in (Moment.FIRST_ROLL, Moment.SECOND_ROLL)] for key in found}
         replaced = [key for key in found if {Fate.SET, Fate.REMOVED} & {*rolls[key]}]
         if replaced:

@@ -243,6 +243,6 @@ def _server(text: str) -> str:
     bare = host[1:-1] if host.startswith("[") and host.endswith("]") else host
     if not (_HOST.fullmatch(bare) or _IPV6.fullmatch(bare)):
         raise ValueError(f"{text!r} is not HOST:PORT")
-    if not 0 < (number(port) or 0) < 1 << 16:
+    if port != trim(port) or not 0 < (number(port) or 0) < 1 << 16:  # its parser takes no blank before a port
         raise ValueError(f"{text!r} has no port from 1 to 65535")
     return f"[{bare}]:{whole(port)}" if ":" in bare else f"{bare}:{whole(port)}"

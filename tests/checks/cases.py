@@ -235,6 +235,8 @@ CONFIG = (
     Case("B-CFG-11", PRE, "broker 0", values(0, process__roles="broker"), "role before the copy"),
     Case("I-CFG-36", ZK, "broker 0", values(0, controller__quorum__voters="1@localhost:9093"), "replaced"),
     Case("I-CFG-36", ZK, "broker 0", values(0, metadata__log__dir="/data/b0/meta"), "kept"),
+    Case("I-CFG-36", ZK, "broker 0", values(0, listener__name__ctl__ssl__truststore__location="/old.jks"), "caller"),
+    Case("I-CFG-36", ZK, "broker 0", values(0, group__coordinator__new__enable="true"), "coordinator"),
     Case("B-CFG-12", KRAFT, "broker 2", values(2, **{FLAG: "true"})),
     Case("B-CFG-13", ZK, "node 1", values(1, zookeeper__connect="zk1:2181")),
 )

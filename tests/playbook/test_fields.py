@@ -23,7 +23,7 @@ def test_a_connect_string_may_be_written_as_in_a_brokers_file(text: str) -> None
     assert TypeAdapter(fields.ZookeeperConnect).validate_python(text) == text
 
 
-@pytest.mark.parametrize("text", ["zk1:2181/kafka/", "zk1:2181//kafka", "zk1:x", ",", "/kafka"])
+@pytest.mark.parametrize("text", ["zk1:2181/kafka/", "zk1:2181//kafka", "zk1:x", "zk1: 2181", ",", "/kafka"])
 def test_a_connect_string_that_kafka_refuses_is_refused(text: str) -> None:
     """With the reason."""
     with pytest.raises(ValidationError, match="zk1:2181,zk2:2181/kafka is expected: "):
