@@ -261,7 +261,7 @@ def host_rights(world: World) -> Sight[dict[NodeId, HostRights]]:
 
 def starts_with_stores(values: Mapping[str, str], world: World) -> bool:
     """Does a broker of that file open stores?  For a listener of its own, or to call the controllers."""
-    return has_tls(values) or world.inventory.controller_access.is_tls
+    return has_tls(values) or world.inventory.controller_access.protocol.endswith("SSL")
 
 
 def broker_stores(world: World) -> Sight[dict[NodeId, tuple[StoreFile, ...]]]:

@@ -37,6 +37,7 @@ KINDS = {
     "delegation-token": ("owner",),
     "producer-ids": ("next_producer_id",),
     "feature": ("level",),
+    "applied-config": ("log.cleaner.threads",),
 }
 SIDES = (("1", "2"), ("1", None), (None, "2"))
 LONGEST = 300  # a finding of a rollback says what to do after that as well, and holds 400 characters

@@ -131,7 +131,9 @@ def test_a_file_changed_between_kill_and_going_on_is_refused_before_anything(
     cluster, plan = killed(tmp_path, label, roll)
     before, done = dict(cluster.files), list(cluster.done)
     other_file(cluster)
-    with pytest.raises(PlanIsStale, match=r"/conf/b1\.properties of broker 1 on b1|config:1 would become"):
+    with pytest.raises(
+        PlanIsStale, match=r"/conf/b1\.properties (of broker 1 on b1|is not as planned)|config:1 would become"
+    ):
         run(cluster, plan, tmp_path)
     assert cluster.done == done
     cluster.files = before

@@ -29,10 +29,10 @@ def test_a_quota_is_keyed_by_its_sorted_and_quoted_parts() -> None:
     """Names are desanitized and quoted anew; values are numbers in one spelling."""
     both = {"user": "bob%40x.y", "client-id": "a%20b%2Fc%3D"}
     assert [
-        *fields.quotas(PATH, both, config(producer_byte_rate="5e2")),
+        *fields.quotas(PATH, both, config(request_percentage="5e2")),
         *fields.quotas(PATH, {"ip": "10.0.0.1"}, config(connection_creation_rate="50")),
     ] == [
-        ("client-quota", "client-id=a%20b%2Fc%3D/user=bob%40x.y", "producer_byte_rate", "500.0"),
+        ("client-quota", "client-id=a%20b%2Fc%3D/user=bob%40x.y", "request_percentage", "500.0"),
         ("client-quota", "ip=10.0.0.1", "connection_creation_rate", "50.0"),
     ]
 
