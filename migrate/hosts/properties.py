@@ -7,6 +7,7 @@ import hashlib
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
@@ -260,6 +261,11 @@ def read_config(files: Files, node: NodeId, path: str) -> ConfigFile | NoFile:
             f"the configuration of node {node} cannot be read: {error.strerror or error}", where=path
         ) from error
     return ConfigFile(node, path, raw, hashlib.sha256(raw).hexdigest(), parse(raw, path), target=target)
+
+
+def with_content(file: ConfigFile, raw: bytes) -> ConfigFile:
+    """The same file, had it that content.  BadProperties: as `parse`."""
+    return replace(file, raw=raw, sha256=hashlib.sha256(raw).hexdigest(), values=parse(raw, file.path))
 
 
 def log_dirs(values: Mapping[str, str]) -> tuple[str, ...]:

@@ -98,8 +98,7 @@ def _files(configs: Configs | Unknown, digest: Digest) -> Configs | Unknown:
 
 
 def _file(file: ConfigFile, digest: Digest) -> ConfigFile:
-    raw = redact(file.raw, digest)
-    return replace(file, raw=raw, sha256=hashlib.sha256(raw).hexdigest(), values=properties.parse(raw, file.path))
+    return properties.with_content(file, redact(file.raw, digest))
 
 
 def _services(world: World, digest: Digest) -> Mapping[NodeId, ServiceState] | Unknown:

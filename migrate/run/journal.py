@@ -18,7 +18,7 @@ import io
 import json
 import os
 import pathlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -223,6 +223,13 @@ def concluded(events: tuple[Event, ...]) -> frozenset[str]:
 def begun(events: tuple[Event, ...]) -> frozenset[str]:
     """Ids of the steps with an intent: their effects may have happened, in part or in whole."""
     return frozenset(event.data["step"] for event in events if event.name == "intend")
+
+
+def starts(events: Iterable[Event]) -> Iterator[tuple[str, int]]:
+    """Step and node of each start that a run has ordered."""
+    for event in events:
+        if event.name == "effect" and event.data["effect"] == "start":
+            yield event.data["step"], int(event.data["node"])
 
 
 def notes(events: tuple[Event, ...]) -> dict[str, str]:

@@ -135,16 +135,9 @@ def _middle(seconds: Iterable[float]) -> Measured | None:
 
 def _unflagged(events: Iterable[Event], inventory: Inventory) -> tuple[int, ...]:
     """Controllers that a run started in stage finalize: from the first of them on there is no rollback."""
-    own = {str(int(node.id)) for node in inventory.controllers}
-    found = {
-        int(event.data["node"])
-        for event in events
-        if event.name == "effect"
-        and event.data["effect"] == "start"
-        and event.data["node"] in own
-        and event.data["step"].startswith(f"{Stage.FINALIZE.label}/")
-    }
-    return tuple(sorted(found))
+    own = {int(node.id) for node in inventory.controllers}
+    finalized = {node for step, node in journals.starts(events) if step.startswith(f"{Stage.FINALIZE.label}/")}
+    return tuple(sorted(finalized & own))
 
 
 # -- in the journal ----------------------------------------------------------------------------------------------

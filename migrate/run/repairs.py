@@ -16,7 +16,7 @@ from migrate import checks
 from migrate.checks import processes
 from migrate.checks.config_sources import refusals
 from migrate.errors import MigrateError, PlanIsStale
-from migrate.hosts.properties import diff, for_people, parse
+from migrate.hosts.properties import diff, for_people, parse, with_content
 from migrate.model.broker_modes import FLAG, node_mode
 from migrate.model.config_keys import Fate, fate
 from migrate.model.findings import blocks
@@ -29,6 +29,7 @@ from migrate.model.stage import Stage
 from migrate.model.step import Predicted, Step
 from migrate.model.views import ConfigFile, Running, Stopped
 from migrate.model.world import Need, World
+from migrate.run import journal as journals
 from migrate.steps import facts
 from migrate.steps.gates import FOR_BLOCKERS
 from migrate.steps.prepare import RenderController
@@ -93,11 +94,7 @@ class Repair:
 
 def started(events: Iterable[Event], step: str) -> frozenset[int]:
     """The nodes that a step has started so far."""
-    return frozenset(
-        int(event.data["node"])
-        for event in events
-        if event.name == "effect" and event.data["effect"] == "start" and event.data["step"] == step
-    )
+    return frozenset(node for at, node in journals.starts(events) if at == step)
 
 
 def due(
@@ -212,8 +209,7 @@ def _new_blockers(world: World, node: NodeId, planned: bytes, found: bytes, stag
 
     def blocking(raw: bytes) -> dict[tuple[str, str, str], str]:
         assert not isinstance(world.configs, Unknown)
-        new = replace(file, raw=raw, sha256=facts.sha256(raw), values=parse(raw))
-        seen = checks.run(replace(world, configs={**world.configs, node: new}), target=stage)
+        seen = checks.run(replace(world, configs={**world.configs, node: with_content(file, raw)}), target=stage)
         return {
             (entry.code, entry.about, entry.message): f"{entry.code} {entry.about}: {entry.message}"
             for entry in seen

@@ -13,7 +13,7 @@ from migrate.checks.phase import Phase, no_quorum_yet
 from migrate.checks.registry import run_on_files
 from migrate.checks.sight import remembering
 from migrate.errors import MigrateError
-from migrate.hosts.properties import parse
+from migrate.hosts.properties import parse, with_content
 from migrate.model.broker_modes import Mode, node_mode
 from migrate.model.findings import Finding, Severity, one_per_kind
 from migrate.model.ids import NodeId
@@ -39,12 +39,8 @@ def as_prepared(world: World) -> World:
         if isinstance(configs.get(node.id), NoFile):
             raw = configuration.rendered(world, first, node)
             if raw is not None:
-                configs[node.id] = _file(node.id, node.config, raw)
+                configs[node.id] = ConfigFile(node.id, node.config, raw, facts.sha256(raw), parse(raw, node.config))
     return replace(world, configs=configs)
-
-
-def _file(node: NodeId, path: str, raw: bytes) -> ConfigFile:
-    return ConfigFile(node, path, raw, facts.sha256(raw), parse(raw, path))
 
 
 def as_rolled(world: World, goal: Mode) -> World:
@@ -75,7 +71,7 @@ def _edited(world: World, edits: Mapping[NodeId, Callable[[bytes], bytes]]) -> W
         file = configs.get(node)
         if isinstance(file, ConfigFile):
             with suppress(MigrateError, ValueError):
-                configs[node] = _file(node, file.path, edit(file.raw))
+                configs[node] = with_content(file, edit(file.raw))
     return replace(world, configs=configs)
 
 
