@@ -55,7 +55,7 @@ from migrate.model.views import (
 )
 from migrate.model.work import Work
 from migrate.observe.copy_check import BeforeCopy, CopyQuestion, check_copy
-from migrate.observe.identities import stores_of, with_subjects, with_zookeeper_clients
+from migrate.observe.identities import REFERENCE, stores_of, with_subjects, with_zookeeper_clients
 from migrate.observe.metadata_logs import metadata_logs, states_behind
 from migrate.zookeeper.client import ZookeeperClient, access_of, connect, parse_connect_string
 from migrate.zookeeper.ensemble import look_at_ensemble
@@ -273,8 +273,7 @@ class Sources:
 
     def stores(self, configs: Configs) -> Mapping[NodeId, tuple[StoreFile, ...] | Unknown] | Unknown:
         """The stores that each broker's file names, read on its host."""
-        found = self._each("reading stores", lambda node: self._stores_of(configs.get(node.id)))
-        return {node.id: found[node.id] for node in self.inventory.brokers}
+        return self._each("reading stores", lambda node: self._stores_of(configs.get(node.id)), self.inventory.brokers)
 
     def _stores_of(self, file: ConfigFile | NoFile | Unknown | None) -> tuple[StoreFile, ...] | Unknown:
         if isinstance(file, ConfigFile):
@@ -311,7 +310,7 @@ class Sources:
         passwords = {
             key: self.digester.digest(value)
             for key, value in found.values.items()
-            if is_password_config(key) and value and "${" not in value
+            if is_password_config(key) and value and REFERENCE not in value
         }
         found = replace(found, passwords=passwords)
         return with_subjects(found, added, self.files, [store for store in ours if store is not None])
@@ -385,9 +384,14 @@ class Sources:
             return replace(unread, reason=f"the file of broker {int(node.id)} names its directories: {unread.reason}")
         return self._disks.look(node.id, log_dirs(file.values), metadata_log_dir(file.values))
 
-    def _each(self, name: str, look: Callable[[BrokerNode | ControllerNode], Seen]) -> dict[NodeId, Seen]:
-        """Every node's answer; hosts that are reached over the network are asked at once."""
-        nodes = self.inventory.nodes
+    def _each(
+        self,
+        name: str,
+        look: Callable[[BrokerNode | ControllerNode], Seen],
+        some: Sequence[BrokerNode | ControllerNode] = (),
+    ) -> dict[NodeId, Seen]:
+        """Every node's answer, or that of `some`; hosts that are reached over the network are asked at once."""
+        nodes = some or self.inventory.nodes
 
         def counted(node: BrokerNode | ControllerNode) -> Seen:
             found = look(node)

@@ -11,19 +11,18 @@ from typing import Final, TypeVar
 
 from migrate.model.facts import pure_ledger
 from migrate.model.ids import NodeId
-from migrate.model.launch import Launch, Listening
+from migrate.model.launch import Listening
 from migrate.model.ledger import Ledger
-from migrate.model.listeners import Heard, StoreFile
-from migrate.model.new_directories import NewDirectory
 from migrate.model.outcome import Unknown
 from migrate.model.rights import HostRights
 from migrate.model.rollback_readiness import Growing, MetadataLogs
-from migrate.model.views import BrokerDisks, KeptFiles, KraftView, LiveView, NoFile, Running, ServiceState
+from migrate.model.views import KraftView, LiveView, NoFile, Running, ServiceState
 from migrate.model.world import BROKER, NOT_ASKED, Need, World
 from migrate.observe import analysis
 from migrate.observe.sources import Configs, Sources
 
 T = TypeVar("T")
+Part = TypeVar("Part")
 HostsRights = Mapping[NodeId, HostRights | Unknown]
 Ports = Mapping[NodeId, tuple[Listening, ...] | Unknown]
 LEDGERS: Final = frozenset({Need.LEDGER, Need.SPARK_LEDGER})
@@ -65,12 +64,14 @@ class ClusterObserver:
         look = self._for_a_proof if Need.CONTROLLER_NAMES in wanted else self.sources.live
         asked = bool(wanted & {Need.LIVE, Need.CONTROLLER_NAMES})
         live = self._start(asked and not late, look, "asking brokers and controllers")
-        disks = self._start(Need.DISKS in wanted, lambda: self._disks(configs))
-        backups = self._start(Need.BACKUPS in wanted, lambda: self._backups(configs))
-        stores = self._start(Need.STORES in wanted, lambda: self._stores(configs))
-        heard = self._start(Need.LISTENERS in wanted, lambda: self._listeners(configs, facts.get(BROKER)))
+        disks = self._start(Need.DISKS in wanted, lambda: _asked(configs, self.sources.disks))
+        backups = self._start(Need.BACKUPS in wanted, lambda: _asked(configs, self.sources.backups))
+        stores = self._start(Need.STORES in wanted, lambda: _asked(configs, self.sources.stores))
+        heard = self._start(
+            Need.LISTENERS in wanted, lambda: _asked(configs, partial(self.sources.listeners, broker=facts.get(BROKER)))
+        )
         services = _result(processes)
-        launches = self._start(Need.LAUNCHES in wanted, lambda: self._launches(services))
+        launches = self._start(Need.LAUNCHES in wanted, lambda: _asked(services, self.sources.launches))
         world = World(
             inventory=self.sources.inventory,
             playbook=self.sources.playbook,
@@ -81,7 +82,9 @@ class ClusterObserver:
             configs=configs,
             services=services,
             backups=_result(backups),
-            new_directories=self._new_directories(configs) if Need.NEW_DIRECTORIES in wanted else NOT_ASKED,
+            new_directories=_asked(configs, self.sources.new_directories)
+            if Need.NEW_DIRECTORIES in wanted
+            else NOT_ASKED,
             metadata_logs=self._metadata_logs(services, rehearse=Need.REHEARSAL in wanted)
             if Need.METADATA_LOGS in wanted
             else NOT_ASKED,
@@ -109,30 +112,8 @@ class ClusterObserver:
         world = self._analyse(world, needs)
         return replace(world, live=look()) if late and asked else world
 
-    def _disks(self, configs: Configs | Unknown) -> Mapping[NodeId, BrokerDisks | Unknown] | Unknown:
-        return configs if isinstance(configs, Unknown) else self.sources.disks(configs)
-
     def _for_a_proof(self) -> LiveView | Unknown:
         return self.sources.live(controller_samples=PROOF_SAMPLES)
-
-    def _backups(self, configs: Configs | Unknown) -> Mapping[NodeId, KeptFiles | Unknown] | Unknown:
-        return configs if isinstance(configs, Unknown) else self.sources.backups(configs)
-
-    def _stores(self, configs: Configs | Unknown) -> Mapping[NodeId, tuple[StoreFile, ...] | Unknown] | Unknown:
-        return configs if isinstance(configs, Unknown) else self.sources.stores(configs)
-
-    def _listeners(self, configs: Configs | Unknown, broker: str | None) -> Mapping[NodeId, Heard | Unknown] | Unknown:
-        return configs if isinstance(configs, Unknown) else self.sources.listeners(configs, broker)
-
-    def _new_directories(
-        self, configs: Configs | Unknown
-    ) -> Mapping[NodeId, tuple[NewDirectory, ...] | Unknown] | Unknown:
-        return configs if isinstance(configs, Unknown) else self.sources.new_directories(configs)
-
-    def _launches(
-        self, services: Mapping[NodeId, ServiceState] | Unknown
-    ) -> Mapping[NodeId, Launch | Unknown] | Unknown:
-        return services if isinstance(services, Unknown) else self.sources.launches(services)
 
     def _metadata_logs(
         self, services: Mapping[NodeId, ServiceState] | Unknown, *, rehearse: bool
@@ -193,6 +174,11 @@ class ClusterObserver:
     def close(self) -> None:
         self._pool.shutdown()
         self.sources.close()
+
+
+def _asked(of: Part | Unknown, look: Callable[[Part], T | Unknown]) -> T | Unknown:
+    """What is looked for with another part in hand; where that one is Unknown, so is this."""
+    return of if isinstance(of, Unknown) else look(of)
 
 
 def _ledger_words(world: World) -> str:

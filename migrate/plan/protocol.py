@@ -38,7 +38,7 @@ from migrate.steps.protocol import (
 from migrate.steps.rollback import gates as rollback_gates
 from migrate.steps.rollback.restore import Restored, to_protocol
 
-PLANNED_ON: Final = RaiseProtocol.needs | {Need.SESSIONS}
+PLANNED_ON: Final = (RaiseProtocol.needs | {Need.SESSIONS}) - {Need.LISTENERS}  # what they serve is a proof's
 
 
 def build(world: World, playbook: Playbook, *, created: float, back: bool = False) -> Plan:
