@@ -268,7 +268,7 @@ def not_applied(view: KraftView, broker: int, runs_with: Mapping[str, str]) -> t
 
 
 def compare_applied(report: DiffReport, world: World) -> DiffReport:
-    """The comparison with what each broker runs with beside what is stored for it; who did not say it is told."""
+    """The comparison, with what each broker runs with beside what is stored for it; one that did not say is named."""
     if isinstance(world.kraft, Unknown):
         return report
     rows, spots, equal = [], [], 0

@@ -128,7 +128,7 @@ class Step(Protocol):
         """The nodes that it starts with a file which the plan names."""
 
     def becomes(self, world: World, node: int, raw: bytes) -> bytes:
-        """The file that it starts such a node with, where `raw` lies there."""
+        """The file that it starts such a node with, where its file is `raw`."""
 
     def do(self, world: World, effects: Effects) -> None:
         """The missing effects, in order."""

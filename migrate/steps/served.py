@@ -35,8 +35,8 @@ def note(step: str, broker: int, world: World, effects: Effects) -> None:
 def kept(step: str, node: BrokerNode, world: World, *, back: bool) -> Outcome | None:
     """None where every listener that served serves; else what ends the proof, or what it waits for.
 
-    On the way `back` to a file from before, a listener may serve what it served then, and what cannot be applied is no
-    news: only a listener that is gone counts.
+    In a rollback (`back`), to a file from before, a listener may serve what it served then, and what cannot be applied
+    is no news: only a listener that is gone counts.
     """
     now, before = _heard(world, int(node.id)), _before(step, world)
     if isinstance(now, Unknown):
