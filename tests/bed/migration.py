@@ -33,7 +33,7 @@ def there_and_back_and_there(bed: Bed, folder: Path) -> None:
     operator.apply_until(HALF, str(plan))
     seen("killed in the second roll")
     plan, fingerprint = operator.plan(command=("rollback", "plan"))
-    operator.tool("rollback", "apply", str(plan), "--confirm", fingerprint)
+    operator.apply("rollback", "apply", str(plan), "--confirm", fingerprint)
     operator.serving()
     seen("rolled back")
     assert {host: configuration(bed, host) for host in bed.hosts} == files
@@ -41,7 +41,7 @@ def there_and_back_and_there(bed: Bed, folder: Path) -> None:
     operator.client("write", "between", "500")
 
     plan, fingerprint = operator.plan()
-    operator.tool("apply", str(plan), "--confirm", fingerprint, "--confirm-cluster", "prod")
+    operator.apply("apply", str(plan), "--confirm", fingerprint, "--confirm-cluster", "prod")
     seen("migrated")
     zookeeper_is_stopped_by_hand(operator)
     seen("ZooKeeper stopped for good")

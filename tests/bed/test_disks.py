@@ -150,7 +150,7 @@ def test_printed_remedies_help_in_every_later_mode(person: Person) -> None:
     assert not [one for one in person.findings("W-OPS-11") if "broker 2 " in one["about"]]
     for stage, faults in (("hybrid", FAULTS), ("kraft-mode", FAULTS[:3]), ("cleanup", FAULTS[:3])):
         plan, fingerprint = operator.plan("--to", stage)
-        operator.tool("apply", str(plan), "--confirm", fingerprint, "--confirm-cluster", "prod")
+        operator.apply("apply", str(plan), "--confirm", fingerprint, "--confirm-cluster", "prod")
         operator.serving()
         for fault in faults:
             person.mends(fault)
