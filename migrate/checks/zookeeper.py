@@ -200,7 +200,7 @@ def principal_without_type(view: ZookeeperView, world: World) -> Result:
     for key, _, _, where in entities(view, "acl"):
         parts = key.split("|")
         principal = unquote(parts[3]) if len(parts) > 3 else ""
-        if len(parts) > 3 and (principal.startswith(":") or ":" not in principal):
+        if len(parts) > 3 and ":" not in principal:
             yield Hit(where or key, f"the principal {principal!r} is not Type:name", key)
 
 

@@ -304,21 +304,36 @@ def acls(path: str, kind: str, pattern: str, name: str, data: bytes | None) -> I
         yield "acl", key, "present", "true"
 
 
-def token(path: str, data: bytes | None, digester: Digester) -> Iterator[Row]:
-    """`DelegationTokenManagerZk.fromBytes`, versions 1 to 3; 1 and 2 know no requester: it is the owner."""
+def token(path: str, name: str, data: bytes | None, digester: Digester) -> Iterator[Row]:
+    """`DelegationTokenManagerZk.fromBytes`, versions 1 to 3; 1 and 2 know no requester: it is the owner.
+
+    Its password is of the znode's name in ZooKeeper mode, and of its own id in KRaft mode: they must be one.
+    """
     fields = JsonZnode.parse(path, data)
     version = fields.version((1, 2, 3))
-    owner = desanitize(path, fields.text("owner"))
-    requester = desanitize(path, fields.text("tokenRequester")) if version > 2 else owner
-    renewers = sorted(desanitize(path, renewer) for renewer in fields.texts("renewers"))
-    expiry = fields.integer("expiryTimestamp", high=2**63)
-    key = digester.digest(fields.text("tokenId"))
-    for name, value in (
+    owner = _principal(path, fields.text("owner"))
+    requester = _principal(path, fields.text("tokenRequester")) if version > 2 else owner
+    renewers = sorted(_principal(path, renewer) for renewer in fields.texts("renewers"))
+    issued, ends, expiry = (
+        fields.integer(one, low=-INT64, high=INT64) for one in ("issueTimestamp", "maxTimestamp", "expiryTimestamp")
+    )
+    if fields.text("tokenId") != name:
+        refuse(path, "its tokenId is not the znode's name: its password changes with KRaft mode")
+    key = digester.digest(name)
+    for part, value in (
         ("owner", owner),
         ("requester", requester),
         ("renewers", ",".join(renewers)),
-        ("issue_timestamp", str(fields.integer("issueTimestamp", high=2**63))),
-        ("max_timestamp", str(fields.integer("maxTimestamp", high=2**63))),
+        ("issue_timestamp", str(issued)),
+        ("max_timestamp", str(ends)),
         ("expiration_timestamp", str(expiry)),
     ):
-        yield "delegation-token", key, name, value
+        yield "delegation-token", key, part, value
+
+
+def _principal(path: str, text: str) -> str:
+    """`SecurityUtils.parseKafkaPrincipal` of a sanitized text: the copy ends on one without a type."""
+    name = desanitize(path, text)
+    if ":" not in name:
+        refuse(path, "a principal has no type: User:NAME")
+    return name

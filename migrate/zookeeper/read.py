@@ -305,7 +305,7 @@ def _other_entities(found: Collected, digester: Digester) -> Iterator[Rows]:
                 yield ZnodePart.ACL, path, fields.acls(path, kind, pattern, name_of(path), znode.data)
     for path, znode in _in_directory(found, layout.TOKENS):
         shown = layout.shown(path, digester)
-        yield ZnodePart.TOKEN, shown, fields.token(shown, znode.data, digester)
+        yield ZnodePart.TOKEN, shown, fields.token(shown, name_of(path), znode.data, digester)
     yield ZnodePart.PRODUCER_IDS, layout.PRODUCER_IDS, _producer_ids(found)
     yield ZnodePart.FEATURE, layout.FEATURE, _features(found)
 

@@ -96,7 +96,7 @@ KINDS: dict[str, tuple[Any, Callable[[bytes | None], Any]]] = {
     "quota": (QUOTA, lambda data: list(fields.quotas(PATH, {"ip": "a"}, data))),
     "user": (USER, lambda data: list(fields.scrams(PATH, "u", data, DIGESTER))),
     "acl": (ACL, lambda data: list(fields.acls(PATH, "Topic", "LITERAL", "t", data))),
-    "token": (TOKEN, lambda data: list(fields.token(PATH, data, DIGESTER))),
+    "token": (TOKEN, lambda data: list(fields.token(PATH, TOKEN["tokenId"], data, DIGESTER))),
     "lock": (LOCK, lambda data: lock.holder_of(PATH, znode(data))),
 }
 # kinds for which no data means something: an empty configuration, no ACL, no block yet, null data
@@ -492,7 +492,7 @@ def test_no_damage_to_the_bytes_gives_an_untyped_error(data: st.DataObject) -> N
         ("pending", {"partitions": [{"topic": "t"}]}),
         ("token", {"tokenRequester": "a%zz"}),
         ("token", {"renewers": "User:a"}),
-        ("token", {"expiryTimestamp": -2}),
+        ("token", {"expiryTimestamp": 2**63}),
         ("acl", {"acls": [{**ACL_ENTRY, "operation": "Fly"}]}),
         ("acl", {"acls": [{**ACL_ENTRY, "permissionType": "allow"}]}),
         ("config", {"config": {"a": 5}}),

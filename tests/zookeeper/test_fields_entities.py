@@ -170,7 +170,7 @@ def test_a_token_is_keyed_by_a_digest_and_its_principals_are_desanitized() -> No
         "expiryTimestamp": 2,
         "tokenId": "id-1",
     }
-    rows = list(fields.token(PATH, json.dumps(token).encode(), DIGESTER))
+    rows = list(fields.token(PATH, "id-1", json.dumps(token).encode(), DIGESTER))
     key = DIGESTER.digest("id-1")
     assert rows == [
         ("delegation-token", key, "owner", "User:alice"),
@@ -181,6 +181,6 @@ def test_a_token_is_keyed_by_a_digest_and_its_principals_are_desanitized() -> No
         ("delegation-token", key, "expiration_timestamp", "2"),
     ]
     old = {name: value for name, value in token.items() if name != "tokenRequester"} | {"version": 2}
-    older = {name: value for _, _, name, value in fields.token(PATH, json.dumps(old).encode(), DIGESTER)}
+    older = {name: value for _, _, name, value in fields.token(PATH, "id-1", json.dumps(old).encode(), DIGESTER)}
     assert older["requester"] == "User:alice"
     assert not any("id-1" in value for row in rows for value in row)
