@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
-from functools import cache
-from importlib.resources import files
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from migrate.checks.config import inter_broker_listener
+from migrate.checks.forms import fault, misfits
 from migrate.checks.principals import JAAS
 from migrate.checks.registry import ALWAYS, Blind, Hit, Result, check
 from migrate.checks.sight import (
@@ -26,10 +25,11 @@ from migrate.checks.stored_values import ignored
 from migrate.checks.zookeeper import JUTE_DEFAULT
 from migrate.hosts.collect_disks import HIDDEN
 from migrate.hosts.properties import duplicates, for_people
-from migrate.model import kafka_values, strict_json
+from migrate.model import kafka_values
 from migrate.model.broker_modes import roles_of
 from migrate.model.config_keys import Fate, Moment, base_name, fate, is_at_start, taken
 from migrate.model.ids import NodeId
+from migrate.model.kafka_values import entries, listener_of, listener_prefix
 from migrate.model.launch import Launch
 from migrate.model.listeners import listeners, protocols
 from migrate.model.outcome import Unknown
@@ -83,51 +83,19 @@ def key_stands_once(configs: Configs, world: World) -> Result:
             yield Hit(f"node {node}: {file.path}", f"more than one line of {', '.join(twice)}")
 
 
-@cache
-def forms() -> Mapping[str, Callable[[str], object]]:
-    """Key -> the reader of its form, which raises ValueError for what Kafka refuses."""
-    raw = strict_json.loads((files("migrate.checks") / "data" / "kafka_types.json").read_text(encoding="utf-8"))
-    readers: Mapping[str, Callable[[str], object]] = {
-        "BOOLEAN": kafka_values.boolean,
-        "INT": kafka_values.whole,
-        "LONG": kafka_values.long,
-        "SHORT": kafka_values.short,
-    }
-    return {key: reader for kind, reader in readers.items() for key in raw[kind].split()} | {
-        "advertised.listeners": kafka_values.endpoints,
-        "control.plane.listener.name": kafka_values.listener_name,
-        "controller.quorum.voters": kafka_values.voters,
-        "inter.broker.listener.name": kafka_values.listener_name,
-        "inter.broker.protocol.version": kafka_values.protocol_version,
-        "listener.security.protocol.map": kafka_values.protocol_map,
-        "listeners": kafka_values.endpoints,
-        "log.dirs": kafka_values.directories,
-        "metadata.log.dir": kafka_values.directories,
-        "process.roles": kafka_values.roles,
-        "security.inter.broker.protocol": kafka_values.security_protocol,
-        "zookeeper.connect": kafka_values.connect_string,
-    }
-
-
-def meaning(key: str, text: str) -> object:
-    """What a value is to Kafka: equal for true and TRUE, for 8 and 008; the text where it has no form of its own."""
-    try:
-        return forms()[key](text)
-    except (KeyError, ValueError):
-        return text
-
-
 def refusals(values: Mapping[str, str]) -> Iterator[str]:
     """Why Kafka would not start with these values: each by itself, then those that must fit together (pure)."""
-    for key, reader in forms().items():
-        if key in values and not REFERENCE.search(values[key]):
-            try:
-                reader(values[key])
-            except ValueError as error:
-                yield f"{key}: {error}"
+    own = {listener_prefix(entry.listener) for entry in listeners(values)}
+    for key, value in values.items():
+        base = base_name(key)
+        if REFERENCE.search(value) or (base != key and key.removesuffix(base) not in own):
+            continue
+        if reason := fault("file", base, value):
+            yield f"{key}: {reason}"
     ids = {kafka_values.number(values[key]) for key in ("broker.id", "node.id") if key in values}
     if len(ids) > 1:
         yield "broker.id and node.id differ"
+    yield from misfits(values)
     if {"inter.broker.listener.name", "security.inter.broker.protocol"} <= values.keys():
         yield "inter.broker.listener.name and security.inter.broker.protocol are both set, and one at most may be"
     if not roles_of(values) and "zookeeper.connect" not in values:
@@ -136,8 +104,12 @@ def refusals(values: Mapping[str, str]) -> Iterator[str]:
         return
     here, told = listeners(values), listeners(values, "advertised.listeners")
     known, between = {entry.listener for entry in here}, inter_broker_listener(values)
-    missing = known - {*protocols(values)}
+    plane = listener_of(f"{values.get('control.plane.listener.name', '')}:")
+    missing = (known | ({plane} - {""} if not roles_of(values) else set())) - {*protocols(values)}
     yield from (f"listener.security.protocol.map has no protocol for {name}" for name in sorted(missing))
+    early = {name.upper() for name in entries(values.get("early.start.listeners", ""))}
+    for name in sorted(early - known - {one.upper() for one in entries(values.get("controller.listener.names", ""))}):
+        yield f"early.start.listeners has {name}, and listeners has not"
     for name, host in ((entry.listener, entry.host) for entry in told or here):
         if name not in known:
             yield f"advertised.listeners has {name}, and listeners has not"

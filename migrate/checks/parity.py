@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from migrate.checks.config_sources import meaning
+from migrate.checks.forms import meaning
 from migrate.checks.registry import Hit, Result, check
 from migrate.checks.sight import Configs, both_configs, broker_configs
 from migrate.hosts.collect_disks import HIDDEN

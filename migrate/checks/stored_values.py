@@ -7,19 +7,16 @@ stands in `migrate.checks.zookeeper`.
 from __future__ import annotations
 
 import ipaddress
-import math
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
-from importlib.resources import files
 from typing import Final
 from urllib.parse import unquote
 
+from migrate.checks.forms import definitions, fault, meaning
 from migrate.checks.registry import BEFORE_COPY, Blind, Hit, Result, check
 from migrate.checks.sight import Configs, both, broker_configs, entities, readable_zookeeper
 from migrate.hosts.properties import for_people
-from migrate.model import kafka_values, strict_json
+from migrate.model import kafka_values
 from migrate.model.config_keys import base_name, is_at_start
 from migrate.model.difference import Difference, DifferenceClass, DiffReport
 from migrate.model.ids import NodeId
@@ -29,9 +26,6 @@ from migrate.model.stage import Stage
 from migrate.model.views import ConfigFile, KraftView, ZookeeperView
 from migrate.model.world import World
 
-REPLICA: Final = re.compile(r"([0-9]+:[0-9]+)?")  # ThrottledReplicaListValidator
-DOUBLE: Final = re.compile(r"[+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fFdD]?)")
-WHOLE: Final = {"INT": kafka_values.whole, "LONG": kafka_values.long, "SHORT": kafka_values.short}
 DEFAULT_ENTITY: Final = "<default>"
 STORED_APART: Final = "remote.storage.enable"
 TIERED: Final = {  # what is refused where it is true, besides its form (`LogManager.updateTopicConfig`)
@@ -43,53 +37,6 @@ QUOTAS: Final = frozenset(
     {"producer_byte_rate", "consumer_byte_rate", "request_percentage", "controller_mutation_rate"}
 )
 QUOTAS_OF_IPS: Final = frozenset({"connection_creation_rate"})
-
-
-@cache
-def definitions() -> Mapping[str, Mapping[str, str]]:
-    """`topic` and `broker`: key to type and what its validator takes (bounds, a third number, or words)."""
-    found = strict_json.loads((files("migrate.checks") / "data" / "stored_values.json").read_text(encoding="utf-8"))
-    return {kind: found[kind] for kind in ("topic", "broker")}
-
-
-def fault(kind: str, key: str, text: str) -> str:
-    """Why Kafka refuses that value of a topic or a broker (`ConfigDef.parse`); "" for what it takes."""
-    definition = definitions()[kind].get(key)
-    if definition is None:  # Kafka takes what it does not define, and applies nothing of it
-        return ""
-    form, *wanted = definition.split()
-    text = kafka_values.trim(text)
-    try:
-        match form:
-            case "BOOLEAN":
-                kafka_values.boolean(text)
-            case "INT" | "LONG" | "SHORT":
-                return _outside(WHOLE[form](text), wanted)
-            case "DOUBLE":
-                number = float(text.rstrip("fFdD")) if DOUBLE.fullmatch(text) else None
-                return f"{text!r} is no number" if number is None else _outside(number, wanted)
-            case "REPLICAS":
-                listed = kafka_values.elements(text)
-                if not all(map(REPLICA.fullmatch, listed)) and "".join(listed) != "*":
-                    return "it is neither * nor a list of PARTITION:BROKER"
-            case "VERSION":
-                version = kafka_values.protocol_version(text)
-                if version not in {name for one in wanted for name in (one, one.partition("-IV")[0])}:
-                    return f"{text!r} is no version that Kafka knows"
-            case _:
-                given = kafka_values.elements(text) if form == "LIST" else [text]
-                strange = [one for one in given if one not in wanted]
-                return f"{strange[0]!r} is none of {', '.join(wanted)}" if strange else ""
-    except ValueError as error:
-        return str(error)
-    return ""
-
-
-def _outside(number: float, bounds: list[str]) -> str:
-    low, high, also = (float(bounds[place]) if place < len(bounds) else math.nan for place in range(3))
-    if number == also or not (number < low or number > high):
-        return ""
-    return f"it is {'below ' + bounds[0] if number < low else 'above ' + bounds[1]}"
 
 
 def ignored(name: str, value: str) -> str:
@@ -263,7 +210,7 @@ def not_applied(view: KraftView, broker: int, runs_with: Mapping[str, str]) -> t
     return tuple(
         NotApplied(NodeId(broker), entity, key, value, runs_with.get(key))
         for key, (entity, value) in sorted(to_apply(view, broker).items())
-        if key not in runs_with or _meaning(key, value) != _meaning(key, runs_with[key])
+        if key not in runs_with or meaning(key, value) != meaning(key, runs_with[key])
     )
 
 
@@ -301,11 +248,3 @@ def compare_applied(report: DiffReport, world: World) -> DiffReport:
         differences=(*report.differences, *rows),
         blind_spots=(*report.blind_spots, *spots),
     )
-
-
-def _meaning(key: str, text: str) -> object:
-    """Equal for two spellings of one value."""
-    text, form = kafka_values.trim(text), definitions()["broker"].get(base_name(key), "LIST").split()[0]
-    if form in ("INT", "LONG", "SHORT", "DOUBLE"):
-        return float(text.rstrip("fFdD")) if form == "DOUBLE" else int(text)
-    return text.lower() if form == "BOOLEAN" else kafka_values.elements(text)

@@ -18,6 +18,7 @@ _TRIMMED: Final = "".join(map(chr, range(0x21)))
 _COMMA: Final = re.compile(r"[ \t\n\v\f\r]*,[ \t\n\v\f\r]*")  # Java's \s is ASCII: a no-break space is no blank
 _ENDPOINT: Final = re.compile(r"(.*)://\[?([0-9a-zA-Z\-%._:]*)\]?:(-?[0-9]+)")  # EndPoint.UriParseExp
 _VOTER: Final = re.compile(r"(?:[0-9a-zA-Z\-%._]*://)?\[?([0-9a-zA-Z\-%._:]*)\]?:([0-9]+)")  # Utils.HOST_PORT_PATTERN
+_LIMITED: Final = re.compile(r"[0-9a-zA-Z\-%._:]*")  # Utils.VALID_HOST_CHARACTERS
 _WHOLE: Final = re.compile(r"[+-]?\d{1,40}")
 _VERSION: Final = re.compile(r"(0\.\d+\.\d+|\d+\.\d+)(-IV\d+)?")
 _HOST: Final = re.compile(r"[A-Za-z0-9_.-]+")
@@ -66,6 +67,23 @@ def voters(text: str) -> dict[int, str]:
         if not at or "@" in address or not _VOTER.fullmatch(address):
             raise ValueError(f"the entry {entry!r} is not ID@HOST:PORT")
         found[whole(node)] = address
+    return found
+
+
+def addresses(text: str) -> tuple[str, ...]:
+    """controller.quorum.bootstrap.servers: each entry is HOST:PORT (`QuorumConfig.parseBootstrapServers`)."""
+    found = elements(text)
+    if not found or not all(map(_VOTER.fullmatch, found)):
+        raise ValueError("each entry is HOST:PORT")
+    return found
+
+
+def limits_of_addresses(text: str) -> dict[str, int]:
+    """max.connections.per.ip.overrides: address to number of connections (`Csv.parseCsvMap`)."""
+    pairs = [entry.rpartition(":") for entry in map_entries(text)]
+    found = {trim(host): whole(number) for host, _, number in pairs}
+    if strange := [host for host in found if not _LIMITED.fullmatch(host)]:
+        raise ValueError(f"{strange[0]!r} is no address: one of IPv6 stands without brackets")
     return found
 
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from py4j.java_gateway import get_field
 
-from migrate.checks.config_sources import forms, refusals
+from migrate.checks.config_sources import refusals
+from migrate.checks.forms import READERS, definitions
 from migrate.checks.registry import CHECKS, Hit
 from migrate.hosts.properties import parse, restore_keys
 from migrate.model import config_keys
@@ -137,6 +137,15 @@ ODD: dict[str, Change] = {  # what Kafka takes, beside the plain values; None: w
     "letters beyond Latin-1": {"broker.rack": "\\u4e2d\\u6587", "super.users": "User:CN=\\u0142"},
     "a comma in a value of one": {"broker.rack": "a, b,"},
     "limits for single addresses": {"max.connections.per.ip.overrides": "127.0.0.1:10,"},
+    "no connections but those": {
+        "max.connections.per.ip": "0",
+        "max.connections.per.ip.overrides": "::1 : 5, h:1,,",
+    },
+    "words in any case": {"group.consumer.migration.policy": "upgrade"},
+    "minutes that ms replace": {"log.retention.ms": "5", "log.retention.minutes": "0", "log.retention.hours": "0"},
+    "limits below none": {"connections.max.idle.ms": "-1", "queued.max.request.bytes": "0"},
+    "an early start in capitals": {"early.start.listeners": "CLIENT"},
+    "values of no listener": {"listener.name.other.num.network.threads": "none"},
 }
 
 REFUSED: dict[str, tuple[Change, str]] = {  # what Kafka refuses, and what a check must name
@@ -184,6 +193,30 @@ REFUSED: dict[str, tuple[Change, str]] = {  # what Kafka refuses, and what a che
         {"controller.quorum.voters": "c0:9090", "process.roles": "broker"},
         "controller.quorum.voters",
     ),
+    "number: below its bound": ({"num.network.threads": "0"}, "num.network.threads"),
+    "number: beside another": ({"replica.lag.time.max.ms": "100"}, "replica.lag.time.max.ms"),
+    "number: beside another's default": ({"socket.request.max.bytes": "2", "queued.max.request.bytes": "1"}, "queued"),
+    "number: a short life of connections": ({"connections.max.idle.ms": "100"}, "connections.max.idle.ms"),
+    "number: a session that is too short": ({"group.consumer.session.timeout.ms": "6000"}, "session.timeout.ms"),
+    "number: no cleaner": ({"log.cleaner.threads": "0"}, "log.cleaner.threads"),
+    "number: a small buffer": ({"log.cleaner.dedupe.buffer.size": "1048576"}, "log.cleaner.dedupe.buffer.size"),
+    "number: nothing is kept": ({"log.retention.minutes": "0"}, "log.retention.minutes"),
+    "number: rolled at once": ({"log.roll.ms": "0"}, "log.roll.ms"),
+    "number: more acks than replicas": ({"offsets.commit.required.acks": "5"}, "offsets.commit.required.acks"),
+    "number: no such codec": ({"offsets.topic.compression.codec": "5"}, "offsets.topic.compression.codec"),
+    "number: of a listener": ({"max.connections.per.ip": "0"}, "max.connections.per.ip"),
+    "number: no limit of an address": ({"max.connections.per.ip.overrides": "h:"}, "max.connections.per.ip.overrides"),
+    "number: of an address in brackets": ({"max.connections.per.ip.overrides": "[::1]:5"}, "per.ip.overrides"),
+    "word: capitals": ({"compression.type": "ZSTD"}, "compression.type"),
+    "word: of a client": ({"ssl.client.auth": "REQUIRED"}, "ssl.client.auth"),
+    "number: of one listener": ({"listener.name.internal.num.network.threads": "0"}, "listener.name.internal.num"),
+    "word: of one listener": ({"listener.name.client.ssl.client.auth": "REQUIRED"}, "listener.name.client.ssl"),
+    "word: in a list": ({"log.cleanup.policy": "compact,"}, "log.cleanup.policy"),
+    "word: no classic groups": ({"group.coordinator.rebalance.protocols": "consumer"}, "rebalance.protocols"),
+    "class: empty": ({"principal.builder.class": ""}, "principal.builder.class"),
+    "control plane: not in the map": ({"control.plane.listener.name": "OTHER"}, "OTHER"),
+    "early start: no such listener": ({"early.start.listeners": "OTHER"}, "early.start.listeners"),
+    "bootstrap: no port": ({"controller.quorum.bootstrap.servers": "c0"}, "controller.quorum.bootstrap.servers"),
     "ZooKeeper: none": ({CONNECT: None}, CONNECT),
     "ZooKeeper: slash behind the chroot": ({CONNECT: "zk1:2181/kafka/"}, CONNECT),
     "ZooKeeper: two slashes": ({CONNECT: "zk1:2181//kafka"}, CONNECT),
@@ -215,7 +248,11 @@ def kafka() -> Iterator[KafkaReads]:
 def owned(moment: Moment) -> set[str]:
     """The keys that a stage sets or removes, of all that Kafka knows; super users may be added."""
     rows = {row.name for row in config_keys.TABLE if row.at(moment) in (Fate.SET, Fate.REMOVED)}
-    every = {key for key in (*forms(), *PLAIN) if config_keys.fate(key, moment) in (Fate.SET, Fate.REMOVED)}
+    every = {
+        key
+        for key in (*definitions()["file"], *READERS, *PLAIN)
+        if config_keys.fate(key, moment) in (Fate.SET, Fate.REMOVED)
+    }
     return rows | every | {"super.users"}
 
 
@@ -403,15 +440,3 @@ def test_drawn_files_are_taken_after_every_edit(kafka: KafkaReads, case: tuple[b
     raw, listener, protocol = case
     assert differences(kafka, raw, known(raw, listener, protocol)) == []
     assert list(refusals(parse(raw))) == []
-
-
-def test_the_types_of_keys_are_those_of_kafka(kafka: KafkaReads) -> None:
-    """The table of types is Kafka's own, for each key that is a number or a boolean."""
-    keys = kafka.jvm.kafka.server.KafkaConfig.configDef().configKeys()
-    names = {"INT": "whole", "LONG": "long", "SHORT": "short", "BOOLEAN": "boolean"}
-    types = {name: str(get_field(keys.get(name), "type")) for name in keys.keySet().toArray()}
-    here = {key: getattr(reader, "__name__", "") for key, reader in forms().items()}
-    assert {key: reader for key, reader in here.items() if reader in names.values()} == {
-        key: names[kind] for key, kind in types.items() if kind in names
-    }
-    assert set(here) <= set(types)

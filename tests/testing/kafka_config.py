@@ -1,7 +1,7 @@
 """Kafka's own reading of a properties file: does a node of 3.9.2 take it, and what does it make of the values?
 
 `KafkaConfig` validates most of a file without a start.  What a start reads beyond it is read here by the same classes:
-ZooKeeper's connect string, and the super users of the authorizer.
+ZooKeeper's connect string, and the values of single listeners.
 """
 
 from __future__ import annotations
@@ -67,6 +67,9 @@ class KafkaReads:
         try:
             properties.load(jvm.java.io.ByteArrayInputStream(raw))
             config = jvm.kafka.server.KafkaConfig.fromProps(properties, False)
+            for name in config.effectiveListenerSecurityProtocolMap().keys().mkString("\n").splitlines():
+                listener = name.removeprefix("ListenerName(").removesuffix(")").lower()
+                config.valuesWithPrefixOverride(f"listener.name.{listener}.")  # as its server does
             text = properties.getProperty("zookeeper.connect")
             zookeeper = ""
             if text is not None:

@@ -1,4 +1,4 @@
-"""What ZooKeeper holds unchecked, judged beside Kafka's own classes: which value a topic or a broker cannot take."""
+"""Which value a topic, a broker or a file cannot take, judged beside Kafka's own classes: key by key, text by text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from py4j.java_gateway import get_field
 from py4j.protocol import Py4JJavaError
 
-from migrate.checks.stored_values import definitions, fault
+from migrate.checks.forms import READERS, definitions, fault
 from tests.testing.kafka_jvm import kafka_jvm
 
 pytestmark = pytest.mark.kafka
@@ -38,8 +38,14 @@ def refused(jvm: Any, kind: str, key: str, text: str) -> bool:
     try:
         if kind == "topic":
             jvm.org.apache.kafka.storage.internals.log.LogConfig.fromProps(jvm.java.util.HashMap(), properties)
-        else:
+        elif kind == "broker":
             jvm.kafka.server.DynamicBrokerConfig.validateConfigs(properties, True)
+        else:
+            known = jvm.kafka.server.KafkaConfig.configDef().configKeys().get(key)
+            found = jvm.org.apache.kafka.common.config.ConfigDef.parseType(key, text, get_field(known, "type"))
+            validator = get_field(known, "validator")
+            if validator is not None:
+                validator.ensureValid(key, found)
     except Py4JJavaError:
         return True
     return False
@@ -48,7 +54,8 @@ def refused(jvm: Any, kind: str, key: str, text: str) -> bool:
 @pytest.mark.parametrize(("kind", "key"), [(kind, key) for kind, keys in definitions().items() for key in keys])
 def test_a_value_is_refused_where_kafka_refuses_it(jvm: Any, kind: str, key: str) -> None:
     """Each text for each key; what Kafka takes, no finding names."""
-    wrong = [text for text in TEXTS if bool(fault(kind, key, text)) != refused(jvm, kind, key, text)]
+    texts = ("", " ", "java.lang.Object") if definitions()[kind][key] == "CLASS" else TEXTS  # its jars know the rest
+    wrong = [text for text in texts if bool(fault(kind, key, text)) != refused(jvm, kind, key, text)]
     assert wrong == [], {text: fault(kind, key, text) for text in wrong}
 
 
@@ -59,9 +66,11 @@ def test_every_key_that_kafka_validates_is_known(jvm: Any) -> None:
     keys = jvm.kafka.server.KafkaConfig.configDef().configKeys()
     dynamic = jvm.kafka.server.DynamicBrokerConfig.AllDynamicConfigs().mkString(" ").split()
     plain = {"STRING", "PASSWORD", "CLASS", "LIST"}
-    for key in dynamic:
-        text = str(get_field(keys.get(key), "type")) in plain and get_field(keys.get(key), "validator") is None
-        assert (key in definitions()["broker"]) is not text, key
+    for key in keys.keySet().toArray():
+        form, validator = str(get_field(keys.get(key), "type")), str(get_field(keys.get(key), "validator"))
+        assert (key in definitions()["broker"]) is (key in dynamic and (form not in plain or validator != "None")), key
+        free = form == "PASSWORD" or (form == "STRING" and validator in ("None", "non-null string"))
+        assert (key in definitions()["file"]) is not (free or key in READERS), key
 
 
 def test_what_kafka_does_not_define_it_takes(jvm: Any) -> None:
