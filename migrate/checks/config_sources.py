@@ -156,13 +156,13 @@ def controllers_resolve(configs: Configs, world: World) -> Result:
             yield Hit(f"broker {node}: {file.path}", message, f"config.providers={providers}")
 
 
-def in_kraft(name: str) -> str:
+def in_kraft(entity: str, name: str) -> str:
     """What becomes of a dynamic configuration of a broker, in words; "" where it stays as it is."""
     if name.endswith(JAAS):
         return "lost: the file's value is used (W-SEC-09)"
     if base_name(name) in LISTENERS:
         return "refused: KRaft alters no listeners"
-    return "by the file: a broker starts with its value (B-SEC-20)" if is_at_start(name) else ""
+    return "by the file: a broker starts with its value (B-SEC-20)" if is_at_start(entity, name) else ""
 
 
 @check(
@@ -175,10 +175,11 @@ def in_kraft(name: str) -> str:
 ).sees(readable_zookeeper)
 def dynamic_over_file(view: ZookeeperView, world: World) -> Result:
     for key, name, value, _ in entities(view, "broker-config"):
-        if not (name.endswith(JAAS) or base_name(name) in LISTENERS):  # told by W-SEC-09 and W-CFG-20
-            shown = f"{name}={for_people(name, value)} {_over(world, key, name)}"
-            refused = ignored(name, value)
-            then = f"left out, as brokers do now: {refused}" if refused else in_kraft(name) or "stays as it is"
+        refused = ignored(key, name, value)
+        if refused or not (name.endswith(JAAS) or base_name(name) in LISTENERS):  # told by W-SEC-09 and W-CFG-20
+            over = "overrides nothing" if refused else _over(world, key, name)
+            shown = f"{name}={for_people(name, value)} {over}"
+            then = f"left out, as brokers do now: {refused}" if refused else in_kraft(key, name) or "stays as it is"
             yield Hit(f"/config/brokers/{key}", shown, f"in KRaft: {then}")
 
 
@@ -208,8 +209,8 @@ def _over(world: World, broker: str, name: str) -> str:
 def dynamic_listeners(view: ZookeeperView, world: World) -> Result:
     """Rows of kind broker-config; W-SEC-09 is about the JAAS texts among them."""
     for key, name, value, _ in entities(view, "broker-config"):
-        if in_kraft(name).startswith("refused"):
-            yield Hit(f"/config/brokers/{key}", f"{name}={value}", f"in KRaft: {in_kraft(name)}")
+        if not ignored(key, name, value) and in_kraft(key, name).startswith("refused"):
+            yield Hit(f"/config/brokers/{key}", f"{name}={value}", f"in KRaft: {in_kraft(key, name)}")
 
 
 Launches = dict[NodeId, Launch]

@@ -159,7 +159,7 @@ def starts_by_its_file(seen: tuple[ZookeeperView, Configs], world: World) -> Res
     view, brokers = seen
     for owner, name, value in dynamic_at_start(view):
         for node, file in brokers.items():
-            if owner not in ("<default>", str(int(node))) or not _used(name, file.values):
+            if owner != str(int(node)) or not _used(name, file.values):
                 continue
             own = file.values.get(name, file.values.get(base_name(name), "")).strip()
             hidden = is_password_config(name) or not value

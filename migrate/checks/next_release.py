@@ -20,7 +20,7 @@ from migrate.checks.registry import ALWAYS, Blind, Hit, Result, check
 from migrate.checks.sight import Sight, kraft, node_configs, of_node, readable_zookeeper, remembered
 from migrate.model import strict_json
 from migrate.model.broker_modes import Mode, has_flag, mode_of, roles_of
-from migrate.model.config_keys import Fate, Moment, fate
+from migrate.model.config_keys import DEFAULT_ENTITY, Fate, Moment, fate
 from migrate.model.ids import NodeId
 from migrate.model.kafka_values import elements, number, truth
 from migrate.model.launch import Launch
@@ -29,7 +29,6 @@ from migrate.model.world import World
 
 NEXT_RELEASE: Final = "next-release"  # a fact of the world: the line of releases that was asked for
 RELEASES: Final = ("4.0", "4.1", "4.2", "4.3", "4.4")
-DEFAULT: Final = "<default>"  # the key of the dynamic configuration of all brokers
 READ_FROM: Final = "config definitions of Kafka 4.0.1, 4.1.2, 4.2.2, 4.3.1 and 4.4.0 compared with 3.9.2"
 
 
@@ -58,7 +57,7 @@ class Place:
     values: Mapping[str, str]
     node: NodeId | None = None  # whose file it is; None: a dynamic configuration
     topic: bool = False
-    broker: str = ""  # of a dynamic configuration: its broker, or `DEFAULT`
+    broker: str = ""  # of a dynamic configuration: its broker, or `DEFAULT_ENTITY`
     properties: Mapping[str, str] | None = None  # -Dorg.apache.kafka.* of its process; None: not known
 
     @property
@@ -102,7 +101,7 @@ def settings(world: World) -> Sight[Seen]:
         for kind, key, name, value in zip(rows.kind, rows.key, rows.name, rows.value, strict=True):
             dynamic[kind, key][name] = value
         for (kind, key), values in dynamic.items():
-            whose = "all brokers" if key == DEFAULT else f"broker {key}"
+            whose = "all brokers" if key == DEFAULT_ENTITY else f"broker {key}"
             if kind == "topic-config":
                 found.append(Place(f"topic {key}", values, topic=True))
             elif kind == "broker-config":
@@ -216,7 +215,7 @@ def other_defaults(seen: Seen, world: World) -> Result:
         unset = [
             node
             for node, values in brokers.items()
-            if name not in values and not {DEFAULT, str(node)} & everywhere
+            if name not in values and not {DEFAULT_ENTITY, str(node)} & everywhere
             if not name.startswith("remote.") or truth(values, "remote.log.storage.system.enable", default=False)
         ]
         if unset:

@@ -186,15 +186,15 @@ def dynamic_jaas(view: ZookeeperView, world: World) -> Result:
 
 
 def dynamic_at_start(view: ZookeeperView) -> Iterator[tuple[str, str, str]]:
-    """(broker or <default>, name, value); "" for an encoded one that was not read and stands among blind spots."""
+    """(broker, name, value); "" for an encoded one that was not read and stands among blind spots."""
     for key, name, value, _ in entities(view, "broker-config"):
-        if is_at_start(name):
+        if is_at_start(key, name):
             yield key, name, value or ""
     for text in view.blind_spots:
         path, _, rest = text.partition(": ")
-        name = rest.partition(" ")[0]
-        if is_at_start(name):
-            yield path.rpartition("/")[2], name, ""
+        key, name = path.rpartition("/")[2], rest.partition(" ")[0]
+        if is_at_start(key, name):
+            yield key, name, ""
 
 
 @check(

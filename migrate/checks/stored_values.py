@@ -17,7 +17,7 @@ from migrate.checks.registry import BEFORE_COPY, Blind, Hit, Result, check
 from migrate.checks.sight import Configs, both, broker_configs, entities, readable_zookeeper
 from migrate.hosts.properties import for_people
 from migrate.model import kafka_values
-from migrate.model.config_keys import base_name, is_at_start
+from migrate.model.config_keys import DEFAULT_ENTITY, base_name, is_at_start, left_out
 from migrate.model.difference import Difference, DifferenceClass, DiffReport
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
@@ -26,7 +26,6 @@ from migrate.model.stage import Stage
 from migrate.model.views import ConfigFile, KraftView, ZookeeperView
 from migrate.model.world import World
 
-DEFAULT_ENTITY: Final = "<default>"
 STORED_APART: Final = "remote.storage.enable"
 TIERED: Final = {  # what is refused where it is true, besides its form (`LogManager.updateTopicConfig`)
     STORED_APART: "a broker without remote.log.storage.system.enable does not start with it",
@@ -39,8 +38,10 @@ QUOTAS: Final = frozenset(
 QUOTAS_OF_IPS: Final = frozenset({"connection_creation_rate"})
 
 
-def ignored(name: str, value: str) -> str:
+def ignored(entity: str, name: str, value: str) -> str:
     """Why a broker leaves out that dynamic configuration, in every mode alike; "" where it does not."""
+    if left_out(entity, name):
+        return "Kafka takes it for one broker, a store or a login for one of its listeners"
     return fault("broker", base_name(name), value)
 
 
@@ -196,10 +197,10 @@ def to_apply(view: KraftView, broker: int) -> dict[str, tuple[str, str]]:
     rows = view.entities
     for entity in (DEFAULT_ENTITY, str(broker)):  # the broker's own values go first
         for kind, key, name, value in zip(rows.kind, rows.key, rows.name, rows.value, strict=True):
-            if (kind, key) != ("broker-config", entity) or is_password_config(name) or ignored(name, value):
+            if (kind, key) != ("broker-config", entity) or is_password_config(name) or ignored(entity, name, value):
                 continue
             base = base_name(name)
-            of_listener = base != name and is_at_start(name) and entity == str(broker)
+            of_listener = base != name and is_at_start(entity, name)
             if base in definitions()["broker"] or base in SINGLE or of_listener:
                 found[name] = (entity, value)
     return found

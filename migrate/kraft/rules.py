@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 from migrate.errors import ReplayError
 from migrate.model.columns import PartitionColumns
+from migrate.model.config_keys import DEFAULT_ENTITY
 from migrate.model.ids import MIGRATING, DirectoryId, NodeId
 from migrate.model.secrets import Digester, is_password_config
 from migrate.model.stage import ZkMigrationState
@@ -100,7 +101,6 @@ def partition_columns(state: State) -> PartitionColumns:
     return columns
 
 
-DEFAULT: Final = "<default>"
 TOPIC_RESOURCE: Final = 2
 BROKER_RESOURCE: Final = 4
 
@@ -150,7 +150,7 @@ def quota_key(entity: Iterable[Values]) -> str:
     parts = sorted(
         ((part["entityType"], part["entityName"]) for part in entity), key=lambda part: (part[0], part[1] or "")
     )
-    return "/".join(f"{kind}={DEFAULT if name is None else quote(name, safe='')}" for kind, name in parts)
+    return "/".join(f"{kind}={DEFAULT_ENTITY if name is None else quote(name, safe='')}" for kind, name in parts)
 
 
 def scram_mechanism(code: int) -> str:
@@ -328,7 +328,7 @@ def _unregister_controller(state: State, values: Values, _where: str, _: Digeste
 def _config(state: State, values: Values, where: str, digester: Digester) -> None:
     resource, key, value = values["resourceType"], values["resourceName"], values["value"]
     if resource == BROKER_RESOURCE and not key:
-        key = DEFAULT  # of all brokers
+        key = DEFAULT_ENTITY  # of all brokers
     if value is not None and is_password_config(values["name"]):
         value = digester.digest(value)
     state.put(CONFIG_KINDS.get(resource, f"config-{resource}"), key, values["name"], value, where)

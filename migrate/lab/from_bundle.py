@@ -20,6 +20,7 @@ from migrate.lab.seed_data import LONGEST, Change, Seed, SeedAcl, SeedConfig, Se
 from migrate.lab.topology import Topology
 from migrate.model.availability import MIN_ISR
 from migrate.model.columns import EntityColumns, PartitionColumns
+from migrate.model.config_keys import DEFAULT_ENTITY
 from migrate.model.ids import NodeId
 from migrate.model.kafka_values import entries
 from migrate.model.outcome import Unknown
@@ -27,7 +28,6 @@ from migrate.model.secrets import is_password_config
 from migrate.model.views import BrokerDisks, ConfigFile, PartlyRead
 from migrate.model.words import plural
 from migrate.model.world import World
-from migrate.zookeeper.layout import DEFAULT_ENTITY
 
 MOST_BROKERS: Final = 5
 MOST_PARTITIONS: Final = 300

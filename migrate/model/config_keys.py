@@ -249,7 +249,15 @@ def override_fault(key: str) -> str | None:
             return None
 
 
-AT_START: Final = frozenset(  # DynamicListenerConfig.ReconfigurableConfigs; SslConfigs.RECONFIGURABLE_CONFIGS
+DEFAULT_ENTITY: Final = "<default>"  # whose configuration or quota is that of all which have none of their own
+STORES: Final = frozenset(  # SslConfigs.RECONFIGURABLE_CONFIGS
+    {
+        *("ssl.key.password", "ssl.keystore.certificate.chain", "ssl.keystore.key", "ssl.keystore.location"),
+        *("ssl.keystore.password", "ssl.keystore.type", "ssl.truststore.certificates", "ssl.truststore.location"),
+        *("ssl.truststore.password", "ssl.truststore.type"),
+    }
+)
+AT_START: Final = frozenset(  # DynamicListenerConfig.ReconfigurableConfigs, and stores
     {
         *("advertised.listeners", "listener.security.protocol.map", "listeners", "principal.builder.class"),
         *(
@@ -263,11 +271,9 @@ AT_START: Final = frozenset(  # DynamicListenerConfig.ReconfigurableConfigs; Ssl
         *("sasl.login.refresh.min.period.seconds", "sasl.login.refresh.window.factor"),
         *("sasl.login.refresh.window.jitter", "sasl.mechanism.inter.broker.protocol", "ssl.cipher.suites"),
         *("ssl.client.auth", "ssl.enabled.protocols", "ssl.endpoint.identification.algorithm"),
-        *("ssl.engine.factory.class", "ssl.key.password", "ssl.keymanager.algorithm"),
-        *("ssl.keystore.certificate.chain", "ssl.keystore.key", "ssl.keystore.location", "ssl.keystore.password"),
-        *("ssl.keystore.type", "ssl.protocol", "ssl.provider", "ssl.secure.random.implementation"),
-        *("ssl.trustmanager.algorithm", "ssl.truststore.certificates", "ssl.truststore.location"),
-        *("ssl.truststore.password", "ssl.truststore.type"),
+        *("ssl.engine.factory.class", "ssl.keymanager.algorithm", "ssl.protocol", "ssl.provider"),
+        *("ssl.secure.random.implementation", "ssl.trustmanager.algorithm"),
+        *STORES,
     }
 )
 AT_ANY_TIME: Final = frozenset(  # of a listener, and changed while it serves
@@ -282,7 +288,19 @@ def base_name(name: str) -> str:
     return name if found is None else found[1]
 
 
-def is_at_start(name: str) -> bool:
-    """Does that dynamic configuration decide about a start of a broker's listeners?"""
+def left_out(entity: str, name: str) -> bool:
+    """Does Kafka leave out that dynamic configuration of a broker, or of all, in each mode alike?
+
+    Stores and logins without a listener's prefix, and of `<default>` whatever a listener is made from.
+    Source: `DynamicBrokerConfig.fromPersistentProps`; for logins `ChannelBuilders.channelBuilderConfigs`.
+    """
     base = base_name(name)
-    return base in AT_START or base.endswith(".sasl.jaas.config") or (base != name and base not in AT_ANY_TIME)
+    if base == name and (name in STORES or name.endswith(".sasl.jaas.config")):
+        return True
+    return entity == DEFAULT_ENTITY and (name in AT_START if base == name else base not in AT_ANY_TIME)
+
+
+def is_at_start(entity: str, name: str) -> bool:
+    """Does that dynamic configuration of a broker, or of all, decide about a start of listeners?"""
+    base = base_name(name)
+    return not left_out(entity, name) and (name in AT_START if base == name else base not in AT_ANY_TIME)

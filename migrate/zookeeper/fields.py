@@ -18,9 +18,9 @@ from urllib.parse import quote, unquote_plus
 
 from migrate.errors import MalformedZnode, PasswordUndecodable
 from migrate.model import strict_json
+from migrate.model.config_keys import DEFAULT_ENTITY
 from migrate.model.ids import NodeId
 from migrate.model.secrets import Digester, is_password_config
-from migrate.zookeeper.layout import DEFAULT_ENTITY
 from migrate.zookeeper.password_encoder import EncoderSecrets
 
 INT32: Final = 2**31

@@ -67,7 +67,6 @@ ACL_ROOTS: Final = (LITERAL_ACLS, PREFIXED_ACLS)
 PLACES: Final = (*SINGLE_ZNODES, *FLAT_DIRECTORIES, *NAME_DIRECTORIES, *ACL_ROOTS, USER_CONFIGS)
 # every ZooKeeper-mode cluster has them (`KafkaZkClient.createTopLevelPaths`)
 CORE: Final = (CLUSTER_ID, BROKER_IDS, TOPICS)
-DEFAULT_ENTITY: Final = "<default>"
 TOP_LEVEL: Final = frozenset(  # below the chroot: what Kafka of any release, and this tool, create there
     {
         *("admin", "brokers", "cluster", "config", "consumers", "controller", "controller_epoch", "delegation_token"),

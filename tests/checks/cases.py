@@ -497,7 +497,6 @@ SECURITY = (
     Case("B-SEC-19", PREPARED, "controller 3001", values(3001, authorizer__class__name="org.Other"), "another"),
     Case("B-SEC-19", PREPARED, "controller 3000", values(1, authorizer__class__name=None), "one side alone"),
     Case("B-SEC-20", HYBRID, "broker 1", entity("broker-config", "1", DYNAMIC_LOGIN, "hmac:0")),
-    Case("B-SEC-20", HYBRID, "broker 2", entity("broker-config", "<default>", DYNAMIC_LOGIN, "hmac:0"), "default"),
     Case("B-SEC-20", ZK, "broker 1", dynamic("listener.name.client.ssl.keystore.location", "/new.pem"), "store"),
     Case("B-SEC-20", ZK, "broker 1", dynamic("listener.name.client.ssl.client.auth", "required"), "clients"),
     Case("B-SEC-20", ZK, "broker 1", dynamic("listener.name.client.ssl.keystore.key", "hmac:0"), "key"),

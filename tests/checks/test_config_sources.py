@@ -43,7 +43,7 @@ def of(world: World, code: str) -> list[Finding]:
 )
 def test_what_becomes_of_a_dynamic_configuration(name: str, fate: str) -> None:
     """Goes on, is lost, or takes all others of its broker with it."""
-    assert in_kraft(name).partition(":")[0] == fate
+    assert in_kraft("1", name).partition(":")[0] == fate
 
 
 @pytest.mark.parametrize(
@@ -154,6 +154,28 @@ def test_whatever_is_set_for_one_listener_decides_about_its_start(name: str) -> 
     """Of no list: SslChannelBuilder and SaslChannelBuilder read it when they make the listener, and never again."""
     bent = with_values(PLAIN, 1, listener__security__protocol__map="INTERNAL:PLAINTEXT,CLIENT:SASL_SSL")
     assert bool(of(with_entity(bent, "broker-config", "1", name, "x"), "B-SEC-20"))
+
+
+@pytest.mark.parametrize(
+    ("entity", "name"),
+    [
+        ("<default>", "listener.name.client.ssl.keystore.location"),
+        ("<default>", "listener.name.client.plain.sasl.jaas.config"),
+        ("<default>", "ssl.client.auth"),
+        ("<default>", "listeners"),
+        ("1", "ssl.keystore.location"),
+        ("1", "ssl.truststore.password"),
+        ("1", "plain.sasl.jaas.config"),
+    ],
+)
+def test_what_kafka_leaves_out_blocks_nothing_and_is_told_as_such(entity: str, name: str) -> None:
+    """No broker runs with it now, and none will: I-CFG-19 says so, and no finding calls it lost or refused."""
+    bent = with_values(PLAIN, 1, listener__security__protocol__map="INTERNAL:PLAINTEXT,CLIENT:SASL_SSL")
+    stored = with_entity(bent, "broker-config", entity, name, "x")
+    assert not [hit for code in ("B-SEC-20", "W-SEC-09", "W-CFG-20") for hit in of(stored, code)]
+    (told,) = of(stored, "I-CFG-19")
+    assert "overrides nothing" in told.message
+    assert "left out, as brokers do now" in told.evidence
 
 
 def test_lists_are_compared_as_lists() -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from py4j.protocol import Py4JJavaError
 
 from migrate.lab.secured import Authority
-from migrate.model.config_keys import AT_START
+from migrate.model.config_keys import AT_ANY_TIME, AT_START, DEFAULT_ENTITY, is_at_start, left_out
 from migrate.model.kafka_values import trim
 from tests.testing.kafka_jvm import first_cause, kafka_jvm
 
@@ -94,6 +94,49 @@ def test_values_that_a_start_decides_by_are_kafkas_list(jvm: Any) -> None:
     listeners = set(jvm.kafka.server.DynamicListenerConfig.ReconfigurableConfigs().mkString(" ").split())
     stores = set(jvm.org.apache.kafka.common.config.SslConfigs.RECONFIGURABLE_CONFIGS)
     assert (listeners | stores) - {"max.connections", "max.connection.creation.rate", "num.network.threads"} == AT_START
+
+
+EVERY: Final = sorted(AT_START | AT_ANY_TIME)
+TAKEN: Final = {
+    "listeners": "CLIENT://b:1",
+    "listener.security.protocol.map": "CLIENT:SSL",
+    "principal.builder.class": "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder",
+    "ssl.client.auth": "none",
+    "ssl.engine.factory.class": "org.apache.kafka.common.security.ssl.DefaultSslEngineFactory",
+}
+
+
+@pytest.mark.parametrize("prefix", ["", "listener.name.client."])
+@pytest.mark.parametrize("entity", ["0", DEFAULT_ENTITY])
+def test_dynamic_values_that_kafka_leaves_out_decide_about_no_start(jvm: Any, entity: str, prefix: str) -> None:
+    """B-SEC-20: what stands for all brokers, or a store without a listener, is no value that a broker runs with."""
+    zookeeper = {"broker.id": "0", "zookeeper.connect": "zk:2181", "password.encoder.secret": "s"}
+    dynamic, one = config(jvm, zookeeper).dynamicConfig(), entity != DEFAULT_ENTITY
+    for name in EVERY:
+        given = jvm.java.util.Properties()
+        given.setProperty(prefix + name, TAKEN.get(name, "1"))
+        stored = dynamic.toPersistentProps(given, True) if one else given
+        dropped = dynamic.fromPersistentProps(stored, one).isEmpty()
+        assert dropped is left_out(entity, prefix + name), name
+        assert is_at_start(entity, prefix + name) is (not dropped and name in AT_START)
+
+
+def test_a_login_without_a_listener_is_nobodys(jvm: Any) -> None:
+    """B-SEC-20: what the listener is made from has it with the prefix alone."""
+    (method,) = (
+        found
+        for found in jvm.java.lang.Class.forName("org.apache.kafka.common.network.ChannelBuilders").getDeclaredMethods()
+        if found.getName() == "channelBuilderConfigs"
+    )
+    method.setAccessible(True)
+    for prefix, acts in (("listener.name.client.", True), ("", False)):
+        name = "plain.sasl.jaas.config"
+        values = {"broker.id": "0", "zookeeper.connect": "zk:2181", prefix + name: "x required;"}
+        words = jvm.java.util.ArrayList(
+            [config(jvm, values), jvm.org.apache.kafka.common.network.ListenerName("CLIENT")]
+        )
+        assert method.invoke(None, words.toArray()).containsKey(name) is acts
+        assert is_at_start("0", prefix + name) is acts
 
 
 def test_a_listener_that_began_without_a_store_takes_none(jvm: Any, tmp_path: Path) -> None:
