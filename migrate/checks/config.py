@@ -30,10 +30,9 @@ from migrate.model.kafka_values import (
     entries,
     listener_prefix,
     number,
-    trim,
     truth,
 )
-from migrate.model.listeners import listeners, protocols
+from migrate.model.listeners import inter_broker_listener, listeners, protocols
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.views import NoZnode, ZookeeperView
@@ -50,12 +49,6 @@ OF_KRAFT: Final = re.compile(  # what Kafka reads in migration mode or KRaft mod
 CLASS_KEY: Final = re.compile(r"\b(class|class\.name|reporters|assignors|providers)$")  # of those that Kafka defines
 NOT_OWN: Final = ("org.apache.kafka.", "kafka.", "java.", "javax.", "sun.", "com.sun.", "io.confluent.")
 POLICIES: Final = ("alter.config.policy.class.name", "create.topic.policy.class.name")
-
-
-def inter_broker_listener(values: Mapping[str, str]) -> str:
-    """Its name in capitals: inter.broker.listener.name, else the protocol of security.inter.broker.protocol."""
-    named = values.get("inter.broker.listener.name", "")
-    return trim(named or values.get("security.inter.broker.protocol", "PLAINTEXT")).upper()
 
 
 @check(

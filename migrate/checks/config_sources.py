@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from migrate.checks.config import inter_broker_listener
 from migrate.checks.forms import fault, misfits
 from migrate.checks.principals import JAAS
 from migrate.checks.registry import ALWAYS, Blind, Hit, Result, check
@@ -31,7 +30,7 @@ from migrate.model.config_keys import Fate, Moment, base_name, fate, is_at_start
 from migrate.model.ids import NodeId
 from migrate.model.kafka_values import entries, listener_of, listener_prefix
 from migrate.model.launch import Launch
-from migrate.model.listeners import listeners, protocols
+from migrate.model.listeners import inter_broker_listener, listeners, protocols
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
 from migrate.model.views import ZookeeperView

@@ -9,13 +9,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from typing import Final
 
-from migrate.checks.config import inter_broker_listener
 from migrate.checks.phase import Phase, phase_of
 from migrate.checks.principals import (
     ANONYMOUS,
     BUILDER,
     JAAS,
-    LOCATION,
     after_first_restart,
     authorizer,
     certificates_name,
@@ -25,23 +23,34 @@ from migrate.checks.principals import (
 from migrate.checks.registry import ALWAYS, BEFORE_COPY, UNTIL_FINALIZED, Blind, Hit, Result, check
 from migrate.checks.security import BROKER_MECHANISM, CONTROLLER_MECHANISM, EXTERNAL, dynamic_at_start
 from migrate.checks.sight import (
+    NOT_LOOKED,
     Configs,
     Sight,
     both,
     both_configs,
     broker_configs,
-    broker_stores,
     controller_configs,
+    node_configs,
+    of_node,
     readable_zookeeper,
-    starts_with_stores,
 )
 from migrate.checks.zookeeper_access import stranger
 from migrate.hosts.jaas import options
 from migrate.model.config_keys import base_name
 from migrate.model.ids import NodeId
-from migrate.model.inventory import Access
+from migrate.model.inventory import Access, BrokerNode
 from migrate.model.kafka_values import elements, listener_prefix
-from migrate.model.listeners import StoreFile, listeners, protocols
+from migrate.model.launch import Unit
+from migrate.model.listeners import (
+    CHAIN,
+    DENIED,
+    KEYSTORE,
+    StoreFile,
+    inter_broker_listener,
+    listeners,
+    protocols,
+    stores_named,
+)
 from migrate.model.outcome import Unknown
 from migrate.model.secrets import is_password_config
 from migrate.model.stage import Stage
@@ -49,7 +58,6 @@ from migrate.model.views import ConfigFile, ZookeeperView
 from migrate.model.world import World
 
 SOON_DAYS: Final = 7
-Stores = dict[NodeId, tuple[StoreFile, ...]]
 
 
 def jaas_key(listener: str, mechanism: str) -> str:
@@ -176,54 +184,76 @@ def starts_by_its_file(seen: tuple[ZookeeperView, Configs], world: World) -> Res
 STORE_SOURCE: Final = "DefaultSslEngineFactory.FileBasedStore.load; SslFactory.SslEngineValidator"
 
 
+def stores_in_use(world: World) -> Sight[tuple[tuple[str, NodeId, StoreFile], ...]]:
+    """Each store that a node opens when it starts, by its file and by what its first restart adds to it."""
+    files, found = node_configs(world), []
+    missing, inventory = list(files.missing), world.inventory
+    for node in inventory.nodes:
+        file = (files.value or {}).get(node.id)
+        values = {} if file is None else after_first_restart(file, world)
+        keys = stores_named(values, inventory.controller_listener, inventory.controller_access.protocol)
+        read = of_node(world.stores, node.id) if keys else ()
+        role = "broker" if isinstance(node, BrokerNode) else "controller"
+        if isinstance(read, Unknown):
+            missing.append((f"the stores of {role} {int(node.id)}", read.reason))
+            continue
+        known = {(store.key, store.path): store for store in read}
+        for key in keys:
+            path = "" if key.endswith(CHAIN) else values[key].strip()
+            store = known.get((key, path), StoreFile(key, path, NOT_LOOKED, NOT_LOOKED))
+            found.append((f"{role} {node.id}: {file.path if file else ''}", node.id, store))
+    return Sight(tuple(found) or None, tuple(missing))
+
+
+def _certificate(store: StoreFile) -> str:
+    return f"the certificate of {store.key}" + (f" ({store.path})" if store.path else "")
+
+
 @check(
     "B-SEC-25",
-    "a store that a broker starts from is gone, or its certificate has ended",
-    "The broker runs with what it read at its last start or by a dynamic configuration. At its next one it does not "
-    "start without the file; with a certificate that has ended its fellow brokers, or its clients, refuse it.",
-    "A store was moved, deleted or renamed since, or a certificate was not renewed.",
-    "Put a store with a valid certificate there, readable for the node's user, or write another path into the "
-    "broker's file.",
+    "a store that a node starts from is gone or closed to its user, or its certificate has ended",
+    "The node runs with what it read at its last start or by a dynamic configuration. Without the file it does not "
+    "start again; with a certificate that has ended it does not start where brokers call each other, and "
+    "elsewhere its clients refuse it.",
+    "A store was moved, deleted, renamed or given to another user since, or a certificate was not renewed.",
+    "Put a store with a valid certificate there, readable for the node's user (`chgrp`, `chmod g+r`; each folder above "
+    "it `chmod g+x`), or write another path into the node's file; for a controller without a file: where its values "
+    "come from.",
     STORE_SOURCE,
-).sees(both(broker_stores, broker_configs), blocks_from=Stage.MIGRATION_MODE, when=UNTIL_FINALIZED, proof=True)
-def stores_are_there(seen: tuple[Stores, Configs], world: World) -> Result:
-    """Of stores that a listener of the file makes use of."""
-    for about, store in _stores_in_use(seen, world):
-        if store.ends is None:
-            yield Hit(about, f"{store.key} names {store.path}, which does not exist")
+).sees(stores_in_use, blocks_from=Stage.CONTROLLERS, when=UNTIL_FINALIZED, proof=True)
+def stores_are_there(seen: tuple[tuple[str, NodeId, StoreFile], ...], world: World) -> Result:
+    """Certificates of a truststore are not asked for their day: Java does not either (seen on 3.9.2)."""
+    for about, node, store in seen:
+        if store.fault and not isinstance(store.fault, Unknown):
+            unit = of_node(world.units, node)
+            user = f" ({unit.user})" if store.fault == DENIED and isinstance(unit, Unit) and unit.user else ""
+            yield Hit(about, f"{store.key} names {store.path}, which {store.fault}{user}")
         elif not isinstance(store.ends, Unknown) and store.ends and store.ends < world.today:
-            yield Hit(about, f"the certificate of {store.key} ({store.path}) ended on {store.ends}")
+            yield Hit(about, f"{_certificate(store)} ended on {store.ends}")
 
 
 @check(
     "W-SEC-26",
-    f"the certificate of a broker's store ends within {SOON_DAYS} days",
-    "A migration may be parked for days. A broker that restarts, or a rollback, behind that day brings a listener that "
+    f"the certificate of a node's store ends within {SOON_DAYS} days",
+    "A migration may be parked for days. A node that restarts, or a rollback, behind that day brings a listener that "
     "nobody accepts.",
     "It was issued for so long, and nobody has renewed it yet.",
     "Renew it before the migration, in the same file.",
     STORE_SOURCE,
-).sees(both(broker_stores, broker_configs))
-def certificates_last(seen: tuple[Stores, Configs], world: World) -> Result:
-    """A store that cannot be read is a blind spot here: B-SEC-25 knows nothing of it either."""
-    for about, store in _stores_in_use(seen, world):
-        if isinstance(store.ends, Unknown):
-            yield Blind(about, f"{store.key}: {store.ends.reason}")
-        elif store.ends and world.today and 0 <= _days(world.today, store.ends) <= SOON_DAYS:
-            yield Hit(about, f"the certificate of {store.key} ({store.path}) ends on {store.ends}")
+).sees(stores_in_use)
+def certificates_last(seen: tuple[tuple[str, NodeId, StoreFile], ...], world: World) -> Result:
+    """A store of which something is not known is a blind spot here: B-SEC-25 knows nothing of it either."""
+    for about, _, store in seen:
+        unseen = next((part for part in (store.ends, store.fault) if isinstance(part, Unknown)), None)
+        if unseen is not None:
+            yield Blind(about, f"{store.key}: {unseen.reason}")
+        dated = world.today and isinstance(store.ends, str) and store.ends
+        if dated and 0 <= _days(world.today, dated) <= SOON_DAYS:
+            yield Hit(about, f"{_certificate(store)} ends on {store.ends}")
 
 
 def _days(today: str, day: str) -> int:
     return (date.fromisoformat(day) - date.fromisoformat(today)).days
-
-
-def _stores_in_use(seen: tuple[Stores, Configs], world: World) -> Iterator[tuple[str, StoreFile]]:
-    stores, files = seen
-    for node, found in stores.items():
-        for store in found:
-            values = files[node].values if node in files else {}
-            if values and starts_with_stores(values, world) and _used(store.key, values):
-                yield f"broker {node}: {files[node].path}", store
 
 
 def _used(name: str, values: Mapping[str, str]) -> bool:
@@ -269,7 +299,7 @@ def _own_principal(access: Access, file: ConfigFile) -> str | Blind:
         return f"User:{access.username}"
     if access.protocol != "SSL" or access.keystore is None:
         return ANONYMOUS
-    store = {LOCATION: access.keystore.path}
+    store = {KEYSTORE: access.keystore.path}
     return certificates_name(store, file.subjects, file.values, controller_listener(file.values))
 
 

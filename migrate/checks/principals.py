@@ -10,12 +10,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from migrate.checks.config import inter_broker_listener
 from migrate.checks.registry import Blind
 from migrate.hosts.jaas import options
-from migrate.model.broker_modes import Mode, mode_of
+from migrate.model.broker_modes import SUPER_USERS, restarted
 from migrate.model.kafka_values import entries, listener_prefix, trim
-from migrate.model.listeners import protocols
+from migrate.model.listeners import CHAIN, KEYSTORE, inter_broker_listener, protocols
 from migrate.model.outcome import Unknown
 from migrate.model.patterns import LINE_ENDS, Pattern, compiled_as_java
 from migrate.model.views import ConfigFile
@@ -23,8 +22,6 @@ from migrate.model.world import World
 
 RULES: Final = "ssl.principal.mapping.rules"
 CLIENT_AUTH: Final = "ssl.client.auth"
-LOCATION: Final = "ssl.keystore.location"
-CHAIN: Final = "ssl.keystore.certificate.chain"
 ONE_RULE: Final = re.compile(
     r"\s*(?:(?P<default>DEFAULT)|RULE:(?P<pattern>(?:\\.|[^\\/])*)/(?P<made>(?:\\.|[^\\/])*)/(?P<case>[LU]?))\s*(?:,|$)"
 )
@@ -44,7 +41,7 @@ def certificates_name(
     """As whom a node with these values calls that listener of a node with the values `called`: User:NAME."""
     if of_listener(called, listener, CLIENT_AUTH, "none").lower() == "none":
         return "User:ANONYMOUS"
-    path = of_listener(values, listener, LOCATION)
+    path = of_listener(values, listener, KEYSTORE)
     if not path:
         inline = of_listener(values, listener, CHAIN)
         return Blind("its principal", "its certificate is in the file itself" if inline else "it names no keystore")
@@ -110,7 +107,6 @@ def _replacement(text: str, groups: int) -> Iterator[str | int]:
 
 AUTHORIZER: Final = "authorizer.class.name"
 JAAS: Final = "sasl.jaas.config"
-SUPER_USERS: Final = "super.users"
 ANONYMOUS: Final = "User:ANONYMOUS"
 BUILDER: Final = "principal.builder.class"
 
@@ -152,19 +148,7 @@ def caller(values: Mapping[str, str], listener: str, protocol: str, mechanism_ke
 
 def after_first_restart(file: ConfigFile, world: World) -> Mapping[str, str]:
     """A broker's values once it was restarted: what the inventory adds is in them."""
-    added = world.inventory.broker_properties
-    if added is None or mode_of(file.values) is not Mode.ZOOKEEPER:
-        return file.values
-    return with_added(file.values, added.values)
-
-
-def with_added(values: Mapping[str, str], added: Mapping[str, str]) -> dict[str, str]:
-    """A node's values with those that are added to them; super users join the ones that are there."""
-    merged = {**values, **added}
-    if SUPER_USERS in values and SUPER_USERS in added:
-        users = dict.fromkeys(user.strip() for each in (values, added) for user in each[SUPER_USERS].split(";"))
-        merged[SUPER_USERS] = ";".join(user for user in users if user)
-    return merged
+    return restarted(file.values, world.inventory.broker_properties)
 
 
 def principal_to(controller: ConfigFile, values: Mapping[str, str], subjects: Subjects) -> str | Blind:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from migrate.checks.config import inter_broker_listener
 from migrate.checks.principals import (
     ANONYMOUS,
     AUTHORIZER,
@@ -26,7 +25,7 @@ from migrate.hosts.collect_disks import DIGEST, HIDDEN
 from migrate.model.broker_modes import Mode, mode_of
 from migrate.model.config_keys import is_at_start
 from migrate.model.kafka_values import connect_string, elements, listener_prefix, truth
-from migrate.model.listeners import protocols
+from migrate.model.listeners import inter_broker_listener, protocols
 from migrate.model.secrets import Digester
 from migrate.model.stage import Stage
 from migrate.model.views import ZookeeperView

@@ -19,7 +19,6 @@ from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode, ControllerNode, Inventory
 from migrate.model.launch import Launch, Listening, Unit
 from migrate.model.ledger import Ledger
-from migrate.model.listeners import StoreFile, has_tls
 from migrate.model.outcome import Unknown
 from migrate.model.rights import HostRights
 from migrate.model.views import (
@@ -257,19 +256,6 @@ def host_rights(world: World) -> Sight[dict[NodeId, HostRights]]:
         return Sight(None)
     names = "the rights on node {}'s host", "the rights on the nodes' hosts"
     return _by_node(world.host_rights, world.inventory.nodes, names)
-
-
-def starts_with_stores(values: Mapping[str, str], world: World) -> bool:
-    """Does a broker of that file open stores?  For a listener of its own, or to call the controllers."""
-    return has_tls(values) or world.inventory.controller_access.protocol.endswith("SSL")
-
-
-def broker_stores(world: World) -> Sight[dict[NodeId, tuple[StoreFile, ...]]]:
-    """The stores that each broker's file names; nothing to see where no broker has a listener with TLS."""
-    files = broker_configs(world)
-    if not files.missing and not any(starts_with_stores(file.values, world) for file in (files.value or {}).values()):
-        return Sight(None)
-    return _by_node(world.stores, world.inventory.brokers, ("the stores of broker {}", "the brokers' stores"))
 
 
 def units(world: World) -> Sight[dict[NodeId, Unit]]:

@@ -66,9 +66,9 @@ class Authority:
     certificate: x509.Certificate
 
     @classmethod
-    def make(cls, name: str) -> Self:
+    def make(cls, name: str, valid: Span | None = None) -> Self:
         key = ec.generate_private_key(ec.SECP256R1())
-        begun = _builder(name, name, key.public_key(), span())
+        begun = _builder(name, name, key.public_key(), valid or span())
         usage = x509.KeyUsage(
             digital_signature=True,
             content_commitment=False,

@@ -18,6 +18,7 @@ from enum import StrEnum
 from typing import Final
 
 from migrate.model.ids import NodeId
+from migrate.model.inventory import AddedProperties
 from migrate.model.kafka_values import entries, truth
 from migrate.model.outcome import Unknown
 from migrate.model.views import (
@@ -56,6 +57,7 @@ class ControllerMode(StrEnum):
 
 
 ORDER: Final = tuple(Mode)
+SUPER_USERS: Final = "super.users"
 
 
 def roles_of(values: Mapping[str, str]) -> frozenset[str]:
@@ -67,6 +69,20 @@ def mode_of(values: Mapping[str, str]) -> Mode:
     if roles_of(values):
         return Mode.KRAFT
     return Mode.MIGRATION if has_flag(values) else Mode.ZOOKEEPER
+
+
+def restarted(values: Mapping[str, str], added: AddedProperties | None) -> Mapping[str, str]:
+    """A broker's values once it was restarted: what the inventory adds is in them."""
+    return values if added is None or mode_of(values) is not Mode.ZOOKEEPER else with_added(values, added.values)
+
+
+def with_added(values: Mapping[str, str], added: Mapping[str, str]) -> dict[str, str]:
+    """A node's values with those that are added to them; super users join the ones that are there."""
+    merged = {**values, **added}
+    if SUPER_USERS in values and SUPER_USERS in added:
+        users = dict.fromkeys(user.strip() for each in (values, added) for user in each[SUPER_USERS].split(";"))
+        merged[SUPER_USERS] = ";".join(user for user in users if user)
+    return merged
 
 
 def node_mode(values: Mapping[str, str]) -> Mode | ControllerMode:

@@ -13,12 +13,18 @@ from dataclasses import asdict, dataclass, field
 from typing import Final
 
 from migrate.model import strict_json
-from migrate.model.kafka_values import Endpoint, endpoints, protocol_map
+from migrate.model.kafka_values import Endpoint, endpoints, listener_prefix, protocol_map, trim, truth
 from migrate.model.outcome import Unknown
 
 PROTOCOL_MAP: Final = "listener.security.protocol.map"
 DEFAULT_PROTOCOL_MAP: Final = "PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL"
 DEFAULT_LISTENERS: Final = "PLAINTEXT://:9092"
+KEYSTORE: Final = "ssl.keystore.location"
+CHAIN: Final = "ssl.keystore.certificate.chain"
+TRUSTSTORE: Final = "ssl.truststore.location"  # its certificates may have ended: Java asks no day of what it trusts
+ZOOKEEPER: Final = "zookeeper."
+GONE: Final = "does not exist"
+DENIED: Final = "cannot be read by the user that the node runs as"
 BEGIN: Final = re.compile(  # of one life of a node, in its log or in its unit's
     r"Registered kafka:type=kafka\.Log4jController MBean|Registered signal handlers for|: Scheduled restart job,"
 )
@@ -42,10 +48,30 @@ def listeners(values: Mapping[str, str], key: str = "listeners") -> tuple[Endpoi
         return ()
 
 
-def has_tls(values: Mapping[str, str]) -> bool:
-    """Has a listener of that file TLS?  An entry of the protocol map alone is no listener."""
-    known = protocols(values)
-    return any(known.get(entry.listener, "").endswith("SSL") for entry in listeners(values))
+def inter_broker_listener(values: Mapping[str, str]) -> str:
+    """Its name in capitals: inter.broker.listener.name, else the protocol of security.inter.broker.protocol."""
+    named = values.get("inter.broker.listener.name", "")
+    return trim(named or values.get("security.inter.broker.protocol", "PLAINTEXT")).upper()
+
+
+def stores_named(values: Mapping[str, str], controllers: str, protocol: str) -> tuple[str, ...]:
+    """The keys by which a node of that file opens stores when it starts: for a listener that it has or calls.
+
+    `controllers` is the controllers' listener, of that protocol: a broker calls it from its first restart on.  A key
+    without a listener's prefix is opened where a listener with TLS has none of its own.
+    """
+    mine = {entry.listener for entry in listeners(values)}
+    known = {**dict.fromkeys(mine, "SSL"), **protocols(values), controllers.upper(): protocol}  # unknown: it may be any
+    spoken = {*mine, inter_broker_listener(values), controllers.upper()}
+    tls = sorted(name for name in spoken if known.get(name, name).endswith("SSL"))
+    found = []
+    for base in (KEYSTORE, CHAIN, TRUSTSTORE):
+        own = [f"{listener_prefix(name)}{base}" for name in tls]
+        found += [key for key in own if key in values]
+        found += [base] if base in values and not all(key in values for key in own) else []
+    if truth(values, "zookeeper.ssl.client.enable"):
+        found += [key for key in (f"{ZOOKEEPER}{KEYSTORE}", f"{ZOOKEEPER}{TRUSTSTORE}") if key in values]
+    return tuple(key for key in found if values[key].strip())
 
 
 def latest_life(lines: Sequence[str]) -> Sequence[str]:
@@ -80,15 +106,16 @@ class Certificate:
 
 @dataclass(frozen=True, slots=True)
 class StoreFile:
-    """A store that a broker's file names under `key`.
+    """A store that a node's file names under `key`, or holds itself: then `path` is "".
 
-    `ends` is the ISO date (UTC) of the last day of the certificate that it presents, "" where it presents none; None
-    for a file that is not there.
+    `ends` is the ISO date (UTC) of the last day of the certificate that it presents, "" where it presents none.
+    `fault` is why the node cannot open it, `GONE` or `DENIED`; Unknown where nobody looked as the node's user.
     """
 
     key: str
     path: str
-    ends: str | Unknown | None
+    ends: str | Unknown
+    fault: str | Unknown = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,7 @@ class Need(StrEnum):
     COPY = "copy"  # the last look at ZooKeeper before Kafka's copy, held against the metadata at the copy's end
     PROTOCOLS = "protocols"  # inter.broker.protocol.version, as each running broker itself says it
     APPLIED = "applied"  # the configuration that each running broker has, its dynamic one included, as it itself says
-    STORES = "stores"  # the key stores and truststores that brokers' files name
+    STORES = "stores"  # the key stores and truststores that nodes start from, read as each node's user
     LISTENERS = "listeners"  # what each listener of the step's broker serves (of all, where no step asks)
     ENSEMBLE = "ensemble"  # ZooKeeper's servers, each by itself: who is connected, what else is stored
     CONTROLLER_NAMES = "controller-names"  # live, with each broker asked for its controller often enough for a proof
@@ -99,7 +99,7 @@ class World:
     protocols: Mapping[NodeId, str | Unknown] | Unknown = NOT_ASKED  # of brokers, by DescribeConfigs
     applied: Mapping[NodeId, Mapping[str, str] | Unknown] | Unknown = NOT_ASKED  # by DescribeConfigs; no secrets
     ensemble: Ensemble | Unknown = NOT_ASKED
-    stores: Mapping[NodeId, tuple[StoreFile, ...] | Unknown] | Unknown = NOT_ASKED  # of brokers
+    stores: Mapping[NodeId, tuple[StoreFile, ...] | Unknown] | Unknown = NOT_ASKED
     listeners: Mapping[NodeId, Heard | Unknown] | Unknown = NOT_ASKED  # of the broker in `facts[BROKER]`, else of all
     today: str = ""  # ISO date of the observation, by our clock; "" where nobody said: no acceptance holds then
     facts: Mapping[str, str] = field(default_factory=dict)  # what the run itself knows: paths of backups and the like

@@ -5,27 +5,26 @@ Kafka's controllers say nothing where that login is missing or wrong: they wait 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from migrate.errors import MigrateError, ZookeeperDenied
+from migrate.hosts.disks import Configs, Told
 from migrate.hosts.jaas import LoginModule, sections
 from migrate.kafka.secrets import read_secret
+from migrate.model.broker_modes import restarted
 from migrate.model.ids import NodeId
-from migrate.model.inventory import AddedProperties, Inventory, Store
+from migrate.model.inventory import AddedProperties, BrokerNode, ControllerNode, Inventory, Playbook, Store
 from migrate.model.launch import Launch, NoZookeeperClient, ZookeeperClient
-from migrate.model.listeners import StoreFile, protocols
+from migrate.model.listeners import CHAIN, DENIED, GONE, KEYSTORE, TRUSTSTORE, ZOOKEEPER, StoreFile, stores_named
 from migrate.model.outcome import Unknown
 from migrate.model.ports import Files
-from migrate.model.views import ConfigFile
+from migrate.model.views import ConfigFile, NoFile
 from migrate.zookeeper.client import access_of, connect
 
-LOCATION: Final = "ssl.keystore.location"
-TRUSTED: Final = "ssl.truststore.location"
 KIND: Final = "ssl.keystore.type"
 PASSWORD: Final = "ssl.keystore.password"  # noqa: S105 - a configuration's name
-ZOOKEEPER: Final = "zookeeper."
 ENDINGS: Final = {"pem": "PEM", "p12": "PKCS12", "jks": "JKS"}
 REFERENCE: Final = "${"
 
@@ -43,52 +42,86 @@ def with_subjects(file: ConfigFile, added: AddedProperties | None, files: Files,
     return replace(file, subjects=found) if found else file
 
 
-def stores_of(file: ConfigFile, files: Files) -> tuple[StoreFile, ...]:
-    """The key stores and truststores that a broker's file names, where a listener of it has TLS; each is read."""
-    if not any(protocol.endswith("SSL") for protocol in protocols(file.values).values()):
-        return ()
-    return tuple(
-        StoreFile(key, path.strip(), _ends(file, key, path.strip(), files))
-        for key, path in file.values.items()
-        if key.endswith((LOCATION, TRUSTED)) and not key.startswith(ZOOKEEPER)
-    )
+Resolve = Callable[[NodeId, Sequence[str]], Mapping[str, Told] | Unknown]
 
 
-def _ends(file: ConfigFile, key: str, path: str, files: Files) -> str | Unknown | None:
-    if REFERENCE in path or not path.startswith("/"):
-        return Unknown(f"where {path} is, is known on the node alone")
-    try:
-        content = files.read(file.node, path)
-    except FileNotFoundError:
-        return None
-    except (OSError, MigrateError) as error:
-        return Unknown(f"{path} cannot be read: {error}")
-    if key.endswith(TRUSTED):
-        return ""
-    kind, password = _opened_by(file.values, key.removesuffix(LOCATION))
-    if REFERENCE in kind + password:
-        return Unknown(f"a configuration provider says on the node how {path} is opened")
+def started_with(
+    node: BrokerNode | ControllerNode, configs: Configs, inventory: Inventory, playbook: Playbook | Unknown
+) -> Mapping[str, str] | Unknown:
+    """The values that the node has at its next start, or more: a controller's that is not rendered yet by its sources.
+
+    Those are the first broker's file, the playbook's overrides, and what the inventory adds (`steps.configuration`).
+    """
+    file = configs.get(node.id, Unknown("it was not read"))
+    if isinstance(file, NoFile) and isinstance(node, ControllerNode):
+        broker, added = configs.get(inventory.brokers[0].id), inventory.controller_properties
+        if not isinstance(broker, ConfigFile) or isinstance(playbook, Unknown):
+            return Unknown(f"{file.path} does not exist, and what it will hold is not known")
+        more = {} if added is None else added.values
+        own = {"listeners": f"{inventory.controller_listener}://{node.address}"}
+        return {**broker.values, **playbook.controller_overrides.get(node.id, {}), **more, **own}
+    if isinstance(file, ConfigFile):
+        is_broker = isinstance(node, BrokerNode)
+        return restarted(file.values, inventory.broker_properties) if is_broker else file.values
+    return file if isinstance(file, Unknown) else Unknown(f"{file.path} does not exist")
+
+
+def stores_of(
+    node: NodeId, values: Mapping[str, str], inventory: Inventory, files: Files, resolve: Resolve
+) -> tuple[StoreFile, ...]:
+    """The stores that a node of these values opens when it starts; each is read as the node's user."""
+    keys = stores_named(values, inventory.controller_listener, inventory.controller_access.protocol)
+    return tuple(_store(node, values, key, files, resolve) for key in keys)
+
+
+def _store(node: NodeId, values: Mapping[str, str], key: str, files: Files, resolve: Resolve) -> StoreFile:
+    path = values[key].strip()
+    if REFERENCE in path or not (path.startswith("/") or key.endswith(CHAIN)):
+        known = Unknown(f"what {key} is, is known on the node alone")
+        return StoreFile(key, "" if key.endswith(CHAIN) else path, known, known)
     from migrate.kafka.stores import last_day
 
-    return last_day(content, kind, password)
+    if key.endswith(CHAIN):
+        return StoreFile(key, "", last_day(path.encode(), "PEM", ""))
+    told = resolve(node, (path,))
+    seen, fault = (path, told) if isinstance(told, Unknown) else (told[path].real if path in told else path, "")
+    try:
+        content = files.read(node, seen)
+    except FileNotFoundError:
+        return StoreFile(key, path, "", GONE)
+    except (OSError, MigrateError) as error:
+        why = Unknown(f"{path} cannot be read: {error}")
+        denied = isinstance(error, PermissionError) and not isinstance(fault, Unknown)
+        return StoreFile(key, path, "" if denied else why, DENIED if denied else why)
+    if key.endswith(TRUSTSTORE):
+        return StoreFile(key, path, "", fault)
+    own = key.startswith(ZOOKEEPER)
+    kind, password = _zookeepers_own(values, path) if own else _opened_by(values, key.removesuffix(KEYSTORE))
+    if REFERENCE in kind + password:
+        return StoreFile(key, path, Unknown(f"a configuration provider says on the node how {path} is opened"), fault)
+    return StoreFile(key, path, last_day(content, kind, password), fault)
 
 
 def _zookeepers(values: Mapping[str, str], node: NodeId, files: Files) -> Iterator[tuple[str, str | Unknown]]:
-    """The keystore with which the node calls ZooKeeper; without a type its ending tells it (`KeyStoreFileType`)."""
-    path = values.get(f"{ZOOKEEPER}{LOCATION}", "").strip()
+    """The keystore with which the node calls ZooKeeper."""
+    path = values.get(f"{ZOOKEEPER}{KEYSTORE}", "").strip()
     if path:
-        kind = values.get(f"{ZOOKEEPER}{KIND}", "").strip() or ENDINGS.get(path.rpartition(".")[2].lower(), "JKS")
-        password = values.get(f"{ZOOKEEPER}{PASSWORD}", "").strip()
-        yield path, _opened(path, kind, password, node, files)
+        yield path, _opened(path, *_zookeepers_own(values, path), node, files)
+
+
+def _zookeepers_own(values: Mapping[str, str], path: str) -> tuple[str, str]:
+    """Type and password of that keystore; without a type its ending tells it (`KeyStoreFileType`)."""
+    kind = values.get(f"{ZOOKEEPER}{KIND}", "").strip() or ENDINGS.get(path.rpartition(".")[2].lower(), "JKS")
+    return kind, values.get(f"{ZOOKEEPER}{PASSWORD}", "").strip()
 
 
 def _stores(both: tuple[Mapping[str, str], ...], node: NodeId, files: Files) -> Iterator[tuple[str, str | Unknown]]:
     seen: set[str] = set()
     for values in both:
         for key, path in values.items():
-            if key.endswith(LOCATION) and not key.startswith(ZOOKEEPER) and path not in seen:
+            if key.endswith(KEYSTORE) and not key.startswith(ZOOKEEPER) and path not in seen:
                 seen.add(path)
-                yield path, _subject(values, key.removesuffix(LOCATION), path, node, files)
+                yield path, _subject(values, key.removesuffix(KEYSTORE), path, node, files)
 
 
 def _subject(values: Mapping[str, str], prefix: str, path: str, node: NodeId, files: Files) -> str | Unknown:

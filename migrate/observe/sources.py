@@ -14,7 +14,7 @@ from migrate.errors import MetadataAwaited, MigrateError, ZookeeperDenied
 from migrate.hosts import disks
 from migrate.hosts.about import rights_of
 from migrate.hosts.collected import Collected
-from migrate.hosts.disks import CollectorDisks, not_storing
+from migrate.hosts.disks import CollectorDisks, Told, not_storing
 from migrate.hosts.executors import HOSTS_AT_ONCE, executor_of
 from migrate.hosts.launches import launches, listening
 from migrate.hosts.leftovers import kept_files, leftovers
@@ -55,7 +55,7 @@ from migrate.model.views import (
 )
 from migrate.model.work import Work
 from migrate.observe.copy_check import BeforeCopy, CopyQuestion, check_copy
-from migrate.observe.identities import REFERENCE, stores_of, with_subjects, with_zookeeper_clients
+from migrate.observe.identities import REFERENCE, started_with, stores_of, with_subjects, with_zookeeper_clients
 from migrate.observe.metadata_logs import metadata_logs, states_behind
 from migrate.zookeeper.client import ZookeeperClient, access_of, connect, parse_connect_string
 from migrate.zookeeper.ensemble import look_at_ensemble
@@ -272,13 +272,20 @@ class Sources:
         }
 
     def stores(self, configs: Configs) -> Mapping[NodeId, tuple[StoreFile, ...] | Unknown] | Unknown:
-        """The stores that each broker's file names, read on its host."""
-        return self._each("reading stores", lambda node: self._stores_of(configs.get(node.id)), self.inventory.brokers)
+        """The stores that each node starts from, read on its host as its user."""
 
-    def _stores_of(self, file: ConfigFile | NoFile | Unknown | None) -> tuple[StoreFile, ...] | Unknown:
-        if isinstance(file, ConfigFile):
-            return stores_of(file, self.files)
-        return file if isinstance(file, Unknown) else Unknown("there is no file that names them")
+        def look(node: BrokerNode | ControllerNode) -> tuple[StoreFile, ...] | Unknown:
+            values = started_with(node, configs, self.inventory, self.playbook)
+            if isinstance(values, Unknown):
+                return values
+            return stores_of(node.id, values, self.inventory, self.files, self._resolve)
+
+        return self._each("reading stores", look)
+
+    def _resolve(self, node: NodeId, paths: Sequence[str]) -> Mapping[str, Told] | Unknown:
+        """Where paths lead to for the node's user; Unknown where nobody can look as that user."""
+        disks = self._disks
+        return disks.told(node, paths) if isinstance(disks, CollectorDisks) else Unknown("no one looked as that user")
 
     def _heard(self, node: BrokerNode, file: ConfigFile | NoFile | Unknown | None) -> Heard | Unknown:
         if not isinstance(file, ConfigFile):

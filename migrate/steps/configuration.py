@@ -10,17 +10,16 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from migrate.checks.config import inter_broker_listener
-from migrate.checks.principals import ANONYMOUS, authorizer, caller, super_users, with_added
+from migrate.checks.principals import ANONYMOUS, authorizer, caller, super_users
 from migrate.checks.registry import Blind
 from migrate.checks.releases import PROTOCOL
 from migrate.hosts.properties import DEFAULT_LOG_DIR, edit, log_dirs, parse
 from migrate.model import config_keys
-from migrate.model.broker_modes import FLAG
+from migrate.model.broker_modes import FLAG, with_added
 from migrate.model.config_keys import IBP, Fate, Moment
 from migrate.model.inventory import AddedProperties, BrokerNode, ControllerNode, Inventory
 from migrate.model.kafka_values import entries, listener_of, listener_prefix, map_entries, version_name
-from migrate.model.listeners import DEFAULT_PROTOCOL_MAP, PROTOCOL_MAP, protocols
+from migrate.model.listeners import DEFAULT_PROTOCOL_MAP, PROTOCOL_MAP, inter_broker_listener, protocols
 from migrate.model.outcome import Unknown
 from migrate.model.world import World
 

@@ -108,7 +108,7 @@ class StartControllers(BaseStep):
     stage_is = Stage.CONTROLLERS
     writes_at = (Moment.RENDERED,)
     titled = "start the controllers with the migration flag"
-    needs = LOOK | gates.FOR_BLOCKERS | {Need.METADATA_LOGS, Need.PORTS, Need.LAUNCHES}
+    needs = LOOK | gates.FOR_BLOCKERS | {Need.METADATA_LOGS, Need.PORTS, Need.LAUNCHES, Need.STORES}
     proof_needs = LOOK
     waits_for = NARROW | {Need.ZOOKEEPER}
     undo = "stop the controllers and delete /migration"

@@ -223,14 +223,19 @@ def bound(node: int, address: str, port: int) -> Bend:
     return bend
 
 
-def store(node: int, ends: str | Unknown | None) -> Bend:
-    """A broker of a TLS listener, with a key store whose certificate ends then, on 1 January 2026."""
+def store(node: int, ends: str | Unknown, fault: str | Unknown = "") -> Bend:
+    """A broker of a TLS listener, with such a key store, on 1 January 2026; it runs as user kafka."""
 
     def bend(world: World) -> World:
-        tls = values(node, listeners="PLAINTEXT://:9092,TLS://:9093", listener__security__protocol__map=TLS_MAP)(world)
-        stores = {NodeId(broker): () for broker in range(3)}
-        found = StoreFile("listener.name.tls.ssl.keystore.location", "/tls/b.p12", ends)
-        return replace(tls, stores={**stores, NodeId(node): (found,)}, today="2026-01-01")
+        tls = values(
+            node,
+            listeners="PLAINTEXT://:9092,TLS://:9093",
+            listener__security__protocol__map=TLS_MAP,
+            listener__name__tls__ssl__keystore__location="/tls/b.p12",
+        )(world)
+        found = StoreFile("listener.name.tls.ssl.keystore.location", "/tls/b.p12", ends, fault)
+        units = {NodeId(node): Unit("h", "u", None, "enabled", True, user="kafka")}
+        return replace(tls, stores={NodeId(node): (found,)}, units=units, today="2026-01-01")
 
     return bend
 

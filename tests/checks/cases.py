@@ -12,6 +12,7 @@ from migrate.model.ensemble import EnsembleServer
 from migrate.model.ids import DirectoryId, NodeId
 from migrate.model.inventory import Access
 from migrate.model.launch import NoZookeeperClient, UnitNotes, ZookeeperClient
+from migrate.model.listeners import DENIED, GONE
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.views import (
@@ -501,7 +502,8 @@ SECURITY = (
     Case("B-SEC-20", ZK, "broker 1", dynamic("listener.name.client.ssl.client.auth", "required"), "clients"),
     Case("B-SEC-20", ZK, "broker 1", dynamic("listener.name.client.ssl.keystore.key", "hmac:0"), "key"),
     Case("B-SEC-20", ZK, "broker 1", dynamic("listeners", "INTERNAL://b1:9092,NEW://b1:9093"), "listener"),
-    Case("B-SEC-25", ZK, "broker 1", store(1, None), "gone"),
+    Case("B-SEC-25", ZK, "broker 1", store(1, "", GONE), "gone"),
+    Case("B-SEC-25", ZK, "broker 1", store(1, "", DENIED), "closed"),
     Case("B-SEC-25", HYBRID, "broker 1", store(1, "2025-12-31"), "ended"),
     Case("W-SEC-26", ZK, "broker 1", store(1, "2026-01-08")),
     Case("B-SEC-21", ZK, "controller 3000", then(CLOSED, launched(3000, zookeeper_client=NO_LOGIN)), "none"),

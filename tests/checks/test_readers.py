@@ -13,6 +13,7 @@ from migrate.checks.sight import Sight
 from migrate.model import kafka_values
 from migrate.model.broker_modes import FLAG, Mode, mode_of
 from migrate.model.ids import NodeId
+from migrate.model.listeners import inter_broker_listener
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
 from migrate.model.views import MigrationZnode, NoFile, Running, Stopped
@@ -173,7 +174,7 @@ def test_the_inter_broker_listener_has_a_name_and_a_protocol(
     values: dict[str, str], listener: str, protocol: str
 ) -> None:
     """Kafka's defaults included; names count in any case."""
-    assert (config.inter_broker_listener(values), config.protocol_of(values)) == (listener, protocol)
+    assert (inter_broker_listener(values), config.protocol_of(values)) == (listener, protocol)
 
 
 @pytest.mark.parametrize("text", ["", "x", "1.0", "9" * 40, "--1", "--", "-", "1_0"])

@@ -17,9 +17,11 @@ from migrate.hosts.properties import edit, parse
 from migrate.lab import secured
 from migrate.lab.configure import broker_file, inventory_of, make_secrets
 from migrate.lab.topology import Shape, plan_topology
+from migrate.model.broker_modes import restarted
 from migrate.model.findings import Severity
 from migrate.model.ids import NodeId
 from migrate.model.inventory import AddedProperties, Inventory
+from migrate.model.listeners import StoreFile, stores_named
 from migrate.model.stage import Stage
 from migrate.model.views import ConfigFile, ZnodeAcl
 from migrate.model.world import World
@@ -68,7 +70,16 @@ def secured_world(stage: Stage, rendered: tuple[Inventory, dict[int, bytes]]) ->
     template = parse(edit(plain[0], {"zookeeper.connect": known.zookeeper}, ()))
     for node in known.controllers:
         configs[node.id] = config_file(node.id, node.config, configuration.controller(template, known, node))
-    return replace(world, inventory=known, configs=configs)
+    return replace(
+        world, inventory=known, configs=configs, stores={node: stores(known, configs[node]) for node in configs}
+    )
+
+
+def stores(known: Inventory, file: ConfigFile) -> tuple[StoreFile, ...]:
+    """What a node starts from: all there, and valid for years."""
+    values = restarted(file.values, known.broker_properties)
+    keys = stores_named(values, known.controller_listener, known.controller_access.protocol)
+    return tuple(StoreFile(key, values[key], "" if "trust" in key else "2099-01-01") for key in keys)
 
 
 def wrong(*nodes: int, **changed: str | None) -> Bend:

@@ -18,14 +18,13 @@ from migrate.hosts.properties import parse
 from migrate.hosts.supervisor import ProcessSpec, write_spec
 from migrate.java.find import find_java
 from migrate.kafka.stores import as_java, subject
-from migrate.lab.secured import Authority, span
+from migrate.lab.secured import Authority
 from migrate.model.ids import NodeId
 from migrate.model.inventory import AddedProperties, Inventory, ZookeeperLogin
 from migrate.model.launch import Launch, NoZookeeperClient, ZookeeperClient
-from migrate.model.listeners import StoreFile
 from migrate.model.outcome import Unknown
 from migrate.model.views import ConfigFile, Stopped
-from migrate.observe.identities import stores_of, with_subjects, with_zookeeper_clients
+from migrate.observe.identities import with_subjects, with_zookeeper_clients
 from tests.testing import worlds
 from tests.testing.certificates import PASSWORD, stored
 from tests.testing.secured_zookeeper import MODULE, login, sasl_server
@@ -229,62 +228,3 @@ def test_the_store_for_zookeeper_is_read_by_its_own_keys(
     text += "ssl.keystore.type=JKS\nssl.keystore.password=another\n"
     text += f"zookeeper.ssl.keystore.type={kind}\n" if kind else ""
     assert with_subjects(file_of(text), None, LocalFiles(), ()).subjects == {str(path): "CN=zk-client"}
-
-
-def served_by(folder: Path, name: str, content: bytes | None, **more: str) -> tuple[StoreFile, ...]:
-    """The stores of a broker whose listener TLS has that key store."""
-    path = folder / name
-    if content is not None:
-        path.write_bytes(content)
-    prefix = "listener.name.tls.ssl.keystore"
-    values = {"listener.security.protocol.map": "TLS:SASL_SSL", f"{prefix}.location": str(path), **more}
-    return stores_of(ConfigFile(NodeId(1), "/f", b"", "0" * 64, values), LocalFiles())
-
-
-VALID = span(5)
-LAST_DAY = VALID[1].date().isoformat()
-OPEN = {"listener.name.tls.ssl.keystore.password": PASSWORD}
-
-
-@pytest.mark.parametrize("kind", ["PEM", "PKCS12", "JKS"])
-def test_the_last_day_of_a_stores_certificate_is_read(tmp_path: Path, kind: str) -> None:
-    """A PEM needs no password; Java opens a PKCS12 store under the type JKS, too."""
-    issued = Authority.make("authority").issue("b", ("localhost",), VALID)
-    content, more = (issued.pem, {}) if kind == "PEM" else (issued.pkcs12(PASSWORD), OPEN)
-    (found,) = served_by(tmp_path, "store", content, **{"ssl.keystore.type": kind, **more})
-    assert found == StoreFile("listener.name.tls.ssl.keystore.location", str(tmp_path / "store"), LAST_DAY)
-
-
-def test_a_store_that_is_gone_is_no_unknown_one(tmp_path: Path) -> None:
-    """None, not a reason; a truststore that is there has no day."""
-    trusted = tmp_path / "ca.pem"
-    trusted.write_bytes(Authority.make("authority").pem)
-    found = served_by(tmp_path, "store", None, **{"ssl.truststore.location": str(trusted)})
-    assert [entry.ends for entry in found] == [None, ""]
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "more", "says"),
-    [
-        ("store", b"no store", {**OPEN, "ssl.keystore.type": "PKCS12"}, "cannot be opened"),
-        ("store", b"no store", {"ssl.keystore.type": "PEM"}, "no certificate that can be read"),
-        ("store", b"x", {"listener.name.tls.ssl.keystore.password": "${file:/f:k}"}, "configuration provider"),
-        (".", None, {}, "cannot be read"),
-    ],
-)
-def test_a_store_that_cannot_be_read_says_why(
-    tmp_path: Path, name: str, content: bytes | None, more: dict[str, str], says: str
-) -> None:
-    """No password is in the reason."""
-    (found,) = served_by(tmp_path, name, content, **more)
-    assert isinstance(found.ends, Unknown)
-    assert says in found.ends.reason
-    assert PASSWORD not in found.ends.reason
-
-
-def test_a_path_that_the_process_resolves_itself_is_unknown(tmp_path: Path) -> None:
-    """Relative to where it was started; and without TLS no store is read."""
-    more = {"ssl.keystore.location": "conf/b.p12"}
-    (_, found) = served_by(tmp_path, "store", None, **more)
-    assert isinstance(found.ends, Unknown)
-    assert served_by(tmp_path, "store", None, **{"listener.security.protocol.map": "TLS:PLAINTEXT"}) == ()

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from migrate.checks.principals import caller, super_users, with_added
+from migrate.checks.principals import caller, super_users
 from migrate.hosts.properties import parse
+from migrate.model.broker_modes import with_added
 from migrate.model.inventory import Access, AddedProperties, Inventory
 from migrate.model.listeners import protocols
 from migrate.steps import configuration

@@ -11,6 +11,8 @@ from migrate.checks.phase import Phase
 from migrate.checks.registry import run_on_files
 from migrate.model.broker_modes import Mode, mode_of
 from migrate.model.findings import Severity
+from migrate.model.inventory import Access, AddedProperties
+from migrate.model.listeners import DENIED, GONE, StoreFile
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
 from migrate.model.views import ConfigFile, NoFile
@@ -53,6 +55,34 @@ def test_a_controllers_file_that_is_there_is_judged_as_it_is() -> None:
     for stage in (Stage.PREPARE, Stage.SOAK):
         world = whole(stage)
         assert foreseen.as_prepared(world).configs == world.configs
+
+
+def of_stores(world: World, fault: str | Unknown) -> World:
+    """TLS at the controllers' listener, by a store that the inventory names; on controller 3001's host it has that."""
+    added = AddedProperties("", {"ssl.truststore.location": "/ca.pem"})
+    inventory = replace(world.inventory, controller_access=Access("SSL"), controller_properties=added)
+    there = StoreFile("ssl.truststore.location", "/ca.pem", "")
+    stores = {node.id: (replace(there, fault=fault if node.id == 3001 else ""),) for node in inventory.nodes}
+    return replace(world, inventory=inventory, stores=stores)
+
+
+@pytest.mark.parametrize("fault", [GONE, DENIED])
+def test_a_store_that_a_controller_will_not_open_is_told_before_it_is_rendered(fault: str) -> None:
+    """B-SEC-25, on the host where it fails alone."""
+    world = of_stores(whole(Stage.ASSESS), fault)
+    (found,) = (entry for entry in foreseen.run(world, target=Stage.PREPARE) if entry.code == "B-SEC-25")
+    assert found.about.startswith("controller 3001")
+    assert f"names /ca.pem, which {fault}" in found.message
+    assert found.blocks_from == int(Stage.CONTROLLERS)
+
+
+def test_a_store_of_which_nobody_knows_whether_the_node_opens_it_is_a_blind_spot() -> None:
+    """Also one that is named now, and was not looked at."""
+    world = foreseen.as_prepared(of_stores(whole(Stage.ASSESS), Unknown("another account looked")))
+    for stores in (world.stores, {node.id: () for node in world.inventory.nodes}):
+        found = checks.run(replace(world, stores=stores), target=Stage.PREPARE)
+        blind = [entry for entry in found if entry.code == "W-SEC-26" and entry.severity is Severity.BLIND_SPOT]
+        assert any(entry.about.startswith("controller 3001") for entry in blind)
 
 
 def test_files_to_come_are_those_that_the_rolls_write() -> None:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from migrate.checks import processes
-from migrate.checks.config import inter_broker_listener
 from migrate.checks.principals import controller_listener
 from migrate.checks.quorum import VOTERS, voters_of
 from migrate.checks.sight import of_node
@@ -28,7 +27,7 @@ from migrate.model.broker_modes import FLAG, Mode, mode_of
 from migrate.model.config_keys import IBP
 from migrate.model.findings import Clues, Explanation
 from migrate.model.ids import NodeId
-from migrate.model.listeners import listeners, protocols
+from migrate.model.listeners import inter_broker_listener, listeners, protocols
 from migrate.model.outcome import Unknown
 from migrate.model.views import ConfigFile, KraftView, NodeAnswer, NoFile, Quorum, Running, Stopped
 from migrate.model.world import World

@@ -1,0 +1,106 @@
+"""What a start of Kafka's listener says of stores whose certificates have ended, by Kafka's own SslFactory.
+
+`SslFactory` makes each listener of a broker and of a controller.  Where brokers call each other it also shakes hands
+with itself: `keystoreVerifiableUsingTruststore`.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from py4j.protocol import Py4JJavaError
+
+from migrate.java.run import java_argv
+from migrate.lab.secured import Authority, Issued, span
+from migrate.model.secrets import is_password_config
+from tests.testing.kafka_jvm import first_cause, kafka_jvm
+
+pytestmark = pytest.mark.kafka
+
+PASSWORD = "of-the-store"
+ENDED = span(-5)
+FORMS: Final = ("PKCS12", "PEM", "inline")
+GOOD, OLD = Authority.make("authority"), Authority.make("old authority", ENDED)
+# what is presented, what is trusted, and whether a listener by which brokers call each other begins so
+CASES: Final[dict[str, tuple[Issued, bytes, bool]]] = {
+    "all valid": (GOOD.issue("b", ("localhost",)), GOOD.pem, True),
+    "its certificate has ended": (GOOD.issue("b", ("localhost",), ENDED), GOOD.pem, False),
+    "its authority has ended": (OLD.issue("b", ("localhost",)), OLD.pem, True),
+    "an authority that nobody needs has ended": (GOOD.issue("b", ("localhost",)), GOOD.pem + OLD.pem, True),
+}
+
+
+@pytest.fixture(scope="module")
+def jvm() -> Iterator[Any]:
+    """Kafka's classes."""
+    with kafka_jvm() as gateway:
+        yield gateway.jvm
+
+
+def said(jvm: Any, values: Mapping[str, str], *, between_brokers: bool) -> str:
+    """What a listener's start says of them; "" where it begins."""
+    given = jvm.java.util.HashMap()
+    for key, value in {"ssl.protocol": "TLSv1.3", **values}.items():
+        secret = is_password_config(key) or not key.endswith(("type", "location", "protocol"))
+        given.put(key, jvm.org.apache.kafka.common.config.types.Password(value) if secret else value)
+    server = jvm.org.apache.kafka.common.network.ConnectionMode.SERVER
+    factory = jvm.org.apache.kafka.common.security.ssl.SslFactory(server, None, between_brokers)
+    try:
+        factory.configure(given)
+    except Py4JJavaError as error:
+        return first_cause(error)
+    return ""
+
+
+def stores(folder: Path, form: str, presented: Issued, trusted: bytes) -> dict[str, str]:
+    """Both stores in that form."""
+    values = {"ssl.keystore.type": "PEM", "ssl.truststore.type": "PEM"}
+    if form == "inline":
+        key, _, chain = presented.pem.decode().partition("-----BEGIN CERTIFICATE")
+        values |= {"ssl.keystore.key": key, "ssl.keystore.certificate.chain": f"-----BEGIN CERTIFICATE{chain}"}
+        return {**values, "ssl.truststore.certificates": trusted.decode()}
+    (folder / "ca.pem").write_bytes(trusted)
+    (folder / "store").write_bytes(presented.pem if form == "PEM" else presented.pkcs12(PASSWORD))
+    values |= {"ssl.truststore.location": f"{folder}/ca.pem", "ssl.keystore.location": f"{folder}/store"}
+    return values if form == "PEM" else values | {"ssl.keystore.type": form, "ssl.keystore.password": PASSWORD}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("case", CASES)
+def test_a_presented_certificate_that_has_ended_stops_a_start_and_a_trusted_one_does_not(
+    jvm: Any, tmp_path: Path, case: str, form: str
+) -> None:
+    """B-SEC-25 asks for the day of what is presented, in every form, and of no truststore."""
+    presented, trusted, begins = CASES[case]
+    values = stores(tmp_path, form, presented, trusted)
+    assert said(jvm, values, between_brokers=False) == ""
+    answer = said(jvm, values, between_brokers=True)
+    assert ("SSLHandshakeException: PKIX path validation failed" in answer) is not begins, answer
+    assert bool(answer) is not begins
+
+
+@pytest.mark.parametrize("which", ["keystore", "truststore"])
+def test_a_store_that_is_gone_stops_every_start(jvm: Any, tmp_path: Path, which: str) -> None:
+    """B-SEC-25: also of a listener that clients alone call, as is the controllers'."""
+    values = stores(tmp_path, "PEM", *CASES["all valid"][:2])
+    Path(values[f"ssl.{which}.location"]).unlink()
+    assert f"Failed to load PEM SSL keystore {tmp_path}" in said(jvm, values, between_brokers=False)
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"), reason="root gives up its way past modes")
+def test_a_store_that_is_closed_to_its_user_stops_every_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """B-SEC-25: by its own mode, and by that of a folder above it."""
+    drop = ("setpriv", "--bounding-set=-dac_override,-dac_read_search", "--")
+    monkeypatch.setattr("tests.testing.kafka_jvm.java_argv", lambda *words: (*drop, *java_argv(*words)))
+    values = stores(tmp_path, "PEM", *CASES["all valid"][:2])
+    with kafka_jvm() as gateway:
+        assert said(gateway.jvm, values, between_brokers=True) == ""
+        for closed, opened in ((tmp_path / "store", 0o600), (tmp_path / "ca.pem", 0o600), (tmp_path, 0o700)):
+            closed.chmod(0)
+            assert "Failed to load PEM SSL keystore" in said(gateway.jvm, values, between_brokers=False)
+            closed.chmod(opened)
