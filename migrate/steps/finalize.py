@@ -52,7 +52,7 @@ class FinalizeController(BaseStep):
     @property
     def needs(self) -> frozenset[Need]:  # type: ignore[override] # the interlock looks at everything, later ones do not
         if self.position == 1:
-            return FOR_PROOFS - {Need.COPY, Need.LEFTOVERS}
+            return FOR_PROOFS - {Need.COPY, Need.LEFTOVERS} | {Need.STORES}
         return frozenset({Need.KRAFT, Need.LIVE, Need.CONFIGS, Need.SERVICES})
 
     def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:
