@@ -19,11 +19,10 @@ from migrate.hosts.host_setup import PROGRAM
 from migrate.model import limits
 from migrate.model.ids import NodeId
 from migrate.model.inventory import UNIT
+from migrate.model.kafka_values import IPV6
 
 # a destination of ssh(1): a name of the operator's own configuration, or user@host
-DESTINATION: Final = re.compile(
-    r"([A-Za-z0-9_][A-Za-z0-9._-]*@)?([A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?|[0-9A-Fa-f:.]+)"
-)
+DESTINATION: Final = re.compile(rf"([A-Za-z0-9_][A-Za-z0-9._-]*@)?([A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?|{IPV6})")
 CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 LONGEST: Final = 100_000  # bytes of one command; Linux takes 131,072 in one word
 

@@ -22,7 +22,7 @@ _LIMITED: Final = re.compile(r"[0-9a-zA-Z\-%._:]*")  # Utils.VALID_HOST_CHARACTE
 _WHOLE: Final = re.compile(r"[+-]?\d{1,40}")
 _VERSION: Final = re.compile(r"(0\.\d+\.\d+|\d+\.\d+)(-IV\d+)?")
 _HOST: Final = re.compile(r"[A-Za-z0-9_.-]+")
-_IPV6: Final = re.compile(r"[0-9A-Fa-f:.]+")
+IPV6: Final = r"[0-9A-Fa-f:.]+(?:%[0-9A-Za-z._-]+)?"  # with the zone of an address that is of one link, as %eth0
 _NOT_IN_PATHS: Final = re.compile("[\0-\x1f\x7f-\x9f\ud800-\uf8ff\ufff0-\uffff]")  # PathUtils.validatePath
 
 
@@ -259,7 +259,7 @@ def _server(text: str) -> str:
     host, colon, port = text.rpartition(":") if not text.endswith("]") else (text, "", "")
     host, port = (host, port or str(ZOOKEEPER_PORT)) if colon else (text, str(ZOOKEEPER_PORT))
     bare = host[1:-1] if host.startswith("[") and host.endswith("]") else host
-    if not (_HOST.fullmatch(bare) or _IPV6.fullmatch(bare)):
+    if not (_HOST.fullmatch(bare) or re.fullmatch(IPV6, bare)):
         raise ValueError(f"{text!r} is not HOST:PORT")
     if port != trim(port) or not 0 < (number(port) or 0) < 1 << 16:  # its parser takes no blank before a port
         raise ValueError(f"{text!r} has no port from 1 to 65535")

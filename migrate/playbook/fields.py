@@ -27,7 +27,7 @@ from pydantic import (
 from migrate.errors import DocumentInvalid, NotSupportedYet
 from migrate.model.ids import KafkaUuid
 from migrate.model.inventory import UNIT, USER
-from migrate.model.kafka_values import connect_string, listener_name
+from migrate.model.kafka_values import IPV6, connect_string, listener_name
 from migrate.model.patterns import PatternRefused, compiled
 from migrate.playbook.document import OURS, Document, Quoted, kind_of_tree, plain, position_of
 
@@ -36,8 +36,8 @@ SECONDS: Final[Mapping[str, int]] = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 DURATION: Final = re.compile(r"(0|[1-9][0-9]{0,5})([smhd])")
 MOST_A_SECOND: Final = 1_000_000
 WHOLE: Final = re.compile(r"0|[1-9][0-9]{0,9}")
-ADDRESS: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?):([1-9][0-9]{0,4})")
-HOST: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?|[0-9A-Fa-f:.]+")
+ADDRESS: Final = re.compile(rf"(\[{IPV6}\]|[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?):([1-9][0-9]{{0,4}})")
+HOST: Final = re.compile(rf"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?|{IPV6}")
 LISTENER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 

@@ -19,7 +19,7 @@ from migrate.model.views import ControllerZnode, MigrationZnode, NullZnode, ZkBr
 from migrate.zookeeper.fields import INT32, INT64, JsonZnode, refuse
 from migrate.zookeeper.layout import Znode, name_of
 
-ENDPOINT: Final = re.compile(r"([^:/]+)://(\[[0-9A-Fa-f:.%]+\]|[^/\[\]]*):(-?[0-9]{1,5})")
+ENDPOINT: Final = re.compile(r"([^:/]+)://(\[[0-9A-Za-z\-%._:]+\]|[^/\[\]]*):(-?[0-9]{1,5})")
 LEADER_RECOVERING: Final = 1
 LEADER_DURING_DELETE: Final = -2  # LeaderAndIsr.LeaderDuringDelete; -1 is no leader
 KEYS: Final = 5  # of a state as Kafka writes it; `leader_recovery_state` is a sixth, while a leader recovers

@@ -85,7 +85,7 @@ def test_a_destination_is_never_an_option(name: str) -> None:
         commands.destination(name)
 
 
-@pytest.mark.parametrize("name", ["kafka-1", "ops@kafka-1.example.org", "10.0.0.1", "fe80::1", "k_1@h"])
+@pytest.mark.parametrize("name", ["kafka-1", "ops@kafka-1.example.org", "10.0.0.1", "fe80::1", "fe80::1%eth0", "k_1@h"])
 def test_hosts_and_users_are_destinations(name: str) -> None:
     """Names of the operator's own configuration, addresses, user@host."""
     assert commands.destination(name) == name

@@ -119,6 +119,8 @@ ODD: dict[str, Change] = {  # what Kafka takes, beside the plain values; None: w
     "ZooKeeper: empty entries": {CONNECT: ",zk1:2181,,zk2:,/kafka"},
     "ZooKeeper: slash and no chroot": {CONNECT: "zk1:2181/"},
     "ZooKeeper: IPv6": {CONNECT: "[::1]:2181,[fe80::2]/a/b"},
+    "ZooKeeper: IPv6 with a zone": {CONNECT: "[fe80::1%eth0]:2181,[fe80::2%2]/a"},
+    "listeners: IPv6 with a zone": {LISTENERS: "INTERNAL://[fe80::1%eth0]:9092,CLIENT://[fe80::1%25en-1.2]:9093"},
     "ZooKeeper: a chroot with a blank": {CONNECT: "zk1:2181/ka fka"},
     "super users: empty entries": {"super.users": "User:a;User:b;;"},
     "lists: blanks": {"log.cleanup.policy": "compact , delete", "sasl.enabled.mechanisms": "PLAIN, SCRAM-SHA-256"},

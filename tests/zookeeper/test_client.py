@@ -36,6 +36,7 @@ from tests.testing.zookeeper_server import ZookeeperServer, create, load_tree, r
         (" a:1 , b ,,c:3/kafka/prod ", (("a:1", "b:2181", "c:3"), "/kafka/prod")),
         ("a:1/", (("a:1",), "")),
         ("a:1/kafka,b:2/kafka", (("a:1",), "/kafka,b:2/kafka")),
+        ("[fe80::1%eth0]", (("[fe80::1%eth0]:2181",), "")),
         ("[::1]:2181/x", (("[::1]:2181",), "/x")),
         ("::1:2182/x y", (("[::1]:2182",), "/x y")),
         ("h:", (("h:2181",), "")),

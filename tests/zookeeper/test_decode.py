@@ -153,7 +153,9 @@ def test_a_broker_of_version_1_has_one_plaintext_endpoint() -> None:
     assert (found.endpoints, found.rack) == (("PLAINTEXT://h:1",), None)
 
 
-@pytest.mark.parametrize("endpoint", ["CLIENT://[::1]:9092", "A_B://:9092", "x://host.example:0"])
+@pytest.mark.parametrize(
+    "endpoint", ["CLIENT://[::1]:9092", "C://[fe80::1%eth0]:9092", "A_B://:9092", "x://host.example:0"]
+)
 def test_an_endpoint_may_have_an_ipv6_address_or_no_host(endpoint: str) -> None:
     """What `EndPoint.createEndPoint` takes."""
     assert decode.broker(PATH, znode(raw({**BROKER, "endpoints": [endpoint]}))).endpoints == (endpoint,)
