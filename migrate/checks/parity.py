@@ -112,11 +112,13 @@ def _values(configs: Configs) -> Files:
 
 @check(
     "W-CFG-16",
-    "a controller decides by another value than the brokers",
+    "a controller decides by another value than the brokers, or than the inventory's properties",
     "From the copy on the controllers decide by their own files: new topics, leaders, tokens and limits would follow "
     "the controller's value, and another one after each change of the active controller.",
-    "The file was edited after it was rendered, or a broker's was.",
-    "Make the key equal in every broker's and every controller's file; `plan` shows the whole matrix.",
+    "The file was edited after it was rendered, or a broker's was, or the inventory's controllers.properties were.",
+    "Make the key equal in every broker's and every controller's file; `plan` shows the whole matrix. What "
+    "controllers.properties have since then no run writes: before the controllers' first start move their files away, "
+    "and plan again; later write it into each file, and restart the controllers one by one.",
     "ReplicationControlManager; ConfigurationControlManager; seen on 3.9.2",
 ).sees(both_configs)
 def controllers_decide_alike(seen: tuple[Configs, Configs], world: World) -> Result:
@@ -129,6 +131,14 @@ def controllers_decide_alike(seen: tuple[Configs, Configs], world: World) -> Res
                 if cell in (Cell.DIFFERS, Cell.MISSING):
                     said = f"{row.key} {'is missing' if cell is Cell.MISSING else 'differs'}, the brokers have"
                     yield Hit(f"controller {node}: {paths[node]}", f"{said} {row.brokers}")
+    added = world.inventory.controller_properties
+    for node, values in controllers.items():
+        for key, value in ({} if added is None else added.values).items():
+            own = values.get(key)
+            if key != "super.users" and own != HIDDEN and (own is None or meaning(key, own) != meaning(key, value)):
+                said = f"{key} is {'missing' if own is None else for_people(key, own)}"
+                given = f"the inventory's controllers.properties have {for_people(key, value)}"
+                yield Hit(f"controller {node}: {paths[node]}", f"{said}, {given}")
 
 
 @check(

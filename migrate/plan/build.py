@@ -14,7 +14,7 @@ from migrate.model.broker_modes import Mode, position_of, positions
 from migrate.model.detect import Detected, by_cluster, detect
 from migrate.model.findings import Finding, Severity, Word
 from migrate.model.inventory import Inventory, Playbook, RollOrder
-from migrate.model.outcome import AlreadyDone, Unknown
+from migrate.model.outcome import AlreadyDone, Refused, Unknown
 from migrate.model.plan import Direction, Plan, PlannedStep, PlanSummary
 from migrate.model.rollback_readiness import old_log
 from migrate.model.stage import DirectoryPolicy, Stage, ZkMigrationState
@@ -196,12 +196,13 @@ def build(world: World, playbook: Playbook, *, target: Stage, only: bool, create
         if target is Stage.FINALIZE and Stage.SOAK in playbook.stages:
             stages = [Stage.SOAK, Stage.FINALIZE]  # what an earlier plan soaked counts; nobody goes around it
         _must_be_next(target, told, shlex.quote(playbook.path))
-    due = (
+    due = [
         step
         for stage in stages
         for step in steps_of(stage, world, playbook)
         if stage <= Stage.ASSESS or not (stage <= here.stage or _done(step, world, here))
-    )
+    ]
+    _no_other_file(due, replace(world, playbook=playbook))
     planned = planned_steps(due, world)
     first_change = next((step.stage for step in planned if step.stage >= Stage.PREPARE), target)
     return plan_of(
@@ -305,6 +306,19 @@ def _no_kraft_file_before_the_copy(world: World) -> None:
             "; ".join(one.contradiction or f"the file of broker {int(one.broker)} says KRaft mode" for one in early),
             why="nothing was copied to the controllers yet: a broker that starts in KRaft mode now has no topics",
             next_step="put the files of ZooKeeper mode back, then plan again; or `kraft-migrate rollback plan`",
+        )
+
+
+def _no_other_file(due: Sequence[Step], world: World) -> None:
+    """A controller's file of an earlier plan, or of a hand: the run writes none over it, and would stop there."""
+    refused = [
+        found for step in due if isinstance(step, RenderController) and isinstance(found := step.check(world), Refused)
+    ]
+    if refused:
+        raise NothingToPlan(
+            "; ".join(found.reason for found in refused),
+            why="no controller was started yet, and what an earlier plan or a hand wrote is never overwritten",
+            next_step="on each host move the file away (it may hold passwords), then plan again: it is written anew",
         )
 
 

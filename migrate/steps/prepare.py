@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
-from migrate.hosts.properties import diff
+from migrate.hosts.collect_disks import HIDDEN
+from migrate.hosts.properties import diff, for_people, parse
 from migrate.model.broker_modes import ControllerMode
 from migrate.model.ids import NodeId
 from migrate.model.inventory import ControllerNode
@@ -17,6 +19,8 @@ from migrate.model.views import ConfigFile, NoFile
 from migrate.model.world import Need, World
 from migrate.steps import configuration, facts, gates
 from migrate.steps.base import BaseStep
+
+NAMED: Final = 4  # keys in one message
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +149,8 @@ class RenderController(BaseStep):
             return Ready()
         if here.sha256 == facts.sha256(content):
             return AlreadyDone("the file has the planned content")
-        return Refused(f"{here.path} exists with other content: move it away, or make it what the plan shows")
+        found = _otherwise(here, parse(content))
+        return Refused(f"{here.path} exists with other content{found}: move it away, or make it what the plan shows")
 
     def progress(self, world: World) -> Progress:
         """The file is there whole, or not at all: it is written atomically."""
@@ -160,6 +165,18 @@ class RenderController(BaseStep):
     def verify(self, world: World) -> Outcome:
         evidence = f"{self.node(world).config} has the planned content"
         return gates.proven_by(self.check(world), "the file does not have the planned content", evidence)
+
+
+def _otherwise(here: ConfigFile, wanted: Mapping[str, str]) -> str:
+    """The keys whose values would be others; of passwords the names alone."""
+    keys = [key for key in here.values.keys() | wanted.keys() if here.values.get(key) not in (HIDDEN, wanted.get(key))]
+    said = [
+        f"{key} is {for_people(key, here.values[key]) if key in here.values else 'missing'}, "
+        f"to be {for_people(key, wanted[key]) if key in wanted else 'left out'}"
+        for key in sorted(keys)[:NAMED]
+    ]
+    more = f"; and {len(keys) - NAMED} more keys" if len(keys) > NAMED else ""
+    return f" ({'; '.join(said)}{more})" if said else ""
 
 
 def backup_told(note: str) -> str:

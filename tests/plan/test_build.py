@@ -16,7 +16,7 @@ from migrate.errors import MigrateError, NothingToPlan, NotVisible
 from migrate.model.broker_modes import Mode
 from migrate.model.detect import Detected, detect
 from migrate.model.ids import NodeId
-from migrate.model.inventory import Playbook, RollOrder
+from migrate.model.inventory import AddedProperties, Playbook, RollOrder
 from migrate.model.outcome import Unknown
 from migrate.model.plan import Plan, PlannedStep
 from migrate.model.rollback_readiness import MetadataLogs
@@ -321,6 +321,20 @@ def test_a_file_of_kraft_mode_before_the_copy_is_put_back_first(runs: bool) -> N
 
 
 # -- predictions ---------------------------------------------------------------------------------------------------
+def test_controllers_files_of_an_earlier_plan_are_named_before_the_next() -> None:
+    """After `controllers.properties` were corrected: the run would stop at each, and write none."""
+    world = worlds.world_at(Stage.PREPARE)
+    added = AddedProperties("", {"metadata.max.retention.ms": "7"})
+    asked = replace(world, inventory=replace(world.inventory, controller_properties=added))
+    with pytest.raises(NothingToPlan, match=r"/conf/c3002\.properties exists with other content \(") as caught:
+        plan(asked, Stage.CONTROLLERS)
+    assert "metadata.max.retention.ms is missing, to be 7" in str(caught.value)
+    assert "move the file away" in caught.value.next_step
+    later = plan(replace(worlds.world_at(Stage.CONTROLLERS), inventory=asked.inventory), Stage.HYBRID)
+    (told,) = [entry for entry in later.findings if entry.code == "W-CFG-16"]
+    assert "is missing, the inventory's controllers.properties have 7" in told.message
+
+
 def test_predicted_files_chain_from_step_to_step() -> None:
     """Each binds to what the one before it leaves, long before any of it lies there."""
     found = plan(whole(Stage.ASSESS))

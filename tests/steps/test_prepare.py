@@ -109,6 +109,7 @@ def test_other_content_is_never_overwritten() -> None:
     """Nor taken for the planned one."""
     other = with_config(BEFORE, 3001, config_file(NodeId(3001), "/conf/c3001.properties", b"node.id=3001\n"))
     assert "exists with other content" in answer(RENDER.check(other))
+    assert "controller.listener.names is missing, to be CTL" in answer(RENDER.check(other))
     assert isinstance(RENDER.verify(other), Refused)
     assert RENDER.progress(other) == NotBegun()
 
