@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import unquote
 
-from migrate.checks.forms import definitions, fault, meaning
+from migrate.checks.forms import RETENTION, definitions, fault, meaning, misfits
 from migrate.checks.registry import BEFORE_COPY, Blind, Hit, Result, check
 from migrate.checks.sight import Configs, both, broker_configs, entities, readable_zookeeper
 from migrate.hosts.properties import for_people
@@ -20,7 +20,7 @@ from migrate.model import kafka_values
 from migrate.model.config_keys import DEFAULT_ENTITY, base_name, is_at_start, left_out
 from migrate.model.difference import Difference, DifferenceClass, DiffReport
 from migrate.model.ids import NodeId
-from migrate.model.outcome import Unknown
+from migrate.model.outcome import Denied, Unknown
 from migrate.model.secrets import is_password_config
 from migrate.model.stage import Stage
 from migrate.model.views import ConfigFile, KraftView, ZookeeperView
@@ -136,38 +136,73 @@ THREADS: Final = {  # Kafka's defaults
 }
 
 
+LOGS: Final = frozenset(  # `DynamicLogConfig.ReconfigurableConfigs`, besides those that begin with log.
+    {"compression.type", "message.max.bytes", "min.insync.replicas", "unclean.leader.election.enable"}
+    | {f"compression.{codec}.level" for codec in ("gzip", "lz4", "zstd")}
+)
+OF_CLEANER: Final = ("log.cleaner.threads", "log.cleaner.dedupe", "log.cleaner.io", "log.cleaner.backoff")
+
+
 @check(
     "B-CFG-38",
-    "a dynamic number of threads is too far from the file's for KRaft mode",
-    "A broker of ZooKeeper mode reads the number before it starts its threads. One of KRaft mode starts with the "
-    "file's, and Kafka then changes it to no less than half and no more than double. It refuses any other number, and "
-    "with it every other dynamic configuration of that broker, or of all brokers where it is the default of the "
-    "cluster; kafka-configs refuses other changes until it is corrected.",
-    "kafka-configs raised or lowered it step by step, or the file was changed since.",
-    "Write the number that holds into the broker's file, in the key that the finding names; no restart is needed for "
-    "that, the next roll reads it.",
-    "DynamicThreadPool, LogCleaner and SocketServer: validateReconfiguration; seen on 3.9.2: 'Per-broker configs of 0 "
-    "could not be applied'",
+    "a dynamic configuration is refused together with the broker's file, and takes others with it",
+    "A broker that refuses one leaves out every other dynamic configuration of that broker too, or of all brokers "
+    "where it is the default of the cluster: limits, retention and stores fall back to the files, and kafka-configs "
+    "refuses other changes until it is corrected. A KRaft broker starts with the file's number of threads, and changes "
+    "it to no less than half and no more than double; and it holds local retention to the retention, as a running "
+    "broker does. What breaks a rule of Kafka's is refused by the next start in every mode.",
+    "kafka-configs changed threads step by step, the file was changed since, or the value was written past Kafka's "
+    "checks.",
+    "Threads: write the number that holds into the broker's file, in the key that the finding names; no restart is "
+    "needed for that, the next roll reads it. Else correct or delete the dynamic value.",
+    "DynamicThreadPool, LogCleaner, SocketServer and DynamicLogConfig: validateReconfiguration; "
+    "KafkaConfig.validateValues; seen on 3.9.2: 'Per-broker configs of 0 could not be applied'",
 ).sees(both(readable_zookeeper, broker_configs), blocks_from=Stage.MIGRATION_MODE)
-def threads_fit(seen: tuple[ZookeeperView, Configs], world: World) -> Result:
-    """Each number beside that of every broker's file that it is for; the order in which Kafka applies them is open."""
+def applied_together(seen: tuple[ZookeeperView, Configs], world: World) -> Result:
+    """What each broker is to apply beside its file; the order in which Kafka applies numbers of threads is open."""
     view, configs = seen
-    own = {(entity, name) for entity, name, _, _ in entities(view, "broker-config")}
-    for entity, name, value, _ in entities(view, "broker-config"):
-        base = base_name(name)
-        if base not in THREADS or fault("broker", base, value):
-            continue
-        wanted = kafka_values.whole(value)
-        for node, file in configs.items():
-            if entity not in (DEFAULT_ENTITY, str(int(node))):
-                continue
-            if entity == DEFAULT_ENTITY and (str(int(node)), name) in own:
-                continue  # the broker's own number counts
-            text = file.values.get(name, file.values.get(base, ""))
-            here = kafka_values.number(text) or THREADS[base]
+    for node, file in configs.items():
+        stored = to_apply(view, int(node))
+        said = UNASKED if isinstance(world.applied, Unknown) else world.applied.get(node, UNASKED)
+        if stored and isinstance(said, Denied):  # the proof of the second roll asks for it
+            yield Blind(f"what broker {node} applies of its {len(stored)} dynamic configurations", said.reason)
+        for key, why in refused_together({key: value for key, (_, value) in stored.items()}, file.values):
+            entity, value = stored[key]
+            of = "the default of the cluster" if entity == DEFAULT_ENTITY else "dynamic"
+            yield Hit(f"broker {node}: {file.path}", f"{key}={value} ({of}), and {why}", key)
+
+
+def refused_together(dynamic: Mapping[str, str], file: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """The keys that a broker of that file does not take beside it, and why not (pure)."""
+    for key in dynamic:
+        if base_name(key) in THREADS:
+            wanted, text = kafka_values.whole(dynamic[key]), file.get(key, file.get(base_name(key), ""))
+            here = kafka_values.number(text) or THREADS[base_name(key)]
             if wanted != here and not max(1, here // 2) <= wanted <= 2 * here:
-                of = "the default of the cluster" if entity == DEFAULT_ENTITY else "dynamic"
-                yield Hit(f"broker {node}: {file.path}", f"{name}={wanted} ({of}), and the file has {here}", name)
+                yield key, f"the file has {here}"
+
+    def number(key: str, default: int) -> int:
+        found = meaning(key, dynamic.get(key, file.get(key, "")))
+        return found if isinstance(found, int) else default
+
+    alone = set(misfits(file))
+    for reason in misfits({**file, **dynamic}):
+        if reason not in alone:
+            yield next((key for key in dynamic if key in reason), min(dynamic)), reason
+    kept = next((key for key in RETENTION if key in dynamic or key in file), "")
+    retention = number(kept, 168) * {"": 3_600_000, "hours": 3_600_000, "minutes": 60_000}.get(
+        kept.rpartition(".")[2], 1
+    )
+    changed = {key for key in dynamic if meaning(key, dynamic[key]) != meaning(key, file.get(key, ""))}
+    logs = [key for key in changed if key in LOGS or (key.startswith("log.") and not key.startswith(OF_CLEANER))]
+    for local, whole in (
+        ("log.local.retention.ms", max(retention, -1)),
+        ("log.local.retention.bytes", number("log.retention.bytes", -1)),
+    ):
+        of = local.replace(".local", "")
+        if logs and whole > -1 and number(local, -2) != -2 and not -1 < number(local, -2) <= whole:
+            key = next((key for key in (local, of) if key in logs), min(logs))
+            yield key, f"{local} is {number(local, -2)}: it must be -2, or 0 to {of}, which is {whole}"
 
 
 APPLIED: Final = "applied-config"  # rows of the comparison: what a broker does not run with, and is stored for it
@@ -191,7 +226,7 @@ class NotApplied:
         return f"{self.key}={for_people(self.key, self.stored)} of entity {self.entity} (it runs with {own})"
 
 
-def to_apply(view: KraftView, broker: int) -> dict[str, tuple[str, str]]:
+def to_apply(view: KraftView | ZookeeperView, broker: int) -> dict[str, tuple[str, str]]:
     """What that broker must run with, by key: the entity and the value.  Not what Kafka leaves out, and no password."""
     found: dict[str, tuple[str, str]] = {}
     rows = view.entities
