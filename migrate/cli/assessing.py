@@ -40,6 +40,7 @@ PLANNED_ON: Final = frozenset(
         Need.HOST_RIGHTS,
         Need.UNITS,
         Need.STORES,
+        Need.APPLIED,
     }
 )
 LOOKED_AT_AGAIN: Final = frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.DISKS, Need.CONFIGS, Need.LEDGER})

@@ -143,6 +143,9 @@ def _broker(name: str, access: Access, address: str, there_are: int | None) -> I
         have, topics = cluster_rights(connection), count_topics(connection)
     who = _who(access)
     yield from _judged(name, f"{who} on Cluster", have, Side.BROKERS, CLUSTER)
+    if "DESCRIBE_CONFIGS" not in have:
+        told = f"{who} on Cluster: lacks DESCRIBE_CONFIGS, needed {rights.WHERE_DYNAMIC}"
+        yield Said(name, Stand.LATER, told, f"grant it there, or no plan is READY: {PAGE}")
     if not topics:
         yield Said(name, Stand.MISSING, f"{who} may describe no topic", f"grant DESCRIBE on Topic:*: {PAGE}")
     elif there_are is None:

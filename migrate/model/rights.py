@@ -51,6 +51,8 @@ LOCKS: Final = (*ACTS, "backup restore")
 CLUSTER, TOPICS = "Cluster", "Topic:*"
 TREE, SENSITIVE = "/", ("/config/brokers", "/config/users", "/delegation_token/tokens")  # ZkData.sensitivePath
 
+WHERE_DYNAMIC: Final = "where brokers have dynamic configurations; and with a ProtocolPlaybook"
+
 TABLE: Final[tuple[Right, ...]] = (
     Right(
         Side.ZOOKEEPER,
@@ -117,8 +119,8 @@ TABLE: Final[tuple[Right, ...]] = (
         "DESCRIBE_CONFIGS",
         CLUSTER,
         "DescribeConfigs: the inter.broker.protocol.version, or the dynamic configuration, that the broker runs with",
-        ("plan", "apply", "rollback plan", "rollback apply", "diff"),
-        "with a ProtocolPlaybook; and after the second roll, where brokers have dynamic configurations",
+        ("assess", "plan", "apply", "rollback plan", "rollback apply", "diff"),
+        WHERE_DYNAMIC,
     ),
     Right(Side.CONTROLLERS, "DESCRIBE", CLUSTER, "DescribeQuorum", (*LOOKS, *DISKS, *METADATA, *ACTS)),
     Right(
@@ -185,7 +187,7 @@ def operations(bits: int) -> frozenset[str] | None:
 def needed_to_look(side: Side, resource: str) -> frozenset[str]:
     """Those without which no command can look; the others are for what some playbooks and rescues ask."""
     rows = [row for row in TABLE if row.side is side and row.resource == resource]
-    return frozenset(row.operation for row in rows if LOOKS[0] in row.commands)
+    return frozenset(row.operation for row in rows if LOOKS[0] in row.commands and row.when != WHERE_DYNAMIC)
 
 
 @dataclass(frozen=True, slots=True)

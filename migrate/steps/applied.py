@@ -17,15 +17,13 @@ from migrate.model.world import World
 
 
 def evidence(world: World, broker: int) -> tuple[str, ...]:
-    """How many dynamic configurations the broker says it runs with; or why it was not asked."""
+    """How many dynamic configurations the broker says it runs with."""
     if isinstance(world.kraft, Unknown) or isinstance(world.applied, Unknown):
         return ()
     stored = to_apply(world.kraft, broker)
     if not stored:
         return ()
     said = world.applied.get(NodeId(broker), UNASKED)
-    if isinstance(said, Denied):
-        return (f"whether it applied its {len(stored)} dynamic configurations was not asked: {said.reason}",)
     if isinstance(said, Unknown):
         return ()
     missing = [one.key for one in not_applied(world.kraft, broker, said)]
@@ -46,6 +44,14 @@ def note_before(world: World, broker: int, effects: Effects) -> None:
         effects.note(unapplied(broker), ",".join(one.key for one in found))
 
 
+def will_say(world: World, broker: int) -> Readiness:
+    """Before its stop: a missing right would leave the roll without its proof, with the broker in KRaft mode."""
+    if isinstance(world.kraft, Unknown) or isinstance(world.applied, Unknown) or not to_apply(world.kraft, broker):
+        return Ready()
+    said = world.applied.get(NodeId(broker), UNASKED)
+    return said if isinstance(said, Denied) else Ready()
+
+
 def runs_with_what_is_stored(world: World, broker: int) -> Readiness:
     """By the broker's own answer, a moment after its start; with dynamic listeners it loses them all (W-CFG-20)."""
     if isinstance(world.kraft, Unknown):
@@ -55,8 +61,6 @@ def runs_with_what_is_stored(world: World, broker: int) -> Readiness:
     if not stored or any(key == str(broker) and base_name(name) in LISTENERS for key, name in rows):
         return Ready()
     said = world.applied if isinstance(world.applied, Unknown) else world.applied.get(NodeId(broker), UNASKED)
-    if isinstance(said, Denied):  # a right that no earlier release asked for; the evidence says so
-        return Ready()
     if isinstance(said, Unknown):
         return said
     before = world.facts.get(unapplied(broker), "").split(",")

@@ -368,6 +368,7 @@ class RollToKraft(RollStep):
             gates.state_is(world, ZkMigrationState.MIGRATION),
             gates.views_equal(world, down=self.broker),
             self._may_restart(world),
+            applied.will_say(world, self.broker),
             gates.quorum_healthy(world),
         )
         return with_sick_disks(world, None, found)

@@ -92,7 +92,7 @@ def asked(inventory: Inventory, part: str) -> list[Said]:
 
 def test_a_broker_that_is_down_is_passed_over(stack: ExitStack) -> None:
     """Rights are the cluster's: the next one tells them."""
-    exact = broker(bits("DESCRIBE", "CLUSTER_ACTION", "ALTER"), 3)
+    exact = broker(bits("DESCRIBE", "DESCRIBE_CONFIGS", "ALTER"), 3)
     found = asked(known(stack, [None, exact]), "broker")
     assert [said.stand for said in found] == [Stand.GOOD, Stand.LATER]
     assert "not known" in found[1].found, "without ZooKeeper nobody says how many topics there are"
@@ -110,6 +110,8 @@ def test_what_a_broker_lacks_is_told(stack: ExitStack) -> None:
     found = asked(known(stack, [broker(NOT_TOLD, 2)]), "broker")
     told = {said.stand: said.found for said in found}
     assert "lacks DESCRIBE" in told[Stand.MISSING]
+    found = asked(known(stack, [broker(bits("DESCRIBE"), 2)]), "broker")
+    assert any(said.stand is Stand.LATER and "lacks DESCRIBE_CONFIGS, needed where" in said.found for said in found)
     (nothing,) = [said for said in asked(known(stack, [broker(NOT_TOLD, 0)]), "broker") if "topic" in said.found]
     assert (nothing.stand, "describe no topic" in nothing.found) == (Stand.MISSING, True)
 
@@ -179,7 +181,7 @@ def test_topics_that_brokers_leave_out_are_missed(stack: ExitStack, tmp_path_fac
         assert [said.found for said in found if said.stand is Stand.MISSING] == [
             "User:ANONYMOUS, or the name of a certificate may describe 2 of 3 topics"
         ]
-        whole = known(stack, [broker(bits("DESCRIBE"), 3)])
+        whole = known(stack, [broker(bits("DESCRIBE", "DESCRIBE_CONFIGS"), 3)])
         assert {said.stand for said in asked(replace(whole, zookeeper=server.address), "broker")} == {Stand.GOOD}
 
 

@@ -11,7 +11,8 @@ from migrate.checks.stored_values import not_applied
 from migrate.kafka.connection import KeptConnections
 from migrate.kafka.live import applied_configs
 from migrate.kraft.fetch import MetadataReader
-from migrate.model.outcome import Unknown
+from migrate.model.inventory import Access, SecretFile
+from migrate.model.outcome import Denied, Unknown
 from migrate.model.secrets import Digester
 from tests.testing.kraft_cluster import BROKER, KraftCluster, seen, wait_for
 
@@ -59,3 +60,16 @@ def test_a_number_of_threads_beyond_double_takes_the_others_with_it(kraft_cluste
     finally:
         altered(cluster, AlterConfigOpType.DELETE)
         restarted(cluster, "")
+
+
+def test_a_broker_says_nothing_of_it_without_the_right(kraft_cluster: KraftCluster) -> None:
+    """And the answer names the right to give: no proof rests on a question that was refused."""
+    password = kraft_cluster.folder / "nobodys-password"
+    password.write_text("x\n")
+    password.chmod(0o600)
+    access = Access("SASL_PLAINTEXT", "PLAIN", "none", SecretFile(str(password)))
+    with closing(KeptConnections()) as kept:
+        said = applied_configs(kraft_cluster.inventory_with(f"127.0.0.1:{kraft_cluster.sasl_port}", access), kept)
+    found = said[BROKER]
+    assert isinstance(found, Denied)
+    assert "DESCRIBE_CONFIGS on Cluster" in found.reason

@@ -6,9 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from migrate.checks.registry import run_all
 from migrate.checks.stored_values import NotApplied, compare_applied, not_applied, to_apply
 from migrate.model.columns import EntityColumns
 from migrate.model.difference import DifferenceClass, DiffReport
+from migrate.model.findings import Severity
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Denied, NotYet, Readiness, Ready, Unknown
 from migrate.model.stage import Stage
@@ -86,13 +88,32 @@ def test_what_it_did_not_run_with_before_the_roll_is_no_loss() -> None:
 
 
 def test_an_answer_that_is_missing_proves_nothing() -> None:
-    """But for the right that no earlier release needed: the evidence says that it was not asked."""
+    """Nor does a right that is missing, which is asked for before the broker is stopped."""
     assert says(STORED, NOT_ASKED) == NOT_ASKED
     assert says(STORED, Unknown("it is down")) == Unknown("it is down")
     assert says({}, Unknown("it is down")) == Ready()
-    there = replace(world(STORED, SAID), applied={NodeId(1): Denied("no DESCRIBE_CONFIGS")})
-    assert applied.runs_with_what_is_stored(there, 1) == Ready()
-    assert "was not asked: no DESCRIBE_CONFIGS" in applied.evidence(there, 1)[0]
+    no = Denied("no DESCRIBE_CONFIGS")
+    for stored, wanted in ((STORED, no), ({}, Ready())):
+        there = replace(world(stored, SAID), applied={NodeId(1): no})
+        assert applied.runs_with_what_is_stored(there, 1) == wanted
+        assert applied.will_say(there, 1) == wanted
+    assert applied.will_say(replace(world(STORED, SAID), applied={NodeId(1): Unknown("it is down")}), 1) == Ready()
+    assert applied.will_say(world(STORED, NOT_ASKED), 1) == Ready()
+
+
+def test_a_right_that_is_missing_is_told_before_the_plan() -> None:
+    """As a blind spot; not where nothing is dynamic, and not of a broker that is down."""
+    found = worlds.world_at(Stage.ASSESS)
+    rows = EntityColumns()
+    rows.add("broker-config", "1", "log.cleaner.backoff.ms", "16000")
+    there = worlds.with_zk(found, entities=rows)
+    no = {node.id: Denied("grant DESCRIBE_CONFIGS") for node in found.inventory.brokers}
+    for one, wanted in ((replace(there, applied=no), ["grant DESCRIBE_CONFIGS"]), (replace(found, applied=no), [])):
+        seen = [entry for entry in run_all(one) if entry.code == "B-CFG-38"]
+        assert [entry.evidence for entry in seen] == wanted
+        assert {entry.severity for entry in seen} <= {Severity.BLIND_SPOT}
+    down = replace(there, applied={node: Unknown("it is down") for node in no})
+    assert not [entry for entry in run_all(down) if entry.code == "B-CFG-38"]
 
 
 def test_dynamic_listeners_are_told_before() -> None:
