@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from py4j.java_gateway import get_field
@@ -21,6 +21,21 @@ TEXTS = (
     *("NaN", "Infinity", "0.5f", ".5", "5.", "0x10", "1_000", "\u0661", "compact", "compact, delete", "compact,"),
     *("foo", "Compact", "gzip", "GZIP", "producer", "CreateTime", "createtime", "*", "0:1,1:2", "0:1,", "0:1, *"),
     *("garbage", "0:a", "-1:0", "2.8", "2.8-IV1", "2.8.1", "3.9", "9.9", "4.0-IV1", "0.10.2", "0.8.2", "0.11"),
+)
+FORMS: Final = (
+    "",
+    "abc",
+    "true",
+    "TRUE ",
+    "0",
+    "-1",
+    "+5",
+    " 7 ",
+    "1.5",
+    "2147483648",
+    "9223372036854775808",
+    "a,,b",
+    "a,",
 )
 
 
@@ -51,11 +66,22 @@ def refused(jvm: Any, kind: str, key: str, text: str) -> bool:
     return False
 
 
+def texts(kind: str, key: str) -> tuple[str, ...]:
+    """What that key is tried with: of a file's many keys some forms, and what is next to its bounds and words."""
+    form, *wanted = definitions()[kind][key].split()
+    if form == "CLASS":  # its jars know the rest
+        return ("", " ", "java.lang.Object")
+    if kind != "file":
+        return TEXTS
+    numbers = [float(one) for one in wanted if form in ("INT", "LONG", "SHORT", "DOUBLE")]
+    near = [f"{int(one) + step}" for one in numbers for step in (-1, 0, 1)]
+    return (*FORMS, *near, *wanted, *map(str.swapcase, wanted), ", ".join(wanted[:2]))
+
+
 @pytest.mark.parametrize(("kind", "key"), [(kind, key) for kind, keys in definitions().items() for key in keys])
 def test_a_value_is_refused_where_kafka_refuses_it(jvm: Any, kind: str, key: str) -> None:
     """Each text for each key; what Kafka takes, no finding names."""
-    texts = ("", " ", "java.lang.Object") if definitions()[kind][key] == "CLASS" else TEXTS  # its jars know the rest
-    wrong = [text for text in texts if bool(fault(kind, key, text)) != refused(jvm, kind, key, text)]
+    wrong = [text for text in texts(kind, key) if bool(fault(kind, key, text)) != refused(jvm, kind, key, text)]
     assert wrong == [], {text: fault(kind, key, text) for text in wrong}
 
 
