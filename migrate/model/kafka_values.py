@@ -73,7 +73,7 @@ def voters(text: str) -> dict[int, str]:
 def addresses(text: str) -> tuple[str, ...]:
     """controller.quorum.bootstrap.servers: each entry is HOST:PORT (`QuorumConfig.parseBootstrapServers`)."""
     found = elements(text)
-    if not found or not all(map(_VOTER.fullmatch, found)):
+    if not all(map(_VOTER.fullmatch, found)):
         raise ValueError("each entry is HOST:PORT")
     return found
 

@@ -143,6 +143,7 @@ ODD: dict[str, Change] = {  # what Kafka takes, beside the plain values; None: w
         "max.connections.per.ip": "0",
         "max.connections.per.ip.overrides": "::1 : 5, h:1,,",
     },
+    "no bootstrap servers": {"controller.quorum.bootstrap.servers": ""},
     "words in any case": {"group.consumer.migration.policy": "upgrade"},
     "minutes that ms replace": {"log.retention.ms": "5", "log.retention.minutes": "0", "log.retention.hours": "0"},
     "limits below none": {"connections.max.idle.ms": "-1", "queued.max.request.bytes": "0"},
