@@ -224,7 +224,8 @@ def _files(
         if not isinstance(entry, NoFile):
             entries[node.id] = entry
         elif not planned:
-            entries[node.id] = Unknown(f"{entry.path} does not exist")
+            copies = "a copy of one that was there is beside it, or in backup/ of a run's folder"
+            entries[node.id] = Unknown(f"{entry.path} does not exist; {copies}")
     return _by_node(entries, [node for node in nodes if node.id in entries], names)
 
 

@@ -81,20 +81,25 @@ def kept_files(files: Files, node: NodeId, config: ConfigFile | NoFile | Unknown
     """Every copy beside the node's configuration, and the meta.properties of each of its directories."""
     if not isinstance(config, ConfigFile):
         return config if isinstance(config, Unknown) else Unknown(f"node {int(node)} has no configuration file")
-    folder, name = os.path.split(config.target or config.path)
+    metas = [f"{directory}/{META_PROPERTIES}" for directory in all_directories(config.values)]
+    return kept_beside(files, node, config.path, metas)
+
+
+def kept_beside(files: Files, node: NodeId, path: str, metas: Sequence[str] = ()) -> KeptFiles | Unknown:
+    """Every copy beside that file, which may be gone itself, and those meta.properties."""
     try:
+        folder, name = os.path.split(target_of(files, node, path) or path)
         entries = [entry for entry in files.names(node, folder) if entry.startswith(name + BACKUP_SUFFIX)]
     except OSError as error:
-        return Unknown(f"the copies beside {config.path} cannot be read: {error.strerror or error}")
+        return Unknown(f"the copies beside {path} cannot be read: {error.strerror or error}")
     copies = [os.path.join(folder, entry) for entry in entries]  # noqa: PTH118 - of a host
-    metas = [f"{directory}/{META_PROPERTIES}" for directory in all_directories(config.values)]
     kept: dict[str, HostFile] = {}
-    for path, raw in read_all(files, node, (*copies, *metas)).items():
+    for place, raw in read_all(files, node, (*copies, *metas)).items():
         if isinstance(raw, bytes):
-            kept[path] = HostFile(path, raw, hashlib.sha256(raw).hexdigest())
-        elif path in copies:  # the disks' view reports unhealthy directories
-            return Unknown(f"the copies beside {config.path} cannot be read: {raw.strerror or raw}")
-    return KeptFiles(tuple(kept[path] for path in copies), tuple(kept[path] for path in metas if path in kept))
+            kept[place] = HostFile(place, raw, hashlib.sha256(raw).hexdigest())
+        elif place in copies:  # the disks' view reports unhealthy directories
+            return Unknown(f"the copies beside {path} cannot be read: {raw.strerror or raw}")
+    return KeptFiles(tuple(kept[place] for place in copies), tuple(kept[place] for place in metas if place in kept))
 
 
 ASIDE_FOLDER: Final = "kraft-migrate-aside"

@@ -20,6 +20,7 @@ from migrate.errors import (
     DirectoryInUse,
     DirectoryLost,
     HostCommandUnknown,
+    MigrateError,
     NotSetAside,
     PlanIsStale,
     ProcessNotStopped,
@@ -32,10 +33,11 @@ from migrate.hosts.properties import diff
 from migrate.model.history import Event
 from migrate.model.ids import NodeId
 from migrate.model.launch import STOP_SECONDS
+from migrate.model.outcome import Unknown
 from migrate.model.ports import Clock, Files, Lock, ServiceControl, ZookeeperWrites, target_of
 from migrate.model.rollback_readiness import StateBehind
 from migrate.model.secrets import without_digits
-from migrate.model.views import MetaProperties, Stopped
+from migrate.model.views import KeptFiles, MetaProperties, Stopped
 from migrate.run import journal as journals
 from migrate.run.journal import Journal
 from migrate.zookeeper import layout
@@ -118,6 +120,8 @@ class JournaledEffects:
         with self._effect("write-config", str(int(node)), path):
             if before is not None:
                 leftovers.keep_copies(self._hands.files, node, {path: before})
+            else:
+                self.keep_here(node, path, content)
             self._hands.files.write(node, path, content)
         self._journal.append(
             self._clock.now(), "diff-file", {"step": self.step, "node": int(node), "path": path, "lines": lines}
@@ -142,6 +146,22 @@ class JournaledEffects:
         for path, content in contents.items():
             digest = hashlib.sha256(content).hexdigest()
             self.note(f"backup:{int(node)}:{path}", f"{beside[path]} (SHA-256 {digest})")
+
+    def copies_of(self, node: NodeId, path: str) -> KeptFiles | Unknown:
+        """What earlier effects kept beside a file that is gone."""
+        try:
+            return leftovers.kept_beside(self._hands.files, node, path)
+        except MigrateError as error:
+            return Unknown(f"{error.id} {error}")
+
+    def keep_here(self, node: NodeId, path: str, content: bytes) -> pathlib.Path:
+        """Keep what a file is to be in the run's folder, for a person who has lost it."""
+        found = copy_in(self._folder, node, path)
+        if found.exists() and found.read_bytes() != content:
+            found = found.with_name(f"{found.name}-{hashlib.sha256(content).hexdigest()[:8]}")
+        found.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        replace_file(str(found), content)
+        return found
 
     def set_aside(self, node: NodeId, path: str) -> None:
         """Give a file of a stopped node a name with the time in it; what is not there needs none."""

@@ -11,11 +11,14 @@ import os
 import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 from typing import Any, Final, NoReturn, Protocol
 
 from migrate.errors import JournalUnwritable, MigrateError, PlanStopped
 from migrate.model import strict_json
 from migrate.model.history import Event
+from migrate.model.ids import NodeId
 from migrate.model.outcome import (
     AlreadyDone,
     Awaited,
@@ -32,7 +35,7 @@ from migrate.model.plan import Plan, PlannedStep
 from migrate.model.ports import Clock, Effects, Lock, Observer
 from migrate.model.stage import Stage
 from migrate.model.step import HalfDone, NotBegun, Predicted, Progress, Step
-from migrate.model.views import Quorum
+from migrate.model.views import KeptFiles, Quorum
 from migrate.model.world import BROKER, Need, World
 from migrate.observe.world import SLOW
 from migrate.plan.schedule import CANARIES
@@ -79,6 +82,8 @@ class StepEffects(Effects, Protocol):
     step: str
 
     def crash_point(self, label: str) -> None: ...
+    def copies_of(self, node: NodeId, path: str) -> KeptFiles | Unknown: ...
+    def keep_here(self, node: NodeId, path: str, content: bytes) -> Path: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +142,8 @@ class Engine:
         match readiness:
             case Ready():
                 if isinstance(progress, NotBegun):
-                    guards.check_binds(planned, world)
-                guards.check_files(planned, step.expects(world, Predicted()), world)
+                    guards.check_binds(self._plan, planned, world)
+                guards.check_files(self._plan, planned, step.expects(world, Predicted()), world)
                 self._with.lock.still_ours()
                 snapshots.write(self._write, planned, world)
                 self._write("intend", step=planned.id, stage=planned.stage.label, title=planned.title)
@@ -158,6 +163,7 @@ class Engine:
             gatekeeper.before(planned)
         if needs & SLOW:
             world = self._observe(guards.alone(now))
+            self._files_there(planned, world)
             readiness = guards.hold(now, world)
             if isinstance(readiness, Refused):
                 return world, NotBegun(), readiness
@@ -192,9 +198,9 @@ class Engine:
     def _with_repairs(self, planned: PlannedStep, step: Step, world: World) -> World:
         """The same world, where a person repaired the file of a node that did not start; the journal says it first.
 
-        Raises PlanIsStale where what was changed is no repair.
+        Raises PlanIsStale where what was changed is no repair, or a file is gone.
         """
-        left = guards.left_by(guards.Situation(self._plan, planned, frozenset(self._done), step.needs))
+        left = self._files_there(planned, world)
         wanted = repairs.planned_files(self._plan, planned, left)
         before = repairs.started(self._with.journal.events, planned.id)
         for entry in repairs.due(wanted, step, world, before):
@@ -204,6 +210,16 @@ class Engine:
                 self._write("note", key=found.key, value=found.value)
                 world = replace(world, facts=self._facts())
         return world
+
+    def _files_there(self, planned: PlannedStep, world: World) -> Mapping[str, str]:
+        """What the steps so far have left of each file; PlanIsStale where one is gone, with what puts it back."""
+        left = guards.left_by(guards.Situation(self._plan, planned, frozenset(self._done), frozenset()))
+        for node, wanted in repairs.gone(self._plan, planned, left, world):
+            path = world.inventory.node(node).config
+            kept = self._with.effects.copies_of(node, path)
+            keep = partial(self._with.effects.keep_here, node, path)
+            raise repairs.is_gone(self._plan, planned, world, node, wanted, kept, keep)
+        return left
 
     def _still_waits(
         self, waiting: Wait, step: Step, needs: frozenset[Need], judge: Callable[[World], Readiness | Outcome]
@@ -234,6 +250,7 @@ class Engine:
         snapshots.write(self._write, planned, world)
         if not isinstance(outcome, Verified | AlreadyDone):
             self._stop(planned, outcome)
+        world = self._with_repairs(planned, step, world)  # of a process that ended until somebody repaired its file
         if planned.expects:
             needed = snapshots.needed_for(planned)
             guards.check_expectations(planned, world if needed <= step.proof_needs else self._observe(needed))

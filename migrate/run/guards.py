@@ -270,7 +270,7 @@ def own_step(planned: PlannedStep) -> Step:
     return step
 
 
-def check_files(planned: PlannedStep, would: Mapping[str, str], world: World) -> None:
+def check_files(plan: Plan, planned: PlannedStep, would: Mapping[str, str], world: World) -> None:
     """Raise PlanIsStale where the step would now write, or start with, another file than the plan shows.
 
     Asked before every act, of a half-done step too: its file may have been changed while nobody looked.
@@ -283,8 +283,8 @@ def check_files(planned: PlannedStep, would: Mapping[str, str], world: World) ->
             f"step {planned.id} would do other than planned: {wrong}",
             where=planned.id,
             why="its file or the inventory is not what the plan was made from",
-            next_step="make the file, or the inventory, what the plan shows, and give the same command; or make a new "
-            "plan once every node runs",
+            next_step="make the file, or the inventory, what the plan shows, and give the same command; or "
+            f"{repairs.plan_anew(plan, world, world.inventory.nodes)}",
         )
 
 
@@ -294,7 +294,7 @@ def _accepted(entries: Mapping[str, str], world: World) -> dict[str, str]:
     return {**entries, **files}
 
 
-def check_binds(planned: PlannedStep, world: World) -> None:
+def check_binds(plan: Plan, planned: PlannedStep, world: World) -> None:
     seen = facts.observed(world, planned.binds)
     changed = [
         f"{facts.shown(world, key)} was {was}, is {seen[key]}"
@@ -306,6 +306,7 @@ def check_binds(planned: PlannedStep, world: World) -> None:
             f"step {planned.id} was planned for another world: {'; '.join(changed)}",
             where=planned.id,
             why="its actions were decided by what changed",
+            next_step=f"check what changed; then {repairs.plan_anew(plan, world, world.inventory.nodes)}",
         )
 
 

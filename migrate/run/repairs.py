@@ -7,15 +7,18 @@ plan wanted is known by its SHA-256 alone; its content is made again from the co
 
 from __future__ import annotations
 
+import shlex
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Final
 
 from migrate import checks
 from migrate.checks import processes
 from migrate.checks.config_sources import refusals
 from migrate.errors import MigrateError, PlanIsStale
+from migrate.hosts.leftovers import BACKUP_SUFFIX
 from migrate.hosts.properties import diff, for_people, parse, with_content
 from migrate.model.broker_modes import FLAG, node_mode
 from migrate.model.config_keys import Fate, fate
@@ -27,7 +30,7 @@ from migrate.model.outcome import Unknown
 from migrate.model.plan import Plan, PlannedStep
 from migrate.model.stage import Stage
 from migrate.model.step import Predicted, Step
-from migrate.model.views import ConfigFile, Running, Stopped
+from migrate.model.views import ConfigFile, KeptFiles, NoFile, Running, Stopped
 from migrate.model.world import Need, World
 from migrate.run import journal as journals
 from migrate.steps import facts
@@ -65,6 +68,78 @@ def planned_files(plan: Plan, planned: PlannedStep, left: Mapping[str, str]) -> 
             files = {**step.binds, **step.expects}  # a step that writes none starts its nodes with those it is bound to
             found.update({key: value for key, value in files.items() if key.startswith("config:")})
     return found
+
+
+def gone(
+    plan: Plan, planned: PlannedStep, left: Mapping[str, str], world: World
+) -> Iterator[tuple[NodeId, tuple[str, ...]]]:
+    """Nodes without a file that this step neither writes anew nor removes: node, what that file may be (SHA-256).
+
+    Nothing of that is known where other files are not as this plan has left them: its journal may be lost.
+    """
+    steps = [step for step in plan.steps if step.stage is Stage.FINALIZE] if planned.stage is Stage.FINALIZE else []
+    found, after = dict(left), dict[str, str]()
+    for step in (*steps, planned):
+        found.update(step.binds)
+        after.update(step.expects)
+    files = {} if isinstance(world.configs, Unknown) else world.configs
+    seen = facts.observed(world, left)
+    there = {f"config:{int(node)}" for node, file in files.items() if isinstance(file, ConfigFile)}
+    others = any(seen[key] != accepted(world, key, left[key]) for key in left.keys() & there)
+    for node, file in files.items():
+        key = f"config:{int(node)}"
+        known = [entries[key] for entries in (found, after) if key in entries]
+        if isinstance(file, NoFile) and known and not {facts.ABSENT, facts.UNKNOWN} & {*known}:
+            wanted = dict.fromkeys([*(accepted(world, key, one) for one in known), *known])
+            yield node, () if others else tuple(wanted)
+
+
+def is_gone(
+    plan: Plan,
+    planned: PlannedStep,
+    world: World,
+    node: NodeId,
+    wanted: Iterable[str],
+    kept: KeptFiles | Unknown,
+    keep: Callable[[bytes], Path],
+) -> PlanIsStale:
+    """A file is gone: the copy from which it is put back, and the command.
+
+    Where no copy has it, it is made again from what was kept, and `keep` writes it where its operator finds it.  Where
+    nothing is `wanted`, all copies are told with their modes.
+    """
+    file = world.inventory.node(node)
+    copies = () if isinstance(kept, Unknown) else kept.configs
+    known = {copy.sha256: copy for copy in reversed(copies)}
+    seen = replace(world, backups={node: KeptFiles(copies, ())})
+    same = next((known[one] for one in wanted if one in known), None)
+    made = None if same else next((raw for one in wanted if (raw := _content(plan, node, one, seen)) is not None), None)
+    again = "then give the same command again"
+    if same is not None:
+        there = same.path.partition(BACKUP_SUFFIX)[0]
+        step = f"put it back, on {file.host}: cp -p {shlex.quote(same.path)} {shlex.quote(there)}; {again}"
+    elif made is not None:
+        step = f"put it back: copy {keep(made)} to {file.config} on {file.host}, readable for its user alone; {again}"
+    else:
+        told = (f"{copy.path} ({_mode(copy.raw)})" for copy in copies)
+        found = kept.reason if isinstance(kept, Unknown) else ", ".join(told) or "none"
+        step = (
+            f"put it back as it was last (copies on {file.host}: {found}; backup/ in each run's folder has others), "
+            f"{again}; or, {plan_anew(plan, world, [file])}"
+        )
+    return PlanIsStale(
+        f"{file.config} of {processes.name_of(world.inventory, node)} on {file.host} is gone",
+        where=planned.id,
+        why="no node starts without its file, and what it holds cannot be seen",
+        next_step=step,
+    )
+
+
+def _mode(raw: bytes) -> str:
+    try:
+        return f"{node_mode(parse(raw))} mode"
+    except MigrateError:
+        return "damaged"
 
 
 def needs(plan: Plan) -> frozenset[Need]:
@@ -231,7 +306,7 @@ def _content(plan: Plan, node: NodeId, wanted: str, world: World) -> bytes | Non
         step = rebuild(planned.kind, planned.params)
         made: list[bytes | None] = []
         if isinstance(step, RenderController) and step.controller == node:
-            made.append(step.target(world, Predicted()))
+            made.append(step.target(world, Predicted()))  # of the first broker's file as it is now
         if node in step.starts(world):
             made += [_made(step, world, node, raw) for raw in known.values()]
         known |= {facts.sha256(raw): raw for raw in made if raw is not None}

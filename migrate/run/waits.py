@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from migrate.checks.processes import GOES_ON
 from migrate.errors import NoProgress
 from migrate.model.outcome import Awaited, NotYet, Outcome, Readiness, Unknown
 from migrate.model.ports import Clock
@@ -21,6 +22,7 @@ LOOK_AGAIN: Final = 1.0  # the pause where something could not be seen
 LONG_LOOK: Final = 2.0  # seconds; a full look that takes longer is load on the brokers' hosts
 LOOK_PAUSES: Final = 3  # such looks are as far apart as three of them would take, and 15 s at most
 LONGEST_PAUSE: Final = 15.0
+AGAIN: Final = "then give the same command again"
 UNSEEN_SECONDS: Final = 30.0  # how long something may be unseen before it is refused by name
 
 
@@ -39,7 +41,8 @@ class Wait:
         self._step, self._clock, self._patience, self._write = step, clock, patience, write
         self._last: dict[bool, tuple[str, str]] = {}  # by: was it a narrow look?
         self._been: set[tuple[bool, str, str]] = set()
-        self._flaps = False  # a process went down meanwhile: to return to what was seen before is no progress
+        # a process went down meanwhile, and when: to return to what was seen before is no progress
+        self._down: tuple[NotYet, float] | None = None
         self._since = self._looked = clock.monotonic()  # the current look began then
         self._unseen: float | None = None  # since when
         self._full = self._since  # the end of the last full look
@@ -79,15 +82,18 @@ class Wait:
         return unmoved > self._patience or min(unmoved, now - self._full) >= self._apart
 
     def _turn(self, found: NotYet | Awaited, *, narrow: bool) -> None:
-        self._unseen, self._flaps = None, self._flaps or isinstance(found, Awaited)
+        self._unseen = None
         reason = found if isinstance(found, NotYet) else NotYet(found.reason, found.owner, found.next_step)
         now = self._clock.monotonic()
+        if isinstance(found, Awaited):
+            self._down = reason, now
         seen, before = (reason.what, reason.progress), self._last.get(narrow)
-        if self._flaps:
+        if self._down is not None:
             moved = (narrow, *seen) not in self._been
         else:
             moved = seen != before and (narrow or before is not None or not self._last)
-        if seen not in (before, self._last.get(not narrow)):
+        # up again for a moment, it says no more than before; that it is down again is told each time
+        if seen not in (before, self._last.get(not narrow)) and (moved or self._down in (None, (reason, now))):
             self._say(reason)
         self._last[narrow] = seen
         self._been.add((narrow, *seen))
@@ -95,12 +101,14 @@ class Wait:
             self._since, self._apart = now, MEANWHILE[0]
         elif now - self._since > self._patience and not narrow:
             seconds = now - self._since
+            if self._down is not None and now - self._down[1] <= MEANWHILE[1]:
+                reason = self._down[0]  # a process that ends again and again is why it does nothing else
             self._write("stop", reason=f"no progress for {seconds:.0f} s: {reason.what}", code=NoProgress.id)
             raise NoProgress(
                 f"no progress for {seconds:.0f} s while waiting for {reason.what}",
                 where=f"step {self._step}",
                 why=f"{reason.owner} did not move",
-                next_step=reason.next_step,
+                next_step=reason.next_step.replace(GOES_ON, AGAIN),
             )
         self._pause(reason.pace, now, narrow=narrow)
 

@@ -16,6 +16,7 @@ import yaml
 from migrate.errors import NoProgress
 from tests.bed.bed import ROOT, Bed, Completed
 from tests.bed.host_files import CHROOT, COMMANDS, DOMAIN, OPERATORS
+from tests.testing.last_words import told_to_restart
 
 PLAYBOOK: Final = """apiVersion: kraft-migrate/v1
 kind: MigrationPlaybook
@@ -40,7 +41,6 @@ spec:
     - {name: cleanup}
 """
 SERVE_SECONDS: Final = 180
-LOST: Final = re.compile(r"restart broker (\d+) with the current file, then give the same command again")
 LOOKS: Final = 4
 
 
@@ -155,12 +155,13 @@ class Operator:
         """
         code, said = run()
         for _ in self.bed.hosts:
-            named = LOST.search(" ".join(said.split()))
-            if code != NoProgress.exit_code or named is None:
+            named = told_to_restart(said) if code == NoProgress.exit_code else []
+            if not named:
                 break
-            unit = self.bed.shape.is_unit(int(named[1]))
-            restart = f"systemctl restart {self.bed.shape.unit}" if unit else "sv -w 330 restart /etc/service/kafka"
-            self.bed.must(f"h{named[1]}", restart)
+            for node in named:
+                unit = self.bed.shape.is_unit(node)
+                restart = f"systemctl restart {self.bed.shape.unit}" if unit else "sv -w 330 restart /etc/service/kafka"
+                self.bed.must(f"h{node}", restart)
             code, said = run()
         return code, said
 

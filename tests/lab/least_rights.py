@@ -34,7 +34,7 @@ from migrate.model.inventory import Access, Inventory
 from migrate.model.secrets import Digester
 from migrate.playbook.inventory import dump_inventory
 from migrate.run import journal as journals
-from tests.lab.commands import kraft_migrate
+from tests.lab.commands import kraft_migrate, to_its_end
 from tests.testing.certificates import secret
 from tests.testing.clusters import uuid
 
@@ -175,7 +175,8 @@ class Limited:
     def apply(self, plan: Path, *verb: str) -> tuple[int, str]:
         """`apply`, or another verb: exit code, and all that was said."""
         fingerprint = json.loads(plan.read_text())["fingerprint"]
-        ended = kraft_migrate(*(verb or ("apply",)), str(plan), "--confirm", fingerprint)
+        directory = Path(self.lab.topology.directory)
+        ended = to_its_end(directory, *(verb or ("apply",)), str(plan), "--confirm", fingerprint)
         return ended.returncode, ended.stdout + ended.stderr
 
     def effects(self, plan: Path) -> list[Any]:

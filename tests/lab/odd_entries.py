@@ -40,7 +40,7 @@ from migrate.model.views import Running
 from migrate.zookeeper import layout
 from migrate.zookeeper.client import connect
 from migrate.zookeeper.write import ZookeeperWriter
-from tests.lab.commands import kraft_migrate
+from tests.lab.commands import kraft_migrate, to_its_end
 from tests.lab.dead_channel import dead_channel, lost_request
 from tests.lab.rollbacks import against, demo, judged
 
@@ -89,7 +89,9 @@ class Story:
         if command == ("apply",):
             confirm += ["--confirm-cluster", saved["plan"]["cluster"]]
         began = time.monotonic()
-        ended = kraft_migrate(*command, str(path), *confirm, crash=crash)
+        whole = (*command, str(path), *confirm)
+        directory = Path(self.lab.topology.directory)
+        ended = kraft_migrate(*whole, crash=crash) if crash else to_its_end(directory, *whole)
         wanted = -signal.SIGKILL if crash else 0
         assert ended.returncode == wanted, f"{words}: {ended.returncode} {ended.stderr[-4000:]}"
         self.seconds[" ".join(words)] = time.monotonic() - began

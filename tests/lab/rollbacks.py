@@ -21,7 +21,7 @@ from migrate.model.history import LoadSummary
 from migrate.run import journal as journals
 from migrate.zookeeper import layout
 from migrate.zookeeper.client import connect
-from tests.lab.commands import kraft_migrate
+from tests.lab.commands import kraft_migrate, to_its_end
 
 ENTRIES: Final = (
     "controllers",
@@ -150,7 +150,7 @@ def roll_back_after(fault: str, directory: Path) -> RolledBack:
     saved = json.loads(planned.stdout)
     fingerprint = saved["fingerprint"]
     folder = Path(lab.inventory.runs) / fingerprint[:8]
-    applied = kraft_migrate("rollback", "apply", str(folder / "plan.json"), "--confirm", fingerprint)
+    applied = to_its_end(directory, "rollback", "apply", str(folder / "plan.json"), "--confirm", fingerprint)
     assert applied.returncode == 0, applied.stderr[-4000:]
     events = journals.read(folder / "journal.jsonl").events
     raised = [event.data["detail"] for event in events if event.name == "effected" and "raise" in event.data["effect"]]
@@ -163,7 +163,7 @@ def roll_back_after(fault: str, directory: Path) -> RolledBack:
 
 def demo(until: str, directory: Path) -> None:
     """`lab demo --until STAGE`, which must park there."""
-    ended = kraft_migrate("lab", "demo", "--dir", str(directory), "--until", until)
+    ended = to_its_end(directory, "lab", "demo", "--dir", str(directory), "--until", until)
     assert ended.returncode == 0, ended.stderr[-4000:]
 
 

@@ -1,4 +1,4 @@
-"""Five real clusters whose migration stands still: `status` says which node is missing, and why; mended, they go on.
+"""Six real clusters whose migration stands still: `status` says which node is missing, and why; mended, they go on.
 
 One of them a commit (`tests/testing/rotating.py`); `KRAFT_MIGRATE_ROTATE=stuck=all` for every one.
 """
@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -46,12 +47,13 @@ from migrate.model.ids import NodeId
 from migrate.run import journal as journals
 from migrate.steps import configuration
 from tests.lab.commands import kraft_migrate
+from tests.lab.throttled_move import throttled_move
 from tests.testing.rotating import in_turn, rotated
 
 pytestmark = pytest.mark.kafka
 
 TOPIC = "waits"
-PARTS = rotated("stuck", ("port", "dead-id", "topic-id", "flag", "sync"))
+PARTS = rotated("stuck", ("port", "dead-id", "topic-id", "flag", "sync", "moves"))
 STOP = 60.0
 
 
@@ -167,7 +169,10 @@ def cluster(made: Cluster) -> Cluster:
 def bend_and_judge(part: str, cluster: Cluster, stack: ExitStack) -> None:
     """The part of that name."""
     parts = {"port": wrong_port, "dead-id": dead_id, "topic-id": no_topic_id, "flag": no_flag, "sync": endless_sync}
-    parts[part](cluster, stack)
+    if part == "moves":
+        throttled_move(cluster, TOPIC, partial(kafka_tool, cluster))
+    else:
+        parts[part](cluster, stack)
 
 
 @in_turn("stuck")
@@ -357,6 +362,13 @@ def allowed(group: str) -> AclBinding:
     )
 
 
+MAINS = {
+    "kafka-acls": "kafka.admin.AclCommand",
+    "kafka-configs": "kafka.admin.ConfigCommand",
+    "kafka-reassign-partitions": "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
+}
+
+
 def kafka_tool(cluster: Cluster, command: str) -> None:
     """Run a command line of Kafka's tools as it was told, with this cluster's addresses and login."""
     topology = cluster.lab.topology
@@ -370,7 +382,7 @@ def kafka_tool(cluster: Cluster, command: str) -> None:
         encoding="utf-8",
     )
     name, *words = shlex.split(command)
-    main = {"kafka-acls": "kafka.admin.AclCommand", "kafka-configs": "kafka.admin.ConfigCommand"}[name]
+    main = MAINS[name]
     address = str(settings["bootstrap.servers"])
     if "--bootstrap-controller" in words:
         address = cluster.lab.inventory.node(NodeId(cluster.status()["quorum"]["leader"])).address

@@ -179,7 +179,7 @@ def test_what_could_not_be_seen_when_it_was_planned_is_bound_to_nothing() -> Non
     step = next(step for step in plan.steps if step.id == "migration-mode/1")
     blind = replace(step, binds={"config:1": "unknown"})
     with pytest.raises(PlanIsStale, match=r"/conf/b1\.properties of broker 1 on b1|config:1 would become"):
-        guards.check_binds(blind, replace(worlds.world_at(Stage.CONTROLLERS), configs=Unknown("hidden")))
+        guards.check_binds(plan, blind, replace(worlds.world_at(Stage.CONTROLLERS), configs=Unknown("hidden")))
 
 
 # -- the first roll --------------------------------------------------------------------------------------------------

@@ -26,16 +26,17 @@ def plan(stage: Stage) -> Plan:
 
 def planned(name: str) -> PlannedStep:
     """One step of the whole plan."""
-    return next(step for step in plan(Stage.ASSESS).steps if step.id == name)
+    return next(step for step in WHOLE.steps if step.id == name)
 
 
+WHOLE = plan(Stage.ASSESS)
 FIRST, SECOND = planned("migration-mode/1"), planned("kraft-mode/1")
 
 
 def test_the_world_that_was_planned_on_is_not_stale() -> None:
     """Before it acts, and for a later step in the world that the one before it left."""
-    check_binds(FIRST, whole(Stage.CONTROLLERS))
-    check_binds(SECOND, whole(Stage.COPY))
+    check_binds(WHOLE, FIRST, whole(Stage.CONTROLLERS))
+    check_binds(WHOLE, SECOND, whole(Stage.COPY))
 
 
 def other_directories(world: World) -> World:
@@ -57,9 +58,10 @@ def other_directories(world: World) -> World:
 def test_a_changed_input_is_told_with_both_values(world: World, says: str) -> None:
     """What is unseen has changed, too: nobody can say that it has not."""
     with pytest.raises(PlanIsStale) as caught:
-        check_binds(FIRST, world)
+        check_binds(WHOLE, FIRST, world)
     assert says in str(caught.value)
     assert caught.value.exit_code == 6
+    assert f"make a new plan: `{WHOLE.plan_again}`" in caught.value.next_step
     assert caught.value.where == "migration-mode/1"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -13,13 +14,17 @@ import pytest
 
 from migrate.checks.rollback.readiness import rollback_readiness
 from migrate.errors import MigrateError, PlanIsStale, PlanStopped
+from migrate.hosts.leftovers import BACKUP_SUFFIX
 from migrate.hosts.properties import edit, parse
 from migrate.model.broker_modes import node_mode
 from migrate.model.history import Event
 from migrate.model.ids import NodeId
+from migrate.model.outcome import Awaited, Unknown
 from migrate.model.plan import Plan
 from migrate.model.rollback_readiness import RollbackWord
 from migrate.model.stage import Stage
+from migrate.model.views import Stopped
+from migrate.model.world import Need, World
 from migrate.plan import rollback
 from migrate.report.run_report import build
 from migrate.run import journal as journals
@@ -50,6 +55,29 @@ class Faulty(TwoWay):
 
 
 @dataclass(slots=True)
+class Unit(Faulty):
+    """The same below systemd, which starts again what ended; a person repairs its file meanwhile."""
+
+    looks: int = 0
+
+    def observe(self, needs: frozenset[Need], told: Mapping[str, str]) -> World:
+        """With a unit in auto-restart for what ended; it runs after the third look."""
+        world = TwoWay.observe(self, needs, told)
+        node = NodeId(self.faulty[0])
+        down = not isinstance(world.services, Unknown) and isinstance(world.services.get(node), Stopped)
+        if not down or f"start {int(node)} fails" not in self.done:
+            return world
+        self.looks += 1
+        if self.looks == 3:
+            place = int(node), path_of(int(node))
+            self.files[place] = edit(self.files[place], REPAIR, ())
+            self.start(node)
+        ends = Awaited("kafka.service on b1 is activating (auto-restart)", "whoever runs b1", "repair that")
+        assert not isinstance(world.services, Unknown)
+        return replace(world, services={**world.services, node: ends})
+
+
+@dataclass(slots=True)
 class Story:
     """Where a run stands that stopped at a node which did not start."""
 
@@ -68,7 +96,16 @@ class Story:
         self.cluster.files[place] = edit(self.cluster.files[place], changes, remove)
 
     def follow(self, text: str) -> None:
-        """Type what a next step says: start what it names, make the plan that it names, and apply that."""
+        """Type what a next step says: put a file back, start what it names, make the plan that it names, apply that."""
+        copied = re.search(r"on (\w+): cp -p (\S+) (\S+); ", text) or re.search(
+            r"copy (/\S+) to (\S+) on (\w+), ", text
+        )
+        if copied is not None and text[copied.start() :].startswith("on"):
+            node = next(int(one.id) for one in worlds.inventory().nodes if one.host == copied[1])
+            self.cluster.files[node, copied[3]] = self.cluster.files[node, copied[2]]
+        elif copied is not None:
+            node = next(int(one.id) for one in worlds.inventory().nodes if one.host == copied[3])
+            self.cluster.files[node, copied[2]] = Path(copied[1]).read_bytes()
         for node in dict.fromkeys(re.findall(r"on \w+: start (?:broker|controller) (\d+)", text)):
             self.cluster.start(NodeId(int(node)))
         found = re.search(r"`kraft-migrate (rollback )?plan (\S+)(?: --to (\S+))?`", text)
@@ -78,6 +115,20 @@ class Story:
             self.plan = rollback_plan(self.cluster) if found[1] else plan_for(self.cluster, target)
             self.folder = self.folder / "anew"
             self.folder.mkdir()
+
+    def until_it_ends(self) -> list[str]:
+        """Do what is printed until a command goes to its end; what was printed."""
+        said = list[str]()
+        for _ in range(4):
+            try:
+                self.apply()
+            except MigrateError as error:
+                said.append(f"{error}: {error.next_step}")
+                self.follow(said[-1])
+            else:
+                break
+        self.ends()
+        return said
 
     def ends(self) -> None:
         """It went to its end, and what was repaired stays."""
@@ -165,6 +216,18 @@ def test_a_repaired_file_is_started_by_the_same_command_and_told(tmp_path: Path,
         assert REPAIR.items() <= parse(story.cluster.files[story.node, path_of(story.node)]).items()
 
 
+def test_a_file_that_is_repaired_while_the_run_waits_for_its_unit_needs_no_second_command(tmp_path: Path) -> None:
+    """Its unit starts the node with the repaired file; the run takes it as the same command would, and says it."""
+    whole = two_way()
+    cluster = Unit(**{entry.name: getattr(whole, entry.name) for entry in fields(whole)}, faulty=(1, "migration"))
+    events = run(cluster, plan_for(cluster), tmp_path)
+    assert cluster.looks >= 3
+    assert cluster.finalized
+    assert cluster.harms == []
+    told = [value for key, value in journals.notes(events).items() if key.startswith("repaired:1:")]
+    assert any("was repaired by a person, in num.network.threads" in one for one in told)
+
+
 @pytest.mark.slow
 @EVERY
 def test_a_node_that_was_started_by_hand_with_its_repaired_file_is_proven_as_it_runs(tmp_path: Path, name: str) -> None:
@@ -205,14 +268,67 @@ def test_with_the_journal_lost_each_printed_next_step_leads_on(tmp_path: Path, n
     if by_hand:
         story.cluster.start(NodeId(story.node))
     (story.folder / "journal.jsonl").unlink()
-    for _ in range(4):
-        try:
-            story.apply()
-        except MigrateError as error:
-            story.follow(f"{error} {error.next_step}")
-        else:
-            break
+    story.until_it_ends()
+
+
+@EVERY
+def test_a_file_that_is_gone_is_put_back_from_the_copy_that_is_named(tmp_path: Path, name: str) -> None:
+    """By its path, with what is typed; where no copy has it (a new controller's), the run's folder has it then."""
+    story = stopped(name, tmp_path)
+    del story.cluster.files[story.node, path_of(story.node)]
+    story.cluster.faulty = (-1, "")
+    said = story.until_it_ends()
+    assert f"{path_of(story.node)} of {'broker' if story.node == 1 else 'controller'} {story.node}" in said[0]
+    assert "is gone: put it back" in said[0]
+    assert BACKUP_SUFFIX in said[0] or name == "controllers"
+
+
+@pytest.mark.parametrize("name", ["roll 1", "roll 2", "back from roll 1"])
+def test_without_the_journal_no_copy_is_said_to_be_the_one_that_is_gone(tmp_path: Path, name: str) -> None:
+    """Its steps have left other files than the plan began with: a copy of KRaft mode would misdirect a rollback."""
+    story = stopped(name, tmp_path)
+    was = story.cluster.files.pop((story.node, path_of(story.node)))
+    (story.folder / "journal.jsonl").unlink()
+    with pytest.raises(PlanIsStale, match="of broker 1 on b1 is gone") as caught:
+        story.apply()
+    assert "cp -p" not in caught.value.next_step
+    assert "put it back as it was last (copies on b1: " in caught.value.next_step
+    assert f"{path_of(1)}{BACKUP_SUFFIX} (zookeeper mode)" in caught.value.next_step
+    story.cluster.files[story.node, path_of(story.node)] = was
+    story.cluster.faulty = (-1, "")
+    story.until_it_ends()
+
+
+def test_the_file_of_another_broker_is_put_back_in_the_same_way(tmp_path: Path) -> None:
+    """Rolled before, by this plan: no copy has what the roll wrote, so it is made again, to the byte."""
+    story = stopped("roll 2", tmp_path)
+    story.cluster.faulty = (-1, "")
+    place = 2, path_of(2)
+    was = story.cluster.files.pop(place)
+    with pytest.raises(PlanIsStale, match="of broker 2 on b2 is gone") as caught:
+        story.apply()
+    story.follow(caught.value.next_step)
+    assert story.cluster.files[place] == was
+    story.apply()
     story.ends()
+
+
+def test_what_is_rendered_for_a_controller_is_in_the_runs_folder_too(tmp_path: Path) -> None:
+    """No copy of it is beside it: there was no file before."""
+    story = stopped("controllers", tmp_path)
+    [kept] = (story.folder / "backup" / "3001").iterdir()
+    assert kept.read_bytes() == story.cluster.files[3001, path_of(3001)]
+
+
+def test_of_a_file_that_nothing_makes_again_the_copies_are_named(tmp_path: Path) -> None:
+    """Of another hand's plan, or of a broker whose copies are gone: what there is, and what leads on."""
+    story = stopped("roll 2", tmp_path)
+    for place in [place for place in story.cluster.files if place[0] == 1 and place[1].startswith(path_of(1))]:
+        del story.cluster.files[place]
+    with pytest.raises(PlanIsStale, match="of broker 1 on b1 is gone") as caught:
+        story.apply()
+    assert "copies on b1: none; backup/ in each run's folder has others" in caught.value.next_step
+    assert "make a new plan: `kraft-migrate" in caught.value.next_step
 
 
 @pytest.mark.parametrize("name", ["roll 1", "roll 2"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from migrate.run.last_words import next_step
-from tests.long.soak.tool import told_to_restart
+from tests.testing.last_words import told_to_restart
 
 
 @pytest.mark.parametrize("nodes", [(2,), (0, 2)])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import subprocess
 import sys
 import threading
@@ -24,6 +23,7 @@ from migrate.model.plan import Plan
 from tests.long.soak.account import Attempt, Leg, last_reason
 from tests.long.soak.draw import step_at
 from tests.long.soak.faults import PATIENT, Fault, Scene, never
+from tests.testing.last_words import told_to_restart
 
 CALLS: Final = 8  # of one plan, until it is called stuck
 LOOK_AGAIN: Final = 60.0  # a person waits so long for a whole cluster before the same command again
@@ -31,14 +31,7 @@ ONE_CALL: Final = 1500.0
 STALE: Final = 6
 
 
-RESTART: Final = re.compile(r"restart brokers? \[?([\d, ]+)\]?,?[a-z ,]* with the current file")
 STOP: Final = 60.0
-
-
-def told_to_restart(text: str) -> list[int]:
-    """Brokers that an error's next step wants restarted (pure)."""
-    found = RESTART.search(text)
-    return [int(node) for node in found[1].split(",") if node.strip()] if found else []
 
 
 class NotCarriedOut(Exception):
