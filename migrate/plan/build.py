@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from migrate import __version__, checks
+from migrate.checks import processes
 from migrate.errors import NothingToPlan, NotVisible
 from migrate.model.broker_modes import Mode, position_of, positions
 from migrate.model.detect import Detected, by_cluster, detect
@@ -334,7 +335,14 @@ def _nowhere(world: World, here: Unknown) -> NothingToPlan | NotVisible:
         )
     blockers = [entry for entry in checks.run(world, target=Stage.CONTROLLERS) if entry.severity is Severity.BLOCKER]
     why = "; ".join(f"{entry.code} {entry.about}: {entry.message}" for entry in blockers[:5])
-    next_step = f"fix what blocks first: {blockers[0].fix}" if blockers else ""
+    down = processes.ended(world, world.inventory.controllers)
+    next_step = "give the same command again; if it stays so, `status` says what the controllers lack"
+    if blockers:
+        next_step = f"fix what blocks first: {blockers[0].fix}"
+    elif down:
+        typed = processes.start(world.inventory, down)
+        next_step = f"start the controllers as they are, never formatted again ({typed}), then plan again; or, where a "
+        next_step += "rollback has stopped them, `kraft-migrate rollback plan`"
     return NothingToPlan(f"the stage of the cluster is unknown: {here.reason}", why=why, next_step=next_step)
 
 

@@ -134,6 +134,8 @@ def test_where_the_cluster_stands_is_unknown_is_3(plan: Plan, tmp_path: Path) ->
     assert (answer.code, answer.out) == (3, "")
     assert answer.err.startswith("E-PLAN-04: the stage of the cluster is unknown: ")
     assert "no controller answers" in answer.err
+    assert "`status` names the next stage" not in answer.err  # it says unknown, too
+    assert "give the same command again; if it stays so, `status` says what" in " ".join(answer.err.split())
     assert not (tmp_path / "runs").exists()
 
 
