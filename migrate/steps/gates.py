@@ -181,7 +181,7 @@ def replicas_full(world: World) -> Readiness:
     if silent:  # before all else: whoever does not see a broker that ended is not what the wait is for
         return _silent_brokers(world, silent)
     least = 0 if isinstance(partitions, Unknown) else partitions
-    moving = frozenset(churn.reassigned(world))
+    moving = None if isinstance(churn.leading(world), Unknown) else frozenset(churn.reassigned(world))
     found = first(*(_whole(node, answer, expected, least, moving) for node, answer in heard.items()))
     if isinstance(found, Ready) and isinstance(partitions, Unknown):
         return partitions
@@ -223,8 +223,9 @@ def _partitions(world: World) -> int | Unknown:
 
 
 def _whole(
-    broker: int, answer: MetadataAnswer, expected: tuple[int, ...], partitions: int, moving: frozenset[str]
+    broker: int, answer: MetadataAnswer, expected: tuple[int, ...], partitions: int, moving: frozenset[str] | None
 ) -> Readiness:
+    """`moving` are partitions under reassignment; None where this look sees none: then no restart is advised."""
     owner = f"broker {broker}"
     if tuple(sorted(answer.brokers)) != expected:
         return NotYet(
@@ -240,7 +241,7 @@ def _whole(
             "see that the principal of broker_access may DESCRIBE every topic",
             progress=str(answer.partitions),
         )
-    moved = [name for entry in answer.unhealthy if (name := f"{entry.topic}-{entry.partition}") in moving]
+    moved = [name for entry in answer.unhealthy if (name := f"{entry.topic}-{entry.partition}") in (moving or ())]
     if moved:  # its new replicas join the ISR as they catch up: no broker has lost a request
         return churn.reassignments(moved)
     if answer.unhealthy:
@@ -250,7 +251,7 @@ def _whole(
             f"full ISR, {sample.topic}-{sample.partition} among them "
             f"(leader {sample.leader}, ISR {list(sample.isr)} of {list(sample.replicas)})",
             "the brokers' replication",
-            _after_isrs({entry.leader for entry in answer.unhealthy}),
+            LOOK_AT_ITS_LOG if moving is None else _after_isrs({entry.leader for entry in answer.unhealthy}),
             progress=str(len(answer.unhealthy)),
         )
     return Ready()

@@ -15,13 +15,14 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
 from migrate.lab.seed import settings_for
+from migrate.run import journal as journals
 from tests.lab.commands import kraft_migrate
 from tests.lab.test_other_hands import acted, planned
 
 if TYPE_CHECKING:
     from tests.lab.test_stuck import Cluster
 
-MEGABYTES: Final = 6
+MEGABYTES: Final = 40  # one goes by in each window of the quota, which is 11 s, whatever the throttle
 PATIENCE: Final = "no_progress_timeout: 3m"
 SLOW: Final = 1000  # bytes a second
 NAMED: Final = "1 partition to end its reassignment: {}-0"
@@ -93,3 +94,8 @@ def waits(plan: Path, topic: str) -> None:
     assert f"{OWNER} did not move" in said
     assert "let it end, or cancel it; keep such tools stopped until finalize, and restart no broker for it" in said
     assert acted(plan, "stop", "effect") == []
+    events = journals.read(plan.parent / "journal.jsonl").events
+    advice = [
+        str(one.data["next"]) for one in events if one.name == "waiting"
+    ]  # of looks that see no reassignment, too
+    assert all("restart" not in text.replace("restart no broker", "") for text in advice), advice

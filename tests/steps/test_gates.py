@@ -18,7 +18,7 @@ from migrate.model.outcome import AlreadyDone, Awaited, NotYet, Readiness, Ready
 from migrate.model.rollback_readiness import MetadataLogs
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.views import LogDirAnswer, NoZnode, Stopped
-from migrate.model.world import World
+from migrate.model.world import NOT_ASKED, World
 from migrate.steps import gates
 from tests.checks.bends import kraft_has, unit_of
 from tests.steps.looks import (
@@ -316,6 +316,15 @@ def test_an_isr_that_a_reassignment_fills_is_no_reason_to_restart_a_broker() -> 
     assert found.what == f"1 partition to end its reassignment: {kraft(world).partitions.topic[0]}-0"
     assert "kafka-reassign-partitions" in found.owner
     assert "restart broker" not in found.next_step
+
+
+def test_a_look_that_sees_no_reassignments_advises_no_restart() -> None:
+    """A run's narrow looks read neither store: seen on Kafka, a throttled move was told as a broker's lost request."""
+    for bend in (unhealthy, being_moved):
+        found = gates.replicas_full(replace(bend(whole(Stage.SOAK)), kraft=NOT_ASKED, zookeeper=NOT_ASKED))
+        assert isinstance(found, NotYet)
+        assert "full ISR" in found.what
+        assert "restart" not in found.next_step
 
 
 def test_a_node_that_ended_after_its_start_is_repaired_and_started_by_the_same_command() -> None:
