@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
-from migrate.checks import stuck
+from migrate.checks import processes, stuck
 from migrate.model.broker_modes import Mode, positions
 from migrate.model.columns import PartitionColumns
 from migrate.model.copied import CopyCheck, NoLook, by_rule, names_of
@@ -36,7 +36,7 @@ class Discover(BaseStep):
     stage_is = Stage.DISCOVER
     titled = "find out where the cluster is, from the cluster itself"
     needs = frozenset({Need.ZOOKEEPER})
-    proof_needs = frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.LIVE, Need.CONFIGS})
+    proof_needs = frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.LIVE, Need.CONFIGS, Need.SERVICES})
     proof = "ZooKeeper answers with the cluster id and the brokers that the plan was made for"
 
     def binds(self, world: World, before: Predicted) -> Mapping[str, str]:
@@ -50,12 +50,26 @@ class Discover(BaseStep):
         if not isinstance(world.kraft, Unknown):  # a KRaft broker has no session with ZooKeeper any more
             alive |= {int(node) for node, entry in world.kraft.brokers.items() if not entry.migrating}
         if listed != alive:
-            return Refused(f"the inventory lists brokers {sorted(listed)}, the cluster has {sorted(alive)}")
+            return Refused(_other_brokers(world, sorted(listed - alive), sorted(alive - listed)))
         return gates.as_outcome(
             Ready(),
             f"cluster {world.zookeeper.cluster_id}: {plural(len(alive), 'broker')}, "
             f"{plural(len(world.zookeeper.partitions), 'partition')}",
         )
+
+
+def _other_brokers(world: World, absent: list[int], strange: list[int]) -> str:
+    """Why the inventory's brokers are not those of the cluster; one that is down is no reason to edit the inventory."""
+    said = [f"the cluster has brokers {strange}, which the inventory does not list"] if strange else []
+    down = processes.ended(world, [node for node in world.inventory.brokers if node.id in absent])
+    if down:
+        typed = processes.start(world.inventory, down)
+        said.append(
+            f"{processes.do_not_run(world.inventory, down)}: start what is down, with its file as it is ({typed})"
+        )
+    if others := [node for node in absent if node not in down]:
+        said.append(f"brokers {others} of the inventory are not registered: their logs say why")
+    return "; ".join(said) + ("; take no broker out of the inventory that the cluster has" if absent else "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,11 +71,23 @@ def test_discover_refuses_a_cluster_of_other_brokers() -> None:
     """One too many, one too few."""
     view = zk(whole(Stage.ASSESS))
     less = worlds.with_zk(whole(Stage.ASSESS), brokers={node: view.brokers[node] for node in view.brokers if node})
-    assert answer(Discover().verify(less)) == "refused: the inventory lists brokers [0, 1, 2], the cluster has [1, 2]"
+    kept = "take no broker out of the inventory that the cluster has"
+    absent = f"refused: brokers [0] of the inventory are not registered: their logs say why; {kept}"
+    assert answer(Discover().verify(less)) == absent
     more = worlds.with_zk(whole(Stage.ASSESS), brokers={**view.brokers, NodeId(7): view.brokers[NodeId(0)]})
-    assert "[0, 1, 2, 7]" in answer(Discover().verify(more))
+    assert answer(Discover().verify(more)) == "refused: the cluster has brokers [7], which the inventory does not list"
     assert answer(Discover().verify(without("zookeeper")(whole(Stage.ASSESS)))) == "unknown: zookeeper hidden"
-    assert "the cluster has []" in answer(Discover().verify(worlds.with_zk(whole(Stage.ASSESS), brokers={})))
+    assert "brokers [0, 1, 2] of the" in answer(Discover().verify(worlds.with_zk(whole(Stage.ASSESS), brokers={})))
+
+
+def test_discover_says_of_a_broker_that_is_down_what_to_type() -> None:
+    """To take it out of the inventory is the one edit that must not happen."""
+    view = zk(whole(Stage.ASSESS))
+    less = worlds.with_zk(whole(Stage.ASSESS), brokers={node: view.brokers[node] for node in view.brokers if node})
+    said = answer(Discover().verify(service(0, Stopped())(less)))
+    assert said.startswith("refused: broker 0 does not run (")
+    assert "start what is down, with its file as it is (on b0:" in said
+    assert said.endswith("take no broker out of the inventory that the cluster has")
 
 
 def test_discover_knows_a_half_rolled_cluster_whole() -> None:
