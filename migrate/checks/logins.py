@@ -213,8 +213,8 @@ def _certificate(store: StoreFile) -> str:
     "B-SEC-25",
     "a store that a node starts from is gone or closed to its user, or its certificate has ended",
     "The node runs with what it read at its last start or by a dynamic configuration. Without the file it does not "
-    "start again; with a certificate that has ended it does not start where brokers call each other, and "
-    "elsewhere its clients refuse it.",
+    "start again; with a certificate that has ended it does not start where brokers call each other, ZooKeeper gives "
+    "it no session unless its ssl.clientAuth is none, and elsewhere its clients refuse it.",
     "A store was moved, deleted, renamed or given to another user since, or a certificate was not renewed.",
     "Put a store with a valid certificate there, readable for the node's user (`chgrp`, `chmod g+r`; each folder above "
     "it `chmod g+x`), or write another path into the node's file; for a controller without a file: where its values "

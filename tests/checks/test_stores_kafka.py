@@ -6,9 +6,11 @@ with itself: `keystoreVerifiableUsingTruststore`.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,8 +19,10 @@ from py4j.protocol import Py4JJavaError
 
 from migrate.java.run import java_argv
 from migrate.lab.secured import Authority, Issued, span
+from migrate.lab.topology import free_ports
 from migrate.model.secrets import is_password_config
 from tests.testing.kafka_jvm import first_cause, kafka_jvm
+from tests.testing.zookeeper_server import running_server
 
 pytestmark = pytest.mark.kafka
 
@@ -104,3 +108,70 @@ def test_a_store_that_is_closed_to_its_user_stops_every_start(tmp_path: Path, mo
             closed.chmod(0)
             assert "Failed to load PEM SSL keystore" in said(gateway.jvm, values, between_brokers=False)
             closed.chmod(opened)
+
+
+@dataclass
+class Zookeeper:
+    """With TLS: where it is, and what Kafka's own session with it says; "" where it has one."""
+
+    jvm: Any
+    folder: Path
+    place: str
+
+    def said(self, keystore: Issued | None, *, trusts: bool = True) -> str:
+        """The answer to a broker with that key store, whose truststore may be gone."""
+        prefix, stored = "zookeeper.ssl.", self.folder / "client.p12"
+        stored.unlink(missing_ok=True)
+        if keystore is not None:
+            stored.write_bytes(keystore.pkcs12(PASSWORD))
+        values = {
+            "zookeeper.connect": self.place,
+            "zookeeper.clientCnxnSocket": "org.apache.zookeeper.ClientCnxnSocketNetty",
+            f"{prefix}client.enable": "true",
+            f"{prefix}protocol": "TLSv1.3",
+            f"{prefix}keystore.location": str(stored),
+            f"{prefix}keystore.password": PASSWORD,
+            f"{prefix}truststore.location": f"{self.folder}/{'ca' if trusts else 'gone'}.pem",
+        }
+        given, server = self.jvm.java.util.HashMap(values), self.jvm.kafka.server
+        config = server.KafkaServer.zkClientConfigFromKafkaConfig(server.KafkaConfig(given, False), False)
+        clock, waits = self.jvm.org.apache.kafka.common.utils.Time.SYSTEM, (10_000, 8_000, 10)
+        try:
+            self.jvm.kafka.zookeeper.ZooKeeperClient(self.place, *waits, clock, "g", "t", config, "n").close()
+        except Py4JJavaError as error:
+            return first_cause(error)
+        return ""
+
+
+@contextlib.contextmanager
+def zookeeper(jvm: Any, folder: Path, clients: str) -> Iterator[Zookeeper]:
+    """One whose ssl.clientAuth is that."""
+    (folder / "ca.pem").write_bytes(GOOD.pem + OLD.pem)
+    (folder / "server.p12").write_bytes(GOOD.issue("zookeeper", ("localhost", "127.0.0.1")).pkcs12(PASSWORD))
+    (port,) = free_ports(1)
+    extra = (
+        "serverCnxnFactory=org.apache.zookeeper.server.NettyServerCnxnFactory\n"
+        f"secureClientPort={port}\nsecureClientPortAddress=127.0.0.1\nssl.clientAuth={clients}\n"
+        f"ssl.keyStore.location={folder}/server.p12\nssl.keyStore.password={PASSWORD}\nssl.keyStore.type=PKCS12\n"
+        f"ssl.trustStore.location={folder}/ca.pem\nssl.trustStore.type=PEM\n"
+    )
+    with running_server(folder / "server", extra):
+        yield Zookeeper(jvm, folder, f"127.0.0.1:{port}")
+
+
+@pytest.mark.zookeeper
+def test_a_broker_has_no_session_with_zookeeper_without_its_stores(jvm: Any, tmp_path: Path) -> None:
+    """B-SEC-25: gone, or a presented certificate that has ended; an authority that has ended is nothing."""
+    good, ended, by_old = (CASES[name][0] for name in list(CASES)[:3])
+    with zookeeper(jvm, tmp_path, "need") as server:
+        assert server.said(good) == server.said(by_old) == ""
+        for answer in (server.said(ended), server.said(None), server.said(good, trusts=False)):
+            assert "ZooKeeperClientTimeoutException" in answer
+
+
+@pytest.mark.zookeeper
+def test_a_zookeeper_that_asks_no_client_for_a_certificate_takes_one_that_has_ended(jvm: Any, tmp_path: Path) -> None:
+    """It is no default; a store that is gone gives no session there either."""
+    with zookeeper(jvm, tmp_path, "none") as server:
+        assert server.said(CASES["its certificate has ended"][0]) == ""
+        assert "ZooKeeperClientTimeoutException" in server.said(None)
