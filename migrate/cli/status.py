@@ -435,7 +435,8 @@ def _told(
 
 def _command(plan: Plan, path: pathlib.Path) -> str:
     near = os.path.relpath(path)
-    return next_command(plan, str(path) if near.startswith(os.pardir) else near).removeprefix(f"{PROGRAM} ")
+    where = str(path) if near.startswith(os.pardir) else near
+    return next_command(plan, where, read=False).removeprefix(f"{PROGRAM} ")
 
 
 def with_run(answer: StatusAnswer, run: RunLeft | UnreadableRun | None) -> StatusAnswer:

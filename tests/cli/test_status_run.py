@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from migrate.cli.status import as_text, describe, named, unended, with_run
+from migrate.cli.status import _command, as_text, describe, named, unended, with_run
 from migrate.cli.status_answer import RunLeft, StatusAnswer
 from migrate.model.stage import Stage
+from migrate.report.change_summary import next_command
 from migrate.report.status_text import WaitingRow
 from migrate.run.locks import LockFile
+from tests.report import story
 from tests.run.gated import parked_behind_broker_0
 from tests.steps.looks import registration, whole
 from tests.testing import worlds
@@ -118,3 +120,11 @@ def test_a_broken_disk_comes_before_any_command() -> None:
     """Every plan would be refused as long as it is broken."""
     text = as_text(describe(worlds.with_directory(whole(Stage.KRAFT_MODE), 1, 1, gone)))
     assert text.endswith("next     fix the disk as described above, then kraft-migrate plan PLAYBOOK --stage soak")
+
+
+def test_the_point_of_no_return_is_handed_out_by_its_plan_alone() -> None:
+    """`status` names the plan: whoever read that to its end has the fingerprint."""
+    whole_way = story.plan(target=Stage.CLEANUP)
+    assert whole_way.irreversible
+    assert _command(whole_way, Path("/runs/a/plan.json")) == "apply /runs/a/plan.json"
+    assert f"--confirm {whole_way.fingerprint}" in next_command(whole_way, "/runs/a/plan.json")
