@@ -206,7 +206,7 @@ def stores_in_use(world: World) -> Sight[tuple[tuple[str, NodeId, StoreFile], ..
 
 
 def _certificate(store: StoreFile) -> str:
-    return f"the certificate of {store.key}" + (f" ({store.path})" if store.path else "")
+    return f"a certificate in {store.key}" + (f" ({store.path})" if store.path else "")
 
 
 @check(

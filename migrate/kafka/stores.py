@@ -6,8 +6,10 @@ cryptography loads slowly, and few commands need it.
 
 from __future__ import annotations
 
+import itertools
 import re
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -18,6 +20,7 @@ from cryptography.hazmat.primitives.serialization import (
     Encoding,
     NoEncryption,
     PrivateFormat,
+    PublicFormat,
     load_pem_private_key,
 )
 from cryptography.hazmat.primitives.serialization.pkcs12 import PKCS12KeyAndCertificates, load_pkcs12
@@ -136,28 +139,61 @@ PLAIN: Final = re.compile(r"[A-Za-z0-9._@:/'()?*&-](?:[A-Za-z0-9 ._@:/'()?*&-]*[
 
 def subject(content: bytes, kind: str, password: str) -> str | Unknown:
     """The subject of the key's certificate in that store (PEM, PKCS12, JKS), or why it is unknown."""
-    found = own_certificate(content, kind, password)
-    return found if isinstance(found, Unknown) else as_java(found.subject)
+    found = certificates(content, kind, password)
+    return found if isinstance(found, Unknown) else as_java(found[0].subject)
 
 
-def last_day(content: bytes, kind: str, password: str) -> str | Unknown:
-    """The ISO date (UTC) on which that certificate ends."""
-    found = own_certificate(content, kind, password)
-    return found if isinstance(found, Unknown) else found.not_valid_after_utc.date().isoformat()
+Anchors = frozenset[tuple[bytes, bytes]]  # subject and key of what is trusted: a certificate issued anew is the same
 
 
-def own_certificate(content: bytes, kind: str, password: str) -> x509.Certificate | Unknown:
-    """The key's certificate in that store (PEM, PKCS12, JKS), or why it is unknown.
+def anchors(content: bytes, kind: str, password: str) -> Anchors | Unknown:
+    """What a truststore trusts."""
+    found = certificates(content, kind, password, own=False)
+    return found if isinstance(found, Unknown) else frozenset(map(_anchor, found))
+
+
+def last_day(content: bytes, kind: str, password: str, trusted: Callable[[], Anchors | Unknown]) -> str | Unknown:
+    """The ISO date (UTC) on which the first certificate ends that a caller must take of what the store presents.
+
+    These are the key's, and those of its authorities below what is trusted, which is asked where one of them ends
+    before the key's.  Java asks no day of what it trusts.
+    """
+    found = certificates(content, kind, password)
+    if isinstance(found, Unknown):
+        return found
+    chain, others = [found[0]], list(found[1:])
+    while above := next((one for one in others if one.subject == chain[-1].issuer != one.issuer), None):
+        chain.append(above)
+        others.remove(above)
+    ends = [one.not_valid_after_utc.date().isoformat() for one in chain]
+    if min(ends) == ends[0]:
+        return ends[0]
+    known = trusted()
+    if isinstance(known, Unknown):
+        return Unknown(f"an authority in it ends on {min(ends)}; what callers trust is not known: {known.reason}")
+    below = list(itertools.takewhile(lambda one: _anchor(one) not in known, chain))
+    return min(ends[: max(1, len(below))])
+
+
+def _anchor(one: x509.Certificate) -> tuple[bytes, bytes]:
+    key = one.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    return one.subject.public_bytes(), key
+
+
+def certificates(
+    content: bytes, kind: str, password: str, *, own: bool = True
+) -> tuple[x509.Certificate, ...] | Unknown:
+    """The certificates in that store (PEM, PKCS12, JKS), with `own` the key's first; or why they are unknown.
 
     Java opens a PKCS12 store under the type JKS, too (keystore.type.compat), which is what Kafka's default type means.
     """
     if kind.upper() == "PEM":
         try:
-            return x509.load_pem_x509_certificates(content)[0]
+            return tuple(x509.load_pem_x509_certificates(content))
         except ValueError:
             return Unknown("the store holds no certificate that can be read")
     try:
-        return _of_pkcs12(content, password)
+        return _of_pkcs12(content, password, own=own)
     except ValueError as error:
         if kind.upper() != "JKS":
             return Unknown(f"the store cannot be opened: {str(error)[:100]}")
@@ -167,18 +203,18 @@ def own_certificate(content: bytes, kind: str, password: str) -> x509.Certificat
         path.touch(mode=0o600)
         path.write_bytes(content)
         try:
-            return _of_pkcs12(*to_pkcs12(str(path), password))
+            return _of_pkcs12(*to_pkcs12(str(path), password), own=own)
         except JavaToolFailed:
             return Unknown("keytool does not open the store with the password of the node's file")
         except (MigrateError, ValueError) as error:
             return Unknown(f"the store cannot be opened: {type(error).__name__}")
 
 
-def _of_pkcs12(content: bytes, password: str) -> x509.Certificate | Unknown:
+def _of_pkcs12(content: bytes, password: str, *, own: bool) -> tuple[x509.Certificate, ...] | Unknown:
     opened = load_pkcs12(content, password.encode())
-    if opened.cert is None:
+    if own and opened.cert is None:
         return Unknown("the store lacks a private key or its certificate")
-    return opened.cert.certificate
+    return tuple(one.certificate for one in (opened.cert, *opened.additional_certs) if one is not None)
 
 
 def as_java(name: x509.Name) -> str | Unknown:

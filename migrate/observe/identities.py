@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from functools import partial
+from typing import TYPE_CHECKING, Final
 
 from migrate.errors import MigrateError, ZookeeperDenied
 from migrate.hosts.disks import Configs, Told
@@ -23,8 +24,10 @@ from migrate.model.ports import Files
 from migrate.model.views import ConfigFile, NoFile
 from migrate.zookeeper.client import access_of, connect
 
-KIND: Final = "ssl.keystore.type"
-PASSWORD: Final = "ssl.keystore.password"  # noqa: S105 - a configuration's name
+if TYPE_CHECKING:
+    from migrate.kafka.stores import Anchors
+
+TRUSTED: Final = "ssl.truststore.certificates"
 ENDINGS: Final = {"pem": "PEM", "p12": "PKCS12", "jks": "JKS"}
 REFERENCE: Final = "${"
 
@@ -81,38 +84,57 @@ def _store(node: NodeId, values: Mapping[str, str], key: str, files: Files, reso
         return StoreFile(key, "" if key.endswith(CHAIN) else path, known, known)
     from migrate.kafka.stores import last_day
 
+    trusted = partial(_trusted, node, values, key, files, resolve)
     if key.endswith(CHAIN):
-        return StoreFile(key, "", last_day(path.encode(), "PEM", ""))
+        return StoreFile(key, "", last_day(path.encode(), "PEM", "", trusted))
+    content, fault = _read(node, path, files, resolve)
+    if content is None:
+        return StoreFile(key, path, fault if isinstance(fault, Unknown) else "", fault)
+    if key.endswith(TRUSTSTORE):
+        return StoreFile(key, path, "", fault)
+    kind, password = _opened_by(values, key)
+    if REFERENCE in kind + password:
+        return StoreFile(key, path, Unknown(f"a configuration provider says on the node how {path} is opened"), fault)
+    return StoreFile(key, path, last_day(content, kind, password, trusted), fault)
+
+
+def _read(node: NodeId, path: str, files: Files, resolve: Resolve) -> tuple[bytes | None, str | Unknown]:
+    """The content, as far as it can be had, and what keeps the node's user from it; Unknown without that user."""
     told = resolve(node, (path,))
     seen, fault = (path, told) if isinstance(told, Unknown) else (told[path].real if path in told else path, "")
     try:
-        content = files.read(node, seen)
+        return files.read(node, seen), fault
     except FileNotFoundError:
-        return StoreFile(key, path, "", GONE)
+        return None, GONE
     except (OSError, MigrateError) as error:
-        why = Unknown(f"{path} cannot be read: {error}")
         denied = isinstance(error, PermissionError) and not isinstance(fault, Unknown)
-        return StoreFile(key, path, "" if denied else why, DENIED if denied else why)
-    if key.endswith(TRUSTSTORE):
-        return StoreFile(key, path, "", fault)
-    own = key.startswith(ZOOKEEPER)
-    kind, password = _zookeepers_own(values, path) if own else _opened_by(values, key.removesuffix(KEYSTORE))
-    if REFERENCE in kind + password:
-        return StoreFile(key, path, Unknown(f"a configuration provider says on the node how {path} is opened"), fault)
-    return StoreFile(key, path, last_day(content, kind, password), fault)
+        return None, DENIED if denied else Unknown(f"{path} cannot be read: {error}")
+
+
+def _trusted(node: NodeId, values: Mapping[str, str], key: str, files: Files, resolve: Resolve) -> Anchors | Unknown:
+    """What the truststore of that key store's listener holds: its fellow nodes have the same."""
+    if key.startswith(ZOOKEEPER):
+        return Unknown("ZooKeeper says it")
+    from migrate.kafka.stores import anchors
+
+    prefix = key.removesuffix(KEYSTORE).removesuffix(CHAIN)
+    if inline := values.get(f"{prefix}{TRUSTED}", values.get(TRUSTED, "")):
+        return anchors(inline.encode(), "PEM", "")
+    place = f"{prefix}{TRUSTSTORE}" if f"{prefix}{TRUSTSTORE}" in values else TRUSTSTORE
+    path = values.get(place, "").strip()
+    if not path.startswith("/"):
+        return Unknown("no truststore of a listener is named by its path")
+    content, fault = _read(node, path, files, resolve)
+    if content is None:
+        return fault if isinstance(fault, Unknown) else Unknown(f"{path} {fault}")
+    return anchors(content, *_opened_by(values, f"{prefix}{TRUSTSTORE}"))
 
 
 def _zookeepers(values: Mapping[str, str], node: NodeId, files: Files) -> Iterator[tuple[str, str | Unknown]]:
     """The keystore with which the node calls ZooKeeper."""
     path = values.get(f"{ZOOKEEPER}{KEYSTORE}", "").strip()
     if path:
-        yield path, _opened(path, *_zookeepers_own(values, path), node, files)
-
-
-def _zookeepers_own(values: Mapping[str, str], path: str) -> tuple[str, str]:
-    """Type and password of that keystore; without a type its ending tells it (`KeyStoreFileType`)."""
-    kind = values.get(f"{ZOOKEEPER}{KIND}", "").strip() or ENDINGS.get(path.rpartition(".")[2].lower(), "JKS")
-    return kind, values.get(f"{ZOOKEEPER}{PASSWORD}", "").strip()
+        yield path, _opened(path, *_opened_by(values, f"{ZOOKEEPER}{KEYSTORE}"), node, files)
 
 
 def _stores(both: tuple[Mapping[str, str], ...], node: NodeId, files: Files) -> Iterator[tuple[str, str | Unknown]]:
@@ -121,20 +143,26 @@ def _stores(both: tuple[Mapping[str, str], ...], node: NodeId, files: Files) -> 
         for key, path in values.items():
             if key.endswith(KEYSTORE) and not key.startswith(ZOOKEEPER) and path not in seen:
                 seen.add(path)
-                yield path, _subject(values, key.removesuffix(KEYSTORE), path, node, files)
+                yield path, _subject(values, key, path, node, files)
 
 
-def _subject(values: Mapping[str, str], prefix: str, path: str, node: NodeId, files: Files) -> str | Unknown:
-    return _opened(path, *_opened_by(values, prefix), node, files)
+def _subject(values: Mapping[str, str], key: str, path: str, node: NodeId, files: Files) -> str | Unknown:
+    return _opened(path, *_opened_by(values, key), node, files)
 
 
-def _opened_by(values: Mapping[str, str], prefix: str) -> tuple[str, str]:
-    """Type and password of the key store with that prefix."""
+def _opened_by(values: Mapping[str, str], key: str) -> tuple[str, str]:
+    """Type and password of the store that key names; for ZooKeeper without a type its ending tells it.
 
-    def value(name: str, default: str) -> str:
-        return values.get(prefix + name, values.get(name, default)).strip()
-
-    return value(KIND, "JKS"), value(PASSWORD, "")
+    Source: `KeyStoreFileType`.
+    """
+    own = key.startswith(ZOOKEEPER)
+    found = []
+    for name in ("type", "password"):
+        base = f"{TRUSTSTORE if key.endswith(TRUSTSTORE) else KEYSTORE}".replace("location", name)
+        listeners = "" if own else values.get(base, "")
+        found.append(values.get(key.removesuffix("location") + name, listeners).strip())
+    ending = ENDINGS.get(values.get(key, "").strip().rpartition(".")[2].lower(), "JKS") if own else "JKS"
+    return found[0] or ending, found[1]
 
 
 def _opened(path: str, kind: str, password: str, node: NodeId, files: Files) -> str | Unknown:

@@ -11,23 +11,34 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.x509.oid import NameOID
 from py4j.protocol import Py4JJavaError
 
+from migrate.hosts.disks import CollectorDisks
+from migrate.hosts.files import LocalFiles
 from migrate.java.run import java_argv
-from migrate.lab.secured import Authority, Issued, span
+from migrate.lab.secured import Authority, Issued, Span, span
 from migrate.lab.topology import free_ports
+from migrate.model.ids import NodeId
 from migrate.model.secrets import is_password_config
+from migrate.observe.identities import stores_of
+from tests.testing import worlds
 from tests.testing.kafka_jvm import first_cause, kafka_jvm
 from tests.testing.zookeeper_server import running_server
 
 pytestmark = pytest.mark.kafka
 
 PASSWORD = "of-the-store"
-ENDED = span(-5)
+VALID, ENDED = span(), span(-5)
 FORMS: Final = ("PKCS12", "PEM", "inline")
 GOOD, OLD = Authority.make("authority"), Authority.make("old authority", ENDED)
 # what is presented, what is trusted, and whether a listener by which brokers call each other begins so
@@ -36,6 +47,29 @@ CASES: Final[dict[str, tuple[Issued, bytes, bool]]] = {
     "its certificate has ended": (GOOD.issue("b", ("localhost",), ENDED), GOOD.pem, False),
     "its authority has ended": (OLD.issue("b", ("localhost",)), OLD.pem, True),
     "an authority that nobody needs has ended": (GOOD.issue("b", ("localhost",)), GOOD.pem + OLD.pem, True),
+}
+
+
+def authority(
+    above: Authority | None = None, valid: Span = VALID, key: ec.EllipticCurvePrivateKey | None = None
+) -> Authority:
+    """A root, or one below it, which may have the key of another."""
+    own = key or ec.generate_private_key(ec.SECP256R1())
+    named = [x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]) for name in ("between", "root")]
+    begun = x509.CertificateBuilder(named[1], named[0 if above else 1], own.public_key(), x509.random_serial_number())
+    begun = begun.not_valid_before(valid[0]).not_valid_after(valid[1])
+    begun = begun.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+    return Authority(own, begun.sign(above.key if above else own, hashes.SHA256()))
+
+
+ROOT = authority()
+OF_ROOT = authority(ROOT)
+OVER = authority(ROOT, ENDED)
+CHAINS: Final[dict[str, tuple[Issued, bytes, bool]]] = {
+    "all valid": (OF_ROOT.issue("b", ("localhost",)), ROOT.pem, True),
+    "the authority between has ended": (OVER.issue("b", ("localhost",)), ROOT.pem, False),
+    "it is trusted itself": (OVER.issue("b", ("localhost",)), ROOT.pem + OVER.pem, True),
+    "it is trusted as it was issued anew": (OVER.issue("b", ("localhost",)), authority(ROOT, key=OVER.key).pem, True),
 }
 
 
@@ -61,15 +95,25 @@ def said(jvm: Any, values: Mapping[str, str], *, between_brokers: bool) -> str:
     return ""
 
 
+def ours(values: Mapping[str, str]) -> bool:
+    """Does B-SEC-25 let a broker of those stores start today?"""
+    tls = {"listeners": "SSL://h:1", "inter.broker.listener.name": "SSL", **values}
+    found = stores_of(NodeId(1), tls, worlds.inventory(), LocalFiles(), CollectorDisks().told)
+    ends = [store.ends for store in found if isinstance(store.ends, str)]
+    assert len(ends) == len(found)
+    return not any(day and day < datetime.now(UTC).date().isoformat() for day in ends)
+
+
 def stores(folder: Path, form: str, presented: Issued, trusted: bytes) -> dict[str, str]:
     """Both stores in that form."""
     values = {"ssl.keystore.type": "PEM", "ssl.truststore.type": "PEM"}
+    pem = presented.pem + presented.authority.public_bytes(Encoding.PEM)
     if form == "inline":
-        key, _, chain = presented.pem.decode().partition("-----BEGIN CERTIFICATE")
+        key, _, chain = pem.decode().partition("-----BEGIN CERTIFICATE")
         values |= {"ssl.keystore.key": key, "ssl.keystore.certificate.chain": f"-----BEGIN CERTIFICATE{chain}"}
         return {**values, "ssl.truststore.certificates": trusted.decode()}
     (folder / "ca.pem").write_bytes(trusted)
-    (folder / "store").write_bytes(presented.pem if form == "PEM" else presented.pkcs12(PASSWORD))
+    (folder / "store").write_bytes(pem if form == "PEM" else presented.pkcs12(PASSWORD))
     values |= {"ssl.truststore.location": f"{folder}/ca.pem", "ssl.keystore.location": f"{folder}/store"}
     return values if form == "PEM" else values | {"ssl.keystore.type": form, "ssl.keystore.password": PASSWORD}
 
@@ -82,10 +126,24 @@ def test_a_presented_certificate_that_has_ended_stops_a_start_and_a_trusted_one_
     """B-SEC-25 asks for the day of what is presented, in every form, and of no truststore."""
     presented, trusted, begins = CASES[case]
     values = stores(tmp_path, form, presented, trusted)
+    assert ours(values) is begins
     assert said(jvm, values, between_brokers=False) == ""
     answer = said(jvm, values, between_brokers=True)
     assert ("SSLHandshakeException: PKIX path validation failed" in answer) is not begins, answer
     assert bool(answer) is not begins
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("case", CHAINS)
+def test_an_authority_in_the_chain_that_has_ended_stops_a_start_where_it_is_not_trusted(
+    jvm: Any, tmp_path: Path, case: str, form: str
+) -> None:
+    """By its subject and its key: one that was issued anew takes its place."""
+    presented, trusted, begins = CHAINS[case]
+    values = stores(tmp_path, form, presented, trusted)
+    assert ours(values) is begins
+    assert said(jvm, values, between_brokers=False) == ""
+    assert (said(jvm, values, between_brokers=True) == "") is begins
 
 
 @pytest.mark.parametrize("which", ["keystore", "truststore"])
