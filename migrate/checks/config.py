@@ -17,6 +17,7 @@ from migrate.checks.sight import (
     entities,
     inventory,
     node_configs,
+    readable_zookeeper,
     zookeeper,
 )
 from migrate.hosts.collect_disks import PASSWORDS, in_table, is_public
@@ -446,10 +447,10 @@ def own_classes_are_answered_for(configs: Configs, world: World) -> Result:
         for name, key in own_classes(file.values):
             found.setdefault(name, {}).setdefault(key, []).append(str(node))
         unknown |= dict.fromkeys(key for key in file.values if not _is_kafkas(key) and key not in copied)
-    if isinstance(world.zookeeper, Unknown):
-        yield Blind("ZooKeeper", world.zookeeper.reason)
-    else:
-        for entity, key, value, _ in entities(world.zookeeper, "broker-config"):
+    stored = readable_zookeeper(world)
+    yield from (Blind(*unseen) for unseen in stored.missing)
+    if stored.value is not None:
+        for entity, key, value, _ in entities(stored.value, "broker-config"):
             for name, _ in own_classes({key: value}):
                 found.setdefault(name, {}).setdefault(key, []).append(f"{entity} (in ZooKeeper)")
     lacks = f"keys that Kafka does not define, and no controller gets: {', '.join(sorted(unknown))}" if unknown else ""

@@ -7,12 +7,14 @@ from dataclasses import replace
 import pytest
 
 from migrate import checks
-from migrate.model.findings import Finding
+from migrate.model.findings import Finding, Severity
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
+from migrate.model.views import PartlyRead
 from migrate.model.world import World
 from tests.checks.bends import then, values
 from tests.steps.looks import whole
+from tests.testing import worlds
 
 OPA = "org.openpolicyagent.kafka.OpaAuthorizer"
 REPORTER = "com.linkedin.kafka.cruisecontrol.metricsreporter.CruiseControlMetricsReporter"
@@ -45,6 +47,16 @@ def test_the_playbook_answers_by_name() -> None:
     assert not isinstance(world.playbook, Unknown)
     answered = replace(world, playbook=replace(world.playbook, own_classes=("a.B", OPA, "never.Used")))
     assert [entry.about for entry in asked(answered)] == [f"class {REPORTER}"]
+
+
+def test_a_class_is_named_beside_znodes_that_cannot_be_read() -> None:
+    """And it is said that there may be more."""
+    world = worlds.with_entity(whole(Stage.ASSESS), "broker-config", "0", "metric.reporters", REPORTER)
+    found = asked(replace(world, zookeeper=PartlyRead("a quota is none", worlds.zk(world))))
+    assert {(entry.about, entry.severity) for entry in found} == {
+        (f"class {REPORTER}", Severity.BLOCKER),
+        ("the malformed parts of ZooKeeper", Severity.BLIND_SPOT),
+    }
 
 
 @pytest.mark.parametrize(
