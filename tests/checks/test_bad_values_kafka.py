@@ -22,7 +22,7 @@ from migrate.model.stage import Stage
 from migrate.zookeeper.client import ZookeeperClient
 from migrate.zookeeper.read import read_view
 from tests.testing import worlds
-from tests.testing.kafka_jvm import kafka_jvm
+from tests.testing.kafka_jvm import first_cause, kafka_jvm
 from tests.testing.zookeeper_server import running_server
 
 pytestmark = pytest.mark.kafka
@@ -329,3 +329,21 @@ def test_what_kafka_cannot_take_is_a_finding(kafka: Kafka, bad: Bad) -> None:
             tree.delete("/config/users/bob" if bad.place.startswith(USER) else bad.path, recursive=True)
         if "Widget" in bad.path:
             tree.delete("/kafka-acl/Widget", recursive=True)
+
+
+@pytest.mark.parametrize(
+    ("kind", "key", "value", "says"),
+    [
+        ("client-id", "producer_byte_rate", 1.5, "must be a LONG value"),
+        ("ip", "connection_creation_rate", 1.5, "must be a INT value"),
+        ("user", "foo", 1.0, "Invalid configuration key foo"),
+    ],
+)
+def test_what_the_copy_takes_and_dual_write_cannot_write_back(
+    kafka: Kafka, kind: str, key: str, value: float, says: str
+) -> None:
+    """The controllers stay in SYNC_KRAFT_TO_ZK with it: they write every quota that differs from the metadata's."""
+    state = kafka.jvm.org.apache.kafka.metadata.migration.ZkMigrationLeadershipState.EMPTY
+    with pytest.raises(Py4JJavaError) as caught:
+        kafka.copier.configClient().writeClientQuotas({kind: "192.0.2.1"}, {key: value}, {}, state)
+    assert says in first_cause(caught.value)
