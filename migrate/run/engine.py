@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, NoReturn, Protocol
 
-from migrate.errors import JournalUnwritable, MigrateError, PlanStopped
+from migrate.errors import JournalUnwritable, MigrateError, PlanIsStale, PlanStopped
 from migrate.model import strict_json
 from migrate.model.history import Event
 from migrate.model.ids import NodeId
@@ -36,7 +36,7 @@ from migrate.model.ports import Clock, Effects, Lock, Observer
 from migrate.model.stage import Stage
 from migrate.model.step import HalfDone, NotBegun, Predicted, Progress, Step
 from migrate.model.views import KeptFiles, Quorum
-from migrate.model.world import BROKER, Need, World
+from migrate.model.world import BROKER, NOT_ASKED, Need, World
 from migrate.observe.world import SLOW
 from migrate.plan.schedule import CANARIES
 from migrate.run import guards, repairs, snapshots
@@ -164,13 +164,13 @@ class Engine:
         if needs & SLOW:
             world = self._observe(guards.alone(now))
             self._files_there(planned, world)
-            readiness = guards.hold(now, world)
+            readiness = self._held(now, world)
             if isinstance(readiness, Refused):
                 return world, NotBegun(), readiness
 
         def judge(world: World) -> tuple[Progress, Readiness]:
             progress = step.progress(world) if begun else NotBegun()
-            readiness = guards.hold(now, world) if step.needs else Ready()
+            readiness = self._held(now, world) if step.needs else Ready()
             return progress, _gate(step, world, progress) if isinstance(readiness, Ready) else readiness
 
         waits = False
@@ -194,6 +194,16 @@ class Engine:
                 return world, progress, readiness
             if isinstance(progress, NotBegun):
                 gatekeeper.while_waiting(planned, begun=False)
+
+    def _held(self, now: guards.Situation, world: World) -> Readiness:
+        """The guards' answer; where the plan is stale, it names what is down, which not every step looks at."""
+        try:
+            return guards.hold(now, world)
+        except PlanIsStale:
+            if world.services == NOT_ASKED:
+                services = self._observe(frozenset({Need.SERVICES})).services
+                return guards.hold(now, replace(world, services=services))
+            raise
 
     def _with_repairs(self, planned: PlannedStep, step: Step, world: World) -> World:
         """The same world, where a person repaired the file of a node that did not start; the journal says it first.
