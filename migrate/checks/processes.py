@@ -92,6 +92,15 @@ def awaited(inventory: Inventory, nodes: Collection[int]) -> NotYet:
     )
 
 
+def ends_again(inventory: Inventory, node: int) -> NotYet:
+    """A wait for a process that another one has taken the place of: whatever supervises it starts it again."""
+    return NotYet(
+        f"{name_of(inventory, node)} to stay up ({_place(inventory, node)} ends, and is started again)",
+        owner(inventory, [node]),
+        f"its log says why; repair that; {GOES_ON}",
+    )
+
+
 def _place(inventory: Inventory, node: int) -> str:
     found = inventory.node(NodeId(node))
     return f"{found.unit} on {found.host}" if found.unit else f"its process on {found.host}"

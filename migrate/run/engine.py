@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, NoReturn, Protocol
 
+from migrate.checks import processes
 from migrate.errors import JournalUnwritable, MigrateError, PlanIsStale, PlanStopped
 from migrate.model import strict_json
 from migrate.model.history import Event
@@ -35,7 +36,7 @@ from migrate.model.plan import Plan, PlannedStep
 from migrate.model.ports import Clock, Effects, Lock, Observer
 from migrate.model.stage import Stage
 from migrate.model.step import HalfDone, NotBegun, Predicted, Progress, Step
-from migrate.model.views import KeptFiles, Quorum
+from migrate.model.views import KeptFiles, Quorum, Running
 from migrate.model.world import BROKER, NOT_ASKED, Need, World
 from migrate.observe.world import SLOW
 from migrate.plan.schedule import CANARIES
@@ -244,6 +245,7 @@ class Engine:
         self._with.effects.crash_point(f"proof:{planned.id}")
         waiting, broken = self._wait(planned, step.proof_needs, step), True
         faults = Faults(planned, self._write, journals.notes(self._with.journal.events))
+        lives: dict[int, int] = {}
         while True:
             if self._still_waits(waiting, step, step.proof_needs, step.verify):
                 self._with.gatekeeper.while_waiting(planned, begun=True)
@@ -252,6 +254,10 @@ class Engine:
                 self._unbroken = self._with.clock.monotonic()
             world = self._observe(step.proof_needs)
             outcome = step.verify(world)
+            for node, pid in _pids(step, world):
+                if lives.setdefault(node, pid) != pid:
+                    lives[node] = pid
+                    waiting.went_down(processes.ends_again(world.inventory, node))
             self._keep_passing(outcome)
             broken = not faults.look(world, outcome)
             if waiting.is_over(outcome):
@@ -325,6 +331,14 @@ def _gate(step: Step, world: World, progress: Progress) -> Readiness:
             return step.resume(world)
         case found:
             return found
+
+
+def _pids(step: Step, world: World) -> Iterator[tuple[int, int]]:
+    """The processes that run of the nodes that a step starts."""
+    states = {} if isinstance(world.services, Unknown) else world.services
+    for node in step.starts(world):
+        if isinstance(state := states.get(NodeId(node)), Running):
+            yield node, state.pid
 
 
 def _reason(outcome: object) -> str:

@@ -81,6 +81,11 @@ class Wait:
         unmoved = now - self._since
         return unmoved > self._patience or min(unmoved, now - self._full) >= self._apart
 
+    def went_down(self, reason: NotYet) -> None:
+        """Hear of a process that ended between two looks, and is up again."""
+        self._down = reason, self._clock.monotonic()
+        self._say(reason)
+
     def _turn(self, found: NotYet | Awaited, *, narrow: bool) -> None:
         self._unseen = None
         reason = found if isinstance(found, NotYet) else NotYet(found.reason, found.owner, found.next_step)

@@ -13,7 +13,7 @@ from typing import Final
 import pytest
 
 from migrate.checks.rollback.readiness import rollback_readiness
-from migrate.errors import MigrateError, PlanIsStale, PlanStopped
+from migrate.errors import MigrateError, NoProgress, PlanIsStale, PlanStopped
 from migrate.hosts.leftovers import BACKUP_SUFFIX
 from migrate.hosts.properties import edit, parse
 from migrate.model.broker_modes import node_mode
@@ -23,7 +23,7 @@ from migrate.model.outcome import Awaited, Unknown
 from migrate.model.plan import Plan
 from migrate.model.rollback_readiness import RollbackWord
 from migrate.model.stage import Stage
-from migrate.model.views import Stopped
+from migrate.model.views import Running, Stopped
 from migrate.model.world import NOT_ASKED, Need, World
 from migrate.plan import rollback
 from migrate.report.run_report import build
@@ -80,6 +80,23 @@ class Unit(Faulty):
         ends = Awaited("kafka.service on b1 is activating (auto-restart)", "whoever runs b1", "repair that")
         assert not isinstance(world.services, Unknown)
         return replace(world, services={**world.services, node: ends})
+
+
+@dataclass(slots=True)
+class Runit(Faulty):
+    """The same below a supervisor that says of nothing that it ended: each look meets another process."""
+
+    looks: int = 0
+
+    def observe(self, needs: frozenset[Need], facts: Mapping[str, str]) -> World:
+        """What ended has a new process id each time."""
+        world = Faulty.observe(self, needs, facts)
+        if isinstance(world.services, Unknown) or f"start {self.faulty[0]} fails" not in self.done:
+            return world
+        self.looks += 1
+        file = self.files[self.faulty[0], path_of(self.faulty[0])]
+        lives = Running(1000 + self.looks, 1.0, sha256(file))
+        return replace(world, services={**world.services, NodeId(self.faulty[0]): lives})
 
 
 @dataclass(slots=True)
@@ -231,6 +248,16 @@ def test_a_file_that_is_repaired_while_the_run_waits_for_its_unit_needs_no_secon
     assert cluster.harms == []
     told = [value for key, value in journals.notes(events).items() if key.startswith("repaired:1:")]
     assert any("was repaired by a person, in num.network.threads" in one for one in told)
+
+
+def test_a_process_that_is_another_one_in_each_look_is_said_to_end_again(tmp_path: Path) -> None:
+    """Not that its broker is about to register: seen below runit, where the wait ended with 'usually nothing'."""
+    whole = two_way()
+    cluster = Runit(**{entry.name: getattr(whole, entry.name) for entry in fields(whole)}, faulty=(1, "migration"))
+    with pytest.raises(NoProgress) as caught:
+        run(cluster, plan_for(cluster), tmp_path)
+    assert "waiting for broker 1 to stay up (its process on b1 ends, and is started again)" in str(caught.value)
+    assert caught.value.next_step == "its log says why; repair that; then give the same command again"
 
 
 @pytest.mark.slow
