@@ -57,7 +57,7 @@ def test_the_second_roll_goes_on_without_its_journal_and_finalize_with_a_repaire
     assert ended.returncode == 0, ended.stderr
     for node in ("broker-1", "broker-2"):
         assert value(lab, node, "process.roles") == "broker"
-    assert value(lab, "broker-2", "replica.socket.timeout.ms") == REPAIR["replica.socket.timeout.ms"]
+    assert value(lab, "broker-2", "metrics.recording.level") == REPAIR["metrics.recording.level"]
 
     for one in lab.topology.controllers:
         change(lab, one.name, FAULT)
@@ -72,4 +72,4 @@ def test_the_second_roll_goes_on_without_its_journal_and_finalize_with_a_repaire
     ended = kraft_migrate(*command)
     assert ended.returncode == 0, ended.stderr
     for one in lab.topology.controllers:
-        assert "was repaired by a person, in replica.socket.timeout.ms" in told(plan, one.id)
+        assert "was repaired by a person, in metrics.recording.level" in told(plan, one.id)
