@@ -154,6 +154,7 @@ def describe(world: World, clues: Clues | None = None) -> StatusAnswer:
         "processes": _processes(world),
         "contradictions": restarts,
         **moves,
+        **_down(world),
         "quorum": _quorum(world),
         **_zookeeper_use(world),
         "ledger": _ledger(world),
@@ -172,6 +173,14 @@ def rollback_readiness(world: World) -> RollbackAnswer:
     from migrate.run.past_runs import rollback_facts
 
     return rollback_values(readiness.rollback_readiness(world, rollback_facts(world)))
+
+
+def _down(world: World) -> Parts:
+    """What to type for brokers that are down; {} where none is known to be."""
+    from migrate.checks import processes
+
+    typed = processes.start(world.inventory, processes.ended(world, world.inventory.brokers))
+    return {"down": typed} if typed else {}
 
 
 def _moves(world: World) -> Parts:
@@ -367,7 +376,8 @@ def as_text(answer: StatusAnswer) -> str:
     if "rollback" in answer:
         lines += [f"rollback {line}" for line in rollback_lines(answer["rollback"])]
     if "next" in answer:
-        first = "fix the disk as described above, then " if answer["disks"] else ""
+        first = f"start what is down ({answer['down']}), then " if "down" in answer and not answer.get("run") else ""
+        first = "fix the disk as described above, then " if answer["disks"] else first
         lines.append(f"next     {first}kraft-migrate {answer['next']}")
     if "afterwards" in answer:
         lines.append(f"later    {answer['afterwards'].line}")

@@ -120,7 +120,8 @@ class Parts(TypedDict, total=False):
     There is `unknown`, why the stage is unknown, or there are `stage`, `half_done` (a stage, or null) and `how`.
     `next` is the command that comes next, without the program's name.  `zookeeper` is there where its use was looked
     at, `protocols` and `new_directories` where the playbook is about them, `rollback` where it migrates,
-    `run` where one is not carried out whole yet, `moves` where partitions are being reassigned.
+    `run` where one is not carried out whole yet, `moves` where partitions are being reassigned, `down` where brokers
+    are: what to type to start them.
     """
 
     unknown: str
@@ -135,6 +136,7 @@ class Parts(TypedDict, total=False):
     rollback: RollbackAnswer
     run: Run | UnreadableRun
     moves: Moves
+    down: str
 
 
 class StatusAnswer(Parts):

@@ -58,6 +58,7 @@ PLANNED_ON: Final = frozenset(
 UNWRITABLE: Final = "B-MIG-14"
 # where it stands, and what holds dual write
 TOLD: Final = ("B-MIG-01", "I-MIG-08", "W-MIG-09", "W-MIG-10", "W-MIG-12", UNWRITABLE)
+WAITED_FOR: Final = ("B-DIR-01", "B-DIR-17", "B-DIR-24", "B-MIG-05", "B-NET-01", "W-HLT-03")  # before a stop
 DIFFERENT: Final = "B-MIG-06"
 GIVE_UP: Final = "`kraft-migrate rollback plan --discard-differences`"
 GONE: Final = "no rollback is possible"
@@ -320,13 +321,15 @@ def _must_be_stuck(world: World, start: Start) -> None:
 def _findings(world: World) -> Iterator[Finding]:
     """What a reader of a rollback wants of the checks: its steps have gates of their own, so nearly none of it blocks.
 
-    What Kafka cannot write to ZooKeeper does where it holds dual write, so that nothing can be compared.
+    What Kafka cannot write to ZooKeeper does where it holds dual write, so that nothing can be compared.  Dead disks,
+    brokers that are down and ISRs are warnings: the steps wait for them before they stop a broker.
     """
     for finding in checks.told(world, target=Stage.ASSESS):
-        told = finding.code in TOLD or "-RBK-" in finding.code
-        if told and finding.severity is not Severity.BLIND_SPOT:
+        told, awaited = finding.code in TOLD or "-RBK-" in finding.code, finding.code in WAITED_FOR
+        if (told or awaited) and finding.severity is not Severity.BLIND_SPOT:
             holds = finding.code == UNWRITABLE and isinstance(world.diff, Unknown)
-            yield replace(finding, blocks_from=int(Stage.DISCOVER) if holds else checks.NEVER)
+            severity = Severity.WARNING if awaited else finding.severity
+            yield replace(finding, severity=severity, blocks_from=int(Stage.DISCOVER) if holds else checks.NEVER)
 
 
 def _cost_again(start: Start) -> dict[str, str]:

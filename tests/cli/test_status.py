@@ -326,3 +326,11 @@ def test_a_broker_that_runs_with_another_mode_is_restarted_behind_the_reassignme
     )
     waits = [row["next"] for row in found["waiting"] if BROKERS_RESTART.search(row["next"])]
     assert all(text.startswith("once the reassignments have ended: ") for text in waits)
+
+
+def test_no_step_comes_next_before_a_broker_that_is_down() -> None:
+    """What to type stands before the next command; a run that is not ended starts its broker itself."""
+    assert "down" not in describe(whole(Stage.HYBRID))
+    answer = describe(service(1, Stopped())(whole(Stage.HYBRID)))
+    said = " ".join(as_text(answer).split())
+    assert "next start what is down (on b1: start broker 1), then kraft-migrate plan" in said

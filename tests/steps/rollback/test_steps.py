@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from migrate.errors import NothingToPlan, NotVisible, PlanIsStale, RestoreRefused, RollbackImpossible
+from migrate.model.findings import Severity, Word, decide
 from migrate.model.ids import NodeId
 from migrate.model.outcome import AlreadyDone, NotYet, Ready, Refused, Unknown, Verified
 from migrate.model.plan import Direction, PlanKind
@@ -40,7 +41,7 @@ from migrate.steps.rollback.copy_again import SetMetadataAside, StopStuckControl
 from tests.checks.bends import refused_on_host, unit_of
 from tests.run.test_engine import run
 from tests.run.test_rollback import at, go_back, is_back, rollback_plan
-from tests.steps.looks import Remembered, answer, service, without
+from tests.steps.looks import Remembered, answer, broken_disk, service, without
 from tests.steps.rollback.test_gates import ALL, handed_back, hybrid, named, taken
 from tests.testing import worlds
 from tests.testing.clusters import CLUSTER_ID
@@ -579,3 +580,13 @@ def test_the_end_is_not_proven_while_anything_is_missing() -> None:
     assert answer(step.verify(world)).startswith("refused: /conf/b0.properties is of migration mode")
     low = replace(world, facts={"rollback:kraft-epoch": "99"})
     assert "KAFKA-20488" in answer(step.verify(low))
+
+
+def test_what_a_rollback_would_wait_for_is_said_before_it_begins() -> None:
+    """`status` says NOT READY there: a plan that says READY would be believed at three in the morning."""
+    sick = rollback.build(broken_disk(1)(half()), worlds.playbook(), created=1)
+    well = rollback.build(half(), worlds.playbook(), created=1)
+    assert [decide(plan.findings) for plan in (well, sick)] == [Word.READY, Word.WARNINGS]
+    assert [(one.code, one.severity) for one in sick.findings if "-DIR-" in one.code] == [
+        ("B-DIR-01", Severity.WARNING)
+    ]
