@@ -29,8 +29,9 @@ KINDS = ("current", "future", "deleted", "stray")
 class DirectoryRow:
     """One directory of a broker; `path` "?" stands for a broker that was not seen, `health` then says why.
 
-    `meta` is V0, V1, `missing` or `broken: ...`.  `registered` is yes, no or unknown.  `replicas` and `bytes` are of
-    current folders and of all folders.  `log_dir` is False for a metadata.log.dir outside of log.dirs.
+    `meta` is V0, V1, `missing`, `broken: ...`, or ? where the directory could not be read: its id is ? as well, and
+    nothing was counted.  `registered` is yes, no or unknown.  `replicas` and `bytes` are of current folders and of all
+    folders.  `log_dir` is False for a metadata.log.dir outside of log.dirs.
     `would_be_stray` counts folders that a KRaft start would set aside; None where that is not known.
     """
 
@@ -122,7 +123,8 @@ def _row(
     node: BrokerNode, entry: Directory, seen: _Seen, foretold: Foretold | None, *, log_dir: bool = True
 ) -> DirectoryRow:
     known = entry.meta if isinstance(entry.meta, MetaProperties) else None
-    identity = str(entry.id or "-")
+    meta = _meta(entry)
+    identity = str(entry.id or ("?" if meta == "?" else "-"))
     strays = None if foretold is None else [fate for fate in foretold.strays if fate.directory == entry.path]
     return DirectoryRow(
         broker=int(node.id),
@@ -131,7 +133,7 @@ def _row(
         mount=entry.mount,
         filesystem=entry.filesystem,
         free_bytes=entry.free_bytes,
-        meta=_meta(entry),
+        meta=meta,
         cluster_id=known.cluster_id if known else None,
         node_id=known.node_id if known else None,
         directory_id=identity,
@@ -149,14 +151,18 @@ def _row(
 
 
 def _meta(entry: Directory) -> str:
-    if isinstance(entry.meta, MetaProperties):
-        return f"V{entry.meta.version}"
-    return f"broken: {entry.meta.reason}" if isinstance(entry.meta, MetaBroken) else "missing"
+    """Of a directory that could not be read nothing is said: its file may be there."""
+    match entry.meta:
+        case MetaProperties(version=version):
+            return f"V{version}"
+        case MetaBroken(reason=reason):
+            return f"broken: {reason}"
+    return "?" if entry.problem else "missing"
 
 
 def _registered(node: BrokerNode, entry: Directory, world: World) -> str:
     registration = None if isinstance(world.kraft, Unknown) else world.kraft.brokers.get(node.id)
-    if registration is None:
+    if registration is None or (entry.id is None and entry.problem):
         return "unknown"
     return "yes" if entry.id in registration.log_dirs else "no"
 
@@ -178,6 +184,7 @@ NUMBERS = frozenset({"free", "node", "replicas", "size"})
 
 
 def _cells(row: DirectoryRow) -> tuple[str, ...]:
+    unread = row.meta == "?"
     return (
         row.path,
         f"{row.mount or '?'} ({row.filesystem or '?'})",
@@ -186,9 +193,9 @@ def _cells(row: DirectoryRow) -> tuple[str, ...]:
         "-" if row.node_id is None else str(row.node_id),
         row.directory_id,
         row.registered,
-        f"{row.replicas:,}",
-        size(row.bytes),
-        "here" if row.metadata_log else "-",
+        "?" if unread else f"{row.replicas:,}",
+        "?" if unread else size(row.bytes),
+        "?" if unread else "here" if row.metadata_log else "-",
         counted(row.ledger) if row.ledger else "-",
     )
 
@@ -285,7 +292,8 @@ def _box(row: DirectoryRow, most: int, largest: int) -> Box:
     registered = {"yes": "registered", "no": "NOT REGISTERED"}.get(row.registered, "registration not known")
     states = counted(row.ledger) if row.ledger else "no ledger"
     odd = f"; {'; '.join(row.oddities)}" if row.oddities else ""
-    seen, identity = row.path != "?", "no directory.id" if row.directory_id == "-" else row.directory_id
+    seen = row.path != "?"
+    identity = {"-": "no directory.id", "?": "directory.id not known"}.get(row.directory_id, row.directory_id)
     return Box(
         path=row.path if seen else "not seen",
         tip=f"{row.path} on {row.mount or '?'}, {row.health}; meta.properties {row.meta}; {states}{odd}",

@@ -48,9 +48,13 @@ def test_every_directory_has_a_row_and_an_unseen_broker_says_why() -> None:
 
 
 def test_what_is_wrong_with_a_directory_stands_in_its_row() -> None:
-    """Health and identity."""
+    """Health and identity; of what could not be read nothing is said, and no number is a zero."""
     sick = directory_rows(bent(world_at(Stage.ASSESS), problem="I/O error", meta=MetaMissing()))[4]
-    assert (sick.health, sick.meta, sick.directory_id, sick.healthy) == ("I/O error", "missing", "-", False)
+    assert (sick.health, sick.meta, sick.directory_id, sick.healthy) == ("I/O error", "?", "?", False)
+    assert sick.registered == "unknown"
+    assert cells(sick)[HEAD.index("replicas") : HEAD.index("replicas") + 3] == ("?", "?", "?")
+    emptied = directory_rows(bent(world_at(Stage.ASSESS), meta=MetaMissing()))[4]
+    assert (emptied.health, emptied.meta, emptied.directory_id) == ("healthy", "missing", "-")
     broken = directory_rows(bent(world_at(Stage.ASSESS), meta=MetaBroken("no number")))[4]
     assert broken.meta == "broken: no number"
     untried = directory_rows(bent(world_at(Stage.ASSESS), unproven="nobody tried"))[4]
