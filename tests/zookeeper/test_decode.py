@@ -96,7 +96,7 @@ KINDS: dict[str, tuple[Any, Callable[[bytes | None], Any]]] = {
     "quota": (QUOTA, lambda data: list(fields.quotas(PATH, {"ip": "a"}, data))),
     "user": (USER, lambda data: list(fields.scrams(PATH, "u", data, DIGESTER))),
     "acl": (ACL, lambda data: list(fields.acls(PATH, "Topic", "LITERAL", "t", data))),
-    "token": (TOKEN, lambda data: list(fields.token(PATH, TOKEN["tokenId"], data, DIGESTER))),
+    "token": (TOKEN, lambda data: list(fields.token(PATH, str(TOKEN["tokenId"]), data, DIGESTER))),
     "lock": (LOCK, lambda data: lock.holder_of(PATH, znode(data))),
 }
 # kinds for which no data means something: an empty configuration, no ACL, no block yet, null data
