@@ -358,7 +358,8 @@ def malformed_znode(view: ZookeeperView, world: World) -> Result:
 @check(
     "B-ZKN-12",
     "a quota cannot be read",
-    "The copy parses every quota as a number and fails on this one: the migration stops half way.",
+    "A broker of ZooKeeper mode ends by it at its next start, or the copy, or the sync behind it, stops half way "
+    "(docs/support.md says which value does what).",
     "The value was written past Kafka's tools, or the entity's name is not URL-encoded as Kafka does it.",
     "Remove that quota with kafka-configs (or in zookeeper-shell, after a backup) and set it again.",
     "ZkConfigMigrationClient.iterateClientQuotas: toDouble; KAFKA-16411",
