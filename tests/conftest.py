@@ -15,9 +15,10 @@ from tests.testing.kraft_cluster import kraft_cluster, kraft_cluster_of_session
 from tests.testing.rotating import PICKED
 from tests.testing.spark_session import spark, spark_handle
 
-# A run that was started with Ctrl-C ignored (nohup, a shell's background job) hands that on to what its tests start.
+# A run that was started with signals ignored (nohup, a shell's background job) hands that on to what its tests start.
 if threading.current_thread() is threading.main_thread():
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # `steady` tries the same examples each time, so that CI says the same twice; `explore` draws new ones, and more.
 # No deadlines: the machine may be busy.

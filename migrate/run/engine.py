@@ -266,7 +266,8 @@ class Engine:
         snapshots.write(self._write, planned, world)
         if not isinstance(outcome, Verified | AlreadyDone):
             self._stop(planned, outcome)
-        world = self._with_repairs(planned, step, world)  # of a process that ended until somebody repaired its file
+        if waiting.was_down:  # perhaps until somebody repaired its file
+            world = self._with_repairs(planned, step, world)
         if planned.expects:
             needed = snapshots.needed_for(planned)
             guards.check_expectations(planned, world if needed <= step.proof_needs else self._observe(needed))

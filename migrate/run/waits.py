@@ -81,6 +81,11 @@ class Wait:
         unmoved = now - self._since
         return unmoved > self._patience or min(unmoved, now - self._full) >= self._apart
 
+    @property
+    def was_down(self) -> bool:
+        """Was a process seen to have ended, or somebody asked to start one?"""
+        return self._down is not None
+
     def went_down(self, reason: NotYet) -> None:
         """Hear of a process that ended between two looks, and is up again."""
         self._down = reason, self._clock.monotonic()
