@@ -125,14 +125,34 @@ class Bed:
         for host in hosts or self.hosts:
             self._power_on(host)
         for host in hosts or self.hosts:
-            script = f"for _ in $(seq {BOOT_SECONDS}); do ssh -F {self.folder}/ssh_config -o ConnectTimeout=2 "
-            script += (
-                f'{host}-root "systemctl is-system-running --wait" 2>&1; [ $? -le 1 ] && exit 0; sleep 1; done; exit 1'
-            )
-            said = self.outside("sh", "-c", script, seconds=BOOT_SECONDS * 5)
-            if said.returncode:
-                console = (self.folder / host / "console").read_text(errors="replace")[-1000:]
-                raise BedUnavailable(f"{host} does not boot: {said.stdout.strip()[-300:]} {console}")
+            said = self._lets_in(host)
+            if said:  # a killed container's end of its link may go only after the new one has come: once more, then
+                print(f"{host} did not boot: {said}; {self._seen_of(host)}")
+                self.power_off(host)
+                self._power_on(host)
+                said = self._lets_in(host)
+            if said:
+                raise BedUnavailable(f"{host} does not boot: {said}; {self._seen_of(host)}")
+
+    def _lets_in(self, host: str) -> str:
+        """Wait until it has booted; "", or what ssh says of it in the end."""
+        script = f"for _ in $(seq {BOOT_SECONDS}); do ssh -F {self.folder}/ssh_config -o ConnectTimeout=2 "
+        script += (
+            f'{host}-root "systemctl is-system-running --wait" 2>&1; [ $? -le 1 ] && exit 0; sleep 1; done; exit 1'
+        )
+        said = self.outside("sh", "-c", script, seconds=BOOT_SECONDS * 5)
+        return (said.stdout.strip()[-300:] or "nothing") if said.returncode else ""
+
+    def _seen_of(self, host: str) -> str:
+        """Its console, its link, and what its units say of the network, for whoever reads a failure."""
+        console = (self.folder / host / "console").read_text(errors="replace")[-1000:]
+        link = run(self.inside("ip", "-brief", "link", "show"), COMMAND_SECONDS).stdout
+        asked = "systemctl list-jobs --no-pager; systemctl --failed --no-pager; ip -brief address"
+        try:
+            units = self.root(host, asked, seconds=COMMAND_SECONDS).stdout[-2000:]
+        except (AssertionError, IndexError, OSError, subprocess.SubprocessError) as error:
+            units = f"nothing can be asked in it: {error}"
+        return f"console: {console}; links: {link}; units: {units}"
 
     def _power_on(self, host: str) -> None:
         place = self.folder / host
