@@ -444,4 +444,4 @@ def endless_sync(cluster: Cluster, stack: ExitStack) -> None:
 def command_of(row: Any) -> str:
     """The command in the next step of an explanation."""
     found: str = row["next"]
-    return found[found.index("kafka-") : found.index("; this is not")]
+    return found[found.index("kafka-") : found.index("; then ")]
