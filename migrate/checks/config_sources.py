@@ -28,7 +28,7 @@ from migrate.model import kafka_values
 from migrate.model.broker_modes import roles_of
 from migrate.model.config_keys import Fate, Moment, base_name, fate, is_at_start, taken
 from migrate.model.ids import NodeId
-from migrate.model.kafka_values import entries, listener_of, listener_prefix
+from migrate.model.kafka_values import entries, listener_prefix, trim
 from migrate.model.launch import Launch
 from migrate.model.listeners import inter_broker_listener, listeners, protocols
 from migrate.model.outcome import Unknown
@@ -103,8 +103,8 @@ def refusals(values: Mapping[str, str]) -> Iterator[str]:
         return
     here, told = listeners(values), listeners(values, "advertised.listeners")
     known, between = {entry.listener for entry in here}, inter_broker_listener(values)
-    plane = listener_of(f"{values.get('control.plane.listener.name', '')}:")
-    missing = (known | ({plane} - {""} if not roles_of(values) else set())) - {*protocols(values)}
+    plane = "" if roles_of(values) else trim(values.get("control.plane.listener.name", "")).upper()
+    missing = {*known, *filter(None, [plane])} - {*protocols(values)}
     yield from (f"listener.security.protocol.map has no protocol for {name}" for name in sorted(missing))
     early = {name.upper() for name in entries(values.get("early.start.listeners", ""))}
     for name in sorted(early - known - {one.upper() for one in entries(values.get("controller.listener.names", ""))}):

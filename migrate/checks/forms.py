@@ -78,8 +78,7 @@ def _fault(definition: str, text: str) -> str:
         case "INT" | "LONG" | "SHORT":
             return _outside(WHOLE[form](text), wanted)
         case "DOUBLE":
-            number = float(text.rstrip("fFdD")) if DOUBLE.fullmatch(text) else None
-            return f"{text!r} is no number" if number is None else _outside(number, wanted)
+            return _outside(_double(text), wanted)
         case "REPLICAS":
             listed = kafka_values.elements(text)
             if not all(map(REPLICA.fullmatch, listed)) and "".join(listed) != "*":
@@ -95,6 +94,13 @@ def _fault(definition: str, text: str) -> str:
             strange = [one for one in given if wanted and one not in wanted]
             return f"{strange[0]!r} is none of {', '.join(wanted)}" if strange else ""
     return ""
+
+
+def _double(text: str) -> float:
+    """`Double.parseDouble`: Python's own reader takes other forms."""
+    if not DOUBLE.fullmatch(text):
+        raise ValueError(f"{text!r} is no number")
+    return float(text.rstrip("fFdD"))
 
 
 def _outside(number: float, bounds: list[str]) -> str:
@@ -116,9 +122,9 @@ def meaning(key: str, text: str) -> object:
             return kafka_values.boolean(text)
         if form in WHOLE:
             return WHOLE[form](text)
-        return (
-            float(text.rstrip("fFdD")) if form == "DOUBLE" else kafka_values.elements(text) if form == "LIST" else text
-        )
+        if form == "DOUBLE":
+            return _double(text)
+        return kafka_values.elements(text) if form == "LIST" else text
     except ValueError:
         return text
 

@@ -12,6 +12,7 @@ from migrate.model.views import Stopped
 from migrate.model.world import World
 
 GOES_ON: Final = "the run then continues"
+AGAIN: Final = "then give the same command again"  # in its place, once the run has ended
 DISK_ENDS_IT: Final = "in migration mode one log directory that dies ends a broker"
 
 

@@ -294,13 +294,16 @@ def left_out(entity: str, name: str) -> bool:
     Stores and logins without a listener's prefix, and of `<default>` whatever a listener is made from.
     Source: `DynamicBrokerConfig.fromPersistentProps`; for logins `ChannelBuilders.channelBuilderConfigs`.
     """
-    base = base_name(name)
-    if base == name and (name in STORES or name.endswith(".sasl.jaas.config")):
+    if base_name(name) == name and (name in STORES or name.endswith(".sasl.jaas.config")):
         return True
-    return entity == DEFAULT_ENTITY and (name in AT_START if base == name else base not in AT_ANY_TIME)
+    return entity == DEFAULT_ENTITY and _makes_listeners(name)
 
 
 def is_at_start(entity: str, name: str) -> bool:
     """Does that dynamic configuration of a broker, or of all, decide about a start of listeners?"""
+    return not left_out(entity, name) and _makes_listeners(name)
+
+
+def _makes_listeners(name: str) -> bool:
     base = base_name(name)
-    return not left_out(entity, name) and (name in AT_START if base == name else base not in AT_ANY_TIME)
+    return name in AT_START if base == name else base not in AT_ANY_TIME

@@ -158,7 +158,7 @@ def _opened_by(values: Mapping[str, str], key: str) -> tuple[str, str]:
     own = key.startswith(ZOOKEEPER)
     found = []
     for name in ("type", "password"):
-        base = f"{TRUSTSTORE if key.endswith(TRUSTSTORE) else KEYSTORE}".replace("location", name)
+        base = (TRUSTSTORE if key.endswith(TRUSTSTORE) else KEYSTORE).replace("location", name)
         listeners = "" if own else values.get(base, "")
         found.append(values.get(key.removesuffix("location") + name, listeners).strip())
     ending = ENDINGS.get(values.get(key, "").strip().rpartition(".")[2].lower(), "JKS") if own else "JKS"

@@ -391,14 +391,9 @@ class Sources:
             return replace(unread, reason=f"the file of broker {int(node.id)} names its directories: {unread.reason}")
         return self._disks.look(node.id, log_dirs(file.values), metadata_log_dir(file.values))
 
-    def _each(
-        self,
-        name: str,
-        look: Callable[[BrokerNode | ControllerNode], Seen],
-        some: Sequence[BrokerNode | ControllerNode] = (),
-    ) -> dict[NodeId, Seen]:
-        """Every node's answer, or that of `some`; hosts that are reached over the network are asked at once."""
-        nodes = some or self.inventory.nodes
+    def _each(self, name: str, look: Callable[[BrokerNode | ControllerNode], Seen]) -> dict[NodeId, Seen]:
+        """Every node's answer; hosts that are reached over the network are asked at once."""
+        nodes = self.inventory.nodes
 
         def counted(node: BrokerNode | ControllerNode) -> Seen:
             found = look(node)

@@ -106,7 +106,7 @@ def is_gone(
     """A file is gone: the copy from which it is put back, and the command.
 
     Where no copy has it, it is made again from what was kept, and `keep` writes it where its operator finds it.  Where
-    nothing is `wanted`, all copies are told with their modes.
+    nothing is `wanted`, all copies are listed with their modes.
     """
     file = world.inventory.node(node)
     copies = () if isinstance(kept, Unknown) else kept.configs
@@ -114,7 +114,7 @@ def is_gone(
     seen = replace(world, backups={node: KeptFiles(copies, ())})
     same = next((known[one] for one in wanted if one in known), None)
     made = None if same else next((raw for one in wanted if (raw := _content(plan, node, one, seen)) is not None), None)
-    again = "then give the same command again"
+    again = processes.AGAIN
     if same is not None:
         there = same.path.partition(BACKUP_SUFFIX)[0]
         step = f"put it back, on {file.host}: cp -p {shlex.quote(same.path)} {shlex.quote(there)}; {again}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from migrate.checks.processes import GOES_ON
+from migrate.checks.processes import AGAIN, GOES_ON
 from migrate.errors import NoProgress
 from migrate.model.outcome import Awaited, NotYet, Outcome, Readiness, Unknown
 from migrate.model.ports import Clock
@@ -22,7 +22,6 @@ LOOK_AGAIN: Final = 1.0  # the pause where something could not be seen
 LONG_LOOK: Final = 2.0  # seconds; a full look that takes longer is load on the brokers' hosts
 LOOK_PAUSES: Final = 3  # such looks are as far apart as three of them would take, and 15 s at most
 LONGEST_PAUSE: Final = 15.0
-AGAIN: Final = "then give the same command again"
 UNSEEN_SECONDS: Final = 30.0  # how long something may be unseen before it is refused by name
 
 

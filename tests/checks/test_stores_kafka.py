@@ -118,17 +118,23 @@ def stores(folder: Path, form: str, presented: Issued, trusted: bytes) -> dict[s
     return values if form == "PEM" else values | {"ssl.keystore.type": form, "ssl.keystore.password": PASSWORD}
 
 
+def between_brokers(jvm: Any, folder: Path, form: str, case: tuple[Issued, bytes, bool]) -> str:
+    """What Kafka says of a listener between brokers: our verdict is its own, and of other listeners it says nothing."""
+    presented, trusted, begins = case
+    values = stores(folder, form, presented, trusted)
+    assert ours(values) is begins
+    assert said(jvm, values, between_brokers=False) == ""
+    return said(jvm, values, between_brokers=True)
+
+
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("case", CASES)
 def test_a_presented_certificate_that_has_ended_stops_a_start_and_a_trusted_one_does_not(
     jvm: Any, tmp_path: Path, case: str, form: str
 ) -> None:
     """B-SEC-25 asks for the day of what is presented, in every form, and of no truststore."""
-    presented, trusted, begins = CASES[case]
-    values = stores(tmp_path, form, presented, trusted)
-    assert ours(values) is begins
-    assert said(jvm, values, between_brokers=False) == ""
-    answer = said(jvm, values, between_brokers=True)
+    begins = CASES[case][2]
+    answer = between_brokers(jvm, tmp_path, form, CASES[case])
     assert ("SSLHandshakeException: PKIX path validation failed" in answer) is not begins, answer
     assert bool(answer) is not begins
 
@@ -139,11 +145,7 @@ def test_an_authority_in_the_chain_that_has_ended_stops_a_start_where_it_is_not_
     jvm: Any, tmp_path: Path, case: str, form: str
 ) -> None:
     """By its subject and its key: one that was issued anew takes its place."""
-    presented, trusted, begins = CHAINS[case]
-    values = stores(tmp_path, form, presented, trusted)
-    assert ours(values) is begins
-    assert said(jvm, values, between_brokers=False) == ""
-    assert (said(jvm, values, between_brokers=True) == "") is begins
+    assert (between_brokers(jvm, tmp_path, form, CHAINS[case]) == "") is CHAINS[case][2]
 
 
 @pytest.mark.parametrize("which", ["keystore", "truststore"])
