@@ -115,6 +115,17 @@ def end_of(consumer: Consumer, place: TopicPartition) -> int:
         pause.wait(0.2)
 
 
+def groups_of(admin: AdminClient) -> set[str]:
+    """Consumer groups; a broker that has just become a coordinator lists none of its own until it has loaded them."""
+    deadline, pause = time.monotonic() + 60, threading.Event()
+    while True:
+        found = admin.list_consumer_groups().result(30)
+        groups = {group.group_id for group in found.valid}
+        if (set(data.GROUPS) <= groups and not found.errors) or time.monotonic() > deadline:
+            return groups
+        pause.wait(0.2)
+
+
 def look(lab: Lab) -> dict[str, Any]:
     """Everything the seed put there, as the cluster tells it."""
     admin = AdminClient({**settings_for(lab.topology), "log_level": 3})
@@ -159,7 +170,7 @@ def look(lab: Lab) -> dict[str, Any]:
             for entry in quotas["entries"]
             for value in entry["values"]
         },
-        "groups": {group.group_id for group in admin.list_consumer_groups().result(30).valid},
+        "groups": groups_of(admin),
         "records": watermarks(lab),
         "tokens": compared(lab.topology, 0),
     }
