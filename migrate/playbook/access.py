@@ -23,8 +23,8 @@ from migrate.model.inventory import (
     Store,
     ZookeeperLogin,
 )
-from migrate.playbook.document import read_deciding, read_trusted
-from migrate.playbook.fields import Fault, FilePath, Location, SecretReference, Section, Text, refuse, validate
+from migrate.playbook.document import Location, read_deciding, read_trusted
+from migrate.playbook.fields import Fault, FilePath, SecretReference, Section, Text, refuse, validate
 
 At = Location
 Place = Callable[[str], str]

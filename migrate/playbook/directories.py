@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import AfterValidator, Field
@@ -17,8 +16,8 @@ from pydantic import AfterValidator, Field
 from migrate.model.ids import NodeId
 from migrate.model.inventory import HealthPolicy, Inventory, Pace, Playbook
 from migrate.model.stage import DirectoryPolicy, Stage
-from migrate.playbook.document import Document
-from migrate.playbook.fields import Duration, Fault, FilePath, Location, Metadata, Name, Section, Text, refuse
+from migrate.playbook.document import Document, Location
+from migrate.playbook.fields import Duration, Fault, FilePath, Metadata, Name, Section, Text, refuse
 from migrate.playbook.schema import (
     Availability,
     Cluster,
@@ -128,7 +127,7 @@ def roll_playbook(document: Document, parsed: RollPlaybook, inventory: Inventory
 
     The inventory is needed, because `add` is for every broker in it, and a protocol version for a cluster's ZooKeeper.
     """
-    spec, near = parsed.spec, document.path.absolute().parent
+    spec = parsed.spec
     refuse(document, [*faults_of(spec), *faults_between(spec, inventory)])
     stage = stage_of(spec)
     found = replace(
@@ -138,7 +137,7 @@ def roll_playbook(document: Document, parsed: RollPlaybook, inventory: Inventory
     )
     if isinstance(spec, ProtocolSpec):
         return replace(found, lock_path=spec.policy.lock.path)
-    wanted = _wanted(spec.directories, inventory, near)
+    wanted = _wanted(spec.directories, inventory, document)
     return replace(found, accept_volatile=tuple(spec.directories.accept_volatile), new_directories=wanted)
 
 
@@ -150,7 +149,7 @@ def shared_playbook(
     document: Document, parsed: RollPlaybook | MigrationPlaybook, stages: tuple[Stage, ...]
 ) -> Playbook:
     """What all kinds of playbooks say; the rest is left at nothing."""
-    spec, near = parsed.spec, document.path.absolute().parent
+    spec = parsed.spec
     expect, rollout = spec.cluster.expect, spec.policy.rollout
     return Playbook(
         name=parsed.metadata.name,
@@ -167,7 +166,7 @@ def shared_playbook(
         lock_path="",
         expect_cluster_id=expect.cluster_id,
         expect_brokers=tuple(NodeId(number) for number in expect.brokers) if expect.brokers else None,
-        inventory=os.path.normpath(near / spec.cluster.inventory),
+        inventory=document.beside(spec.cluster.inventory),
         windows={name: section.window(name) for name, section in spec.windows.items()},
         rollback_window=spec.rollback.window or "",
         health=HealthPolicy(spec.policy.health.samples, spec.policy.health.interval),
@@ -175,13 +174,13 @@ def shared_playbook(
     )
 
 
-def _wanted(section: NewDirectories, inventory: Inventory, near: Path) -> dict[NodeId, tuple[str, ...]]:
+def _wanted(section: NewDirectories, inventory: Inventory, document: Document) -> dict[NodeId, tuple[str, ...]]:
     """Broker -> its directories, absolute; brokers that get none are left out."""
     found = {}
     for broker in inventory.brokers:
         paths = section.brokers.get(str(int(broker.id)), section.add)
         if paths:
-            found[broker.id] = tuple(os.path.normpath(near / path) for path in paths)
+            found[broker.id] = tuple(document.beside(path) for path in paths)
     return found
 
 

@@ -1,8 +1,8 @@
-"""Strict YAML as a tree with positions: the walker over PyYAML's events that every file of ours is read by.
+"""Strict YAML as plain data with its places: the walk over PyYAML's events that every file of ours is read by.
 
 None of PyYAML's loaders is used: they take duplicate keys in silence, read `no` as False and `22:22` as 1342, and a
 few hundred bytes of aliases expand to hundreds of millions of leaves.  Here scalars stay text; what they mean is
-decided by the schema that asks for them.  `kind_of_tree` says what a file is where another one was meant.
+decided by the schema that asks for them.  `kind_of_file` says what a file is where another one was meant.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import contextlib
 import hashlib
 import itertools
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -39,66 +39,43 @@ MERGE_KEY: Final = "<<"
 LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # only its parser runs
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
-    """Line and column, counted from 1."""
-
-    line: int
-    column: int
-
-
-@dataclass(frozen=True, slots=True)
-class Scalar:
-    """Text; `quoted` where the file quotes it (then it is never a number or a boolean)."""
-
-    text: str
-    quoted: bool
-    at: Position
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One key of a mapping with its value; `at` is where the key is."""
-
-    at: Position
-    value: Node
-
-
-@dataclass(frozen=True, slots=True)
-class Mapping:
-    """Keys in the order of the file; no key appears twice."""
-
-    entries: dict[str, Entry]
-    at: Position
-
-
-@dataclass(frozen=True, slots=True)
-class Sequence:
-    """Items in the order of the file."""
-
-    items: list[Node]
-    at: Position
-
-
-Node = Scalar | Mapping | Sequence
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """A file that passed the walker: its tree, and the hash of its bytes."""
-
-    path: Path
-    root: Node
-    sha256: str
-
-    def where(self, at: Position) -> str:
-        return f"{self.path}:{at.line}:{at.column}"
+Location = tuple[str | int, ...]  # keys and indexes that lead to a place in a document
 
 
 class Quoted(str):
     """Text that the file quotes: the schema's numbers and booleans refuse it."""
 
     __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A file that passed the walk: its lists, dicts and text, where each of them stands, and the hash of its bytes.
+
+    `places` are lines and columns, counted from 1: of a key, else of an item of a list.
+    """
+
+    path: Path
+    data: object
+    places: Mapping[Location, tuple[int, int]]
+    sha256: str
+
+    def where(self, location: Location) -> str:
+        """File, line and column of that place, or of the nearest one above it that exists."""
+        while location not in self.places:
+            location = location[:-1]
+        line, column = self.places[location]
+        return f"{self.path}:{line}:{column}"
+
+    @property
+    def kind(self) -> str:
+        """What the file says under `kind`; "" where it says no text."""
+        found = self.data.get("kind") if isinstance(self.data, dict) else None
+        return str(found) if isinstance(found, str) else ""
+
+    def beside(self, text: str) -> str:
+        """A path that the file names: relative to the file's folder."""
+        return os.path.normpath(self.path.absolute().parent / text)
 
 
 def read_deciding(path: Path) -> Document:
@@ -151,51 +128,27 @@ def parse_document(raw: bytes, path: Path) -> Document:
         raise DocumentUnreadable(
             f"the file is not UTF-8: byte {error.start} ({raw[error.start]:#04x}) {error.reason}", where=str(path)
         ) from error
-    return Document(path=path, root=_Walker(path).document(text), sha256=hashlib.sha256(raw).hexdigest())
+    walk = _Walk(path)
+    return Document(path, walk.document(text), walk.places, hashlib.sha256(raw).hexdigest())
 
 
-def plain(node: Node) -> object:
-    """The tree as lists, dicts and text; quoted text is `Quoted`."""
-    match node:
-        case Scalar(text=text, quoted=quoted):
-            return Quoted(text) if quoted else text
-        case Sequence(items=items):
-            return [plain(item) for item in items]
-        case Mapping(entries=entries):
-            return {key: plain(entry.value) for key, entry in entries.items()}
-
-
-def position_of(root: Node, location: tuple[str | int, ...]) -> Position:
-    """Position of a path of keys and indexes: its key where there is one, else the nearest parent that exists."""
-    node, at = root, root.at
-    for step in location:
-        if isinstance(node, Mapping) and isinstance(step, str) and step in node.entries:
-            entry = node.entries[step]
-            node, at = entry.value, entry.at
-        elif isinstance(node, Sequence) and isinstance(step, int) and step < len(node.items):
-            node = node.items[step]
-            at = node.at
-        else:
-            break
-    return at
-
-
-class _Walker:
-    """Builds the tree from events; refuses at the first thing that strict YAML forbids."""
+class _Walk:
+    """Builds the data from events; refuses at the first thing that strict YAML forbids."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.places: dict[Location, tuple[int, int]] = {}
 
-    def document(self, text: str) -> Node:
+    def document(self, text: str) -> object:
         events = self._events(text)
-        root: Node | None = None
+        root: object = None
         for event in events:
             if isinstance(event, DocumentStartEvent):
                 if root is not None:
                     raise self._refused(event, "a second document begins here", "a file holds one document")
                 if event.version or event.tags:
                     raise self._refused(event, "a % directive", "directives change how YAML is read; none is needed")
-                root = self._node(next(events), events, 0)
+                root = self._value(next(events), events, ())
         if root is None:
             raise YamlRefused("the file is empty", where=f"{self.path}:1:1", next_step="write a document into it")
         return root
@@ -219,42 +172,38 @@ class _Walker:
         except (yaml.YAMLError, ValueError, OverflowError) as error:  # an escape beyond Unicode is a bare ValueError
             raise YamlRefused(f"invalid YAML: {str(error).splitlines()[0]}", where=f"{self.path}:1:1") from error
 
-    def _node(self, event: Event, events: Iterator[Event], depth: int) -> Node:
-        self._check(event, depth)
+    def _value(self, event: Event, events: Iterator[Event], at: Location) -> object:
+        self._check(event, len(at))
+        self.places.setdefault(at, _place(event))  # a key's place is there already
         match event:
             case ScalarEvent():
-                return Scalar(self._text(event), quoted=bool(event.style), at=_at(event))
+                return Quoted(self._text(event)) if event.style else self._text(event)
             case SequenceStartEvent():
-                items = [
-                    self._node(item, events, depth + 1)
-                    for item in itertools.takewhile(lambda found: not isinstance(found, SequenceEndEvent), events)
-                ]
-                return Sequence(items, _at(event))
+                items = itertools.takewhile(lambda found: not isinstance(found, SequenceEndEvent), events)
+                return [self._value(item, events, (*at, index)) for index, item in enumerate(items)]
             case MappingStartEvent():
-                return self._mapping(event, events, depth)
+                entries: dict[str, object] = {}
+                for key in itertools.takewhile(lambda found: not isinstance(found, MappingEndEvent), events):
+                    name = self._key(key, at)
+                    self.places[*at, name] = _place(key)
+                    entries[name] = self._value(next(events), events, (*at, name))
+                return entries
             case _:
                 raise self._refused(event, "a value is missing", "")
 
-    def _mapping(self, start: MappingStartEvent, events: Iterator[Event], depth: int) -> Mapping:
-        entries: dict[str, Entry] = {}
-        for event in itertools.takewhile(lambda found: not isinstance(found, MappingEndEvent), events):
-            self._check(event, depth + 1)
-            if not isinstance(event, ScalarEvent):
-                raise self._refused(event, "a key that is no text", "keys are plain words")
-            key = self._text(event)
-            if key == MERGE_KEY:
-                raise self._refused(event, "a merge key (<<)", "what a file means must be where it is read")
-            if not key:
-                raise self._refused(event, "an empty key", "keys are plain words")
-            if key in entries:
-                first = entries[key].at
-                raise self._refused(
-                    event,
-                    f"the key {key!r} appears twice",
-                    f"it is in line {first.line} already, and only one of them can be meant",
-                )
-            entries[key] = Entry(_at(event), self._node(next(events), events, depth + 1))
-        return Mapping(entries, _at(start))
+    def _key(self, event: Event, at: Location) -> str:
+        self._check(event, len(at) + 1)
+        if not isinstance(event, ScalarEvent):
+            raise self._refused(event, "a key that is no text", "keys are plain words")
+        key = self._text(event)
+        if key == MERGE_KEY:
+            raise self._refused(event, "a merge key (<<)", "what a file means must be where it is read")
+        if not key:
+            raise self._refused(event, "an empty key", "keys are plain words")
+        if (first := self.places.get((*at, key))) is not None:
+            why = f"it is in line {first[0]} already, and only one of them can be meant"
+            raise self._refused(event, f"the key {key!r} appears twice", why)
+        return key
 
     def _check(self, event: Event, depth: int) -> None:
         if depth > MAX_DEPTH:
@@ -276,8 +225,8 @@ class _Walker:
         return text
 
     def _refused(self, event: Event, what: str, why: str) -> YamlRefused:
-        at = _at(event)
-        return YamlRefused(what, where=f"{self.path}:{at.line}:{at.column}", why=why)
+        line, column = _place(event)
+        return YamlRefused(what, where=f"{self.path}:{line}:{column}", why=why)
 
 
 def _forbidden(letter: str) -> bool:
@@ -285,10 +234,10 @@ def _forbidden(letter: str) -> bool:
     return (number < 0x20 and letter not in "\n\t") or 0x7F <= number < 0xA0 or 0xD800 <= number < 0xE000
 
 
-def _at(event: Event) -> Position:
+def _place(event: Event) -> tuple[int, int]:
     mark = event.start_mark
     assert mark is not None
-    return Position(mark.line + 1, mark.column + 1)
+    return mark.line + 1, mark.column + 1
 
 
 INIT: Final = "kraft-migrate inventory init --zookeeper HOST:PORT/CHROOT writes an inventory of a running cluster"
@@ -329,33 +278,22 @@ ANSIBLE: Final = FileKind("an Ansible file", INIT, "the hosts of a cluster are n
 def read_kind(path: Path) -> FileKind | None:
     """What the file at that path is; None where it cannot be read, or is none that is known."""
     try:
-        return None if path.is_dir() else kind_of_tree(read_document(path))
+        return None if path.is_dir() else kind_of_file(read_document(path))
     except (InputError, OSError, ValueError):
         return None
 
 
-def kind_of_tree(document: Document) -> FileKind | None:
+def kind_of_file(document: Document) -> FileKind | None:
     """What a document is (pure); None where it is none that is known."""
-    match document.root:
-        case Sequence(items=[Mapping(entries=first), *_]) if {"hosts", "import_playbook"} & first.keys():
+    match document.data:
+        case [dict(first), *_] if {"hosts", "import_playbook"} & first.keys():
             return ANSIBLE
-        case Mapping(entries=entries):
-            found = {key: _text(entry.value) for key, entry in entries.items()}
-            if found.get("apiVersion", "").startswith("kafka.strimzi.io/"):
-                return STRIMZI
-            if found.get("kind", "") in OURS:
-                return OURS[found["kind"]]
-            if "apiVersion" in found or "kind" in found:
-                return None
-            if isinstance(entries["services"].value if "services" in entries else None, Mapping):
-                return COMPOSE
-            return ANSIBLE if _is_ansible_inventory(entries["all"].value if "all" in entries else None) else None
+        case {"apiVersion": str(version)} if version.startswith("kafka.strimzi.io/"):
+            return STRIMZI
+        case {"kind": _} | {"apiVersion": _}:
+            return OURS.get(document.kind)
+        case {"services": dict()}:
+            return COMPOSE
+        case {"all": dict(every)} if {"hosts", "children", "vars"} & every.keys():
+            return ANSIBLE
     return None
-
-
-def _is_ansible_inventory(node: Node | None) -> bool:
-    return isinstance(node, Mapping) and bool({"hosts", "children", "vars"} & node.entries.keys())
-
-
-def _text(node: Node) -> str:
-    return node.text if isinstance(node, Scalar) else ""

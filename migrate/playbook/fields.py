@@ -29,7 +29,7 @@ from migrate.model.ids import KafkaUuid
 from migrate.model.inventory import UNIT, USER
 from migrate.model.kafka_values import IPV6, connect_string, listener_name
 from migrate.model.patterns import PatternRefused, compiled
-from migrate.playbook.document import OURS, Document, Quoted, kind_of_tree, plain, position_of
+from migrate.playbook.document import OURS, Document, Location, Quoted, kind_of_file
 
 API_VERSION: Final = "kraft-migrate/v1"
 SECONDS: Final[Mapping[str, int]] = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -193,7 +193,6 @@ class SecretReference(Section):
         return self
 
 
-Location = tuple[str | int, ...]
 S = TypeVar("S", bound=Section)
 SHOWN: Final = 60  # characters of a wrong value
 MESSAGES: Final = {  # pydantic's type -> ours, where pydantic speaks of Python
@@ -222,7 +221,7 @@ def validate(document: Document, schema: type[S]) -> S:
     """
     _refuse_other_kind(document, schema)
     try:
-        return schema.model_validate(plain(document.root))
+        return schema.model_validate(document.data)
     except ValidationError as error:
         problems = [_problem(document, schema, entry) for entry in error.errors()]
     raise_all(problems)  # out here: pydantic's own error holds the values, and a traceback would show them
@@ -232,7 +231,7 @@ def validate(document: Document, schema: type[S]) -> S:
 def _refuse_other_kind(document: Document, schema: type[Section]) -> None:
     field = schema.model_fields.get("kind")
     expected = {OURS[name] for name in typing.get_args(field.annotation)} if field is not None else set()
-    found = kind_of_tree(document)
+    found = kind_of_file(document)
     if expected and found is not None and found not in expected:
         raise DocumentInvalid(
             f"this is {found.name}, not {' or '.join(kind.name for kind in expected)}",
@@ -246,12 +245,7 @@ def refuse(document: Document, faults: Iterable[Fault]) -> None:
     """Raise DocumentInvalid with every fault, if there is one."""
     raise_all(
         [
-            DocumentInvalid(
-                fault.what,
-                where=document.where(position_of(document.root, fault.at)),
-                why=fault.why,
-                next_step=fault.next_step,
-            )
+            DocumentInvalid(fault.what, where=document.where(fault.at), why=fault.why, next_step=fault.next_step)
             for fault in faults
         ]
     )
@@ -270,7 +264,7 @@ def raise_all(problems: list[DocumentInvalid]) -> None:
 
 def _problem(document: Document, schema: type[Section], error: Any) -> DocumentInvalid:
     location: Location = tuple(step for step in error["loc"] if step != "[key]")
-    where = document.where(position_of(document.root, location))
+    where = document.where(location)
     path = dotted(location)
     match error["type"]:
         case "extra_forbidden":

@@ -42,8 +42,7 @@ from migrate.playbook.access import (
     secret_of,
     zookeeper_faults,
 )
-from migrate.playbook.document import Document, Node, Scalar, Sequence, read_trusted
-from migrate.playbook.document import Mapping as YamlMapping
+from migrate.playbook.document import Document, Location, read_trusted
 from migrate.playbook.fields import (
     API_VERSION,
     Address,
@@ -55,7 +54,6 @@ from migrate.playbook.fields import (
     Flag,
     Host,
     ListenerName,
-    Location,
     Metadata,
     NodeNumber,
     Rate,
@@ -232,7 +230,7 @@ def inventory_of(document: Document) -> Inventory:
     refuse_gaps(document)
     parsed = validate(document, InventoryDocument)
     refuse(document, faults_of(parsed.spec))
-    found = _value(parsed, document.path)
+    found = _value(parsed, document)
     return replace(found, sha256=_sum_of(document, found))
 
 
@@ -409,16 +407,11 @@ def _faults_of_one_host(executor: ExecutorSection, nodes: Iterable[Located]) -> 
                 yield Fault(at, what, "local is the one host on which the tool runs", "make one of them `kind: ssh`")
 
 
-def _value(parsed: InventoryDocument, path: Path) -> Inventory:
-    spec = parsed.spec
-    near = path.absolute().parent
-
-    def beside(text: str) -> str:
-        return os.path.normpath(near / text)
-
+def _value(parsed: InventoryDocument, document: Document) -> Inventory:
+    spec, beside = parsed.spec, document.beside
     return Inventory(
         name=parsed.metadata.name,
-        path=str(path.absolute()),
+        path=str(document.path.absolute()),
         zookeeper=spec.zookeeper or "",
         brokers=tuple(
             BrokerNode(
@@ -572,19 +565,16 @@ def refuse_gaps(document: Document) -> None:
                 "the cluster did not report it when this file was written",
                 "replace the text with the value",
             )
-            for at, text in _gaps(document.root, ())
+            for at, text in _gaps(document.data, ())
         ],
     )
 
 
-def _gaps(node: Node, at: Location) -> Iterator[tuple[Location, str]]:
-    match node:
-        case Scalar():
-            if node.text.lstrip().startswith(OPENING):
-                yield at, node.text.strip()
-        case YamlMapping():
-            for key, entry in node.entries.items():
-                yield from _gaps(entry.value, (*at, key))
-        case Sequence():
-            for index, item in enumerate(node.items):
-                yield from _gaps(item, (*at, index))
+def _gaps(value: object, at: Location) -> Iterator[tuple[Location, str]]:
+    match value:
+        case str():
+            if value.lstrip().startswith(OPENING):
+                yield at, value.strip()
+        case dict() | list():
+            for key, entry in value.items() if isinstance(value, dict) else enumerate(value):
+                yield from _gaps(entry, (*at, key))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -35,11 +34,10 @@ from migrate.playbook.directories import (
     roll_playbook,
     shared_playbook,
 )
-from migrate.playbook.document import Document, Mapping, Scalar, kind_of_tree, position_of, read_deciding, read_document
+from migrate.playbook.document import Document, Location, kind_of_file, read_deciding, read_document
 from migrate.playbook.fields import (
     Fault,
     FilePath,
-    Location,
     Metadata,
     Section,
     Text,
@@ -108,18 +106,14 @@ def fleet_of(document: Document) -> Fleet:
     """The fleet that a document describes; raises DocumentInvalid with every problem."""
     parsed = validate(document, FleetDocument)
     refuse(document, _fleet_faults(parsed.spec))
-    near = document.path.absolute().parent
-    return Fleet(
-        parsed.metadata.name,
-        str(document.path.absolute()),
-        tuple(_member(section, near) for section in parsed.spec.clusters),
-    )
+    members = tuple(_member(section, document) for section in parsed.spec.clusters)
+    return Fleet(parsed.metadata.name, str(document.path.absolute()), members)
 
 
-def _member(section: MemberSection, near: Path) -> Member:
+def _member(section: MemberSection, document: Document) -> Member:
     ((target, value),) = section.named_by
     is_place = target is Target.ZOOKEEPER or URI in value
-    return Member(section.name, target, value if is_place else os.path.normpath(near / value))
+    return Member(section.name, target, value if is_place else document.beside(value))
 
 
 def _fleet_faults(spec: FleetSpec) -> Iterator[Fault]:
@@ -195,7 +189,7 @@ def load_playbook(path: str | Path, inventory: Inventory | None = None) -> Playb
     Raises DocumentUnreadable, YamlRefused, DocumentInvalid or NotSupportedYet, each with file:line:column.
     """
     document = read_deciding(Path(path))
-    if _kind(document) in ROLLS:
+    if document.kind in ROLLS:
         return _of_roll(document, inventory)[0]
     return _playbook(document, validate(document, MigrationPlaybook))
 
@@ -208,7 +202,7 @@ def load_inventory(path: str | Path) -> Inventory:
 def load_playbook_with_inventory(path: str | Path) -> tuple[Playbook, Inventory]:
     """The playbook and the inventory it names, held against each other; raises as load_playbook does."""
     document = read_deciding(Path(path))
-    if _kind(document) in ROLLS:
+    if document.kind in ROLLS:
         return _of_roll(document, None)
     parsed = validate(document, MigrationPlaybook)
     playbook = _playbook(document, parsed)
@@ -237,29 +231,23 @@ def load_accepted(path: str | Path) -> tuple[AcceptedDifference, ...]:
 def kind_of(path: str | Path) -> str:
     """The file's `kind`; DocumentInvalid if it is none of ours."""
     document = read_document(Path(path))
-    root, found = document.root, _kind(document)
+    found = document.kind
     if found not in KINDS:
-        if (other := kind_of_tree(document)) is not None:
+        if (other := kind_of_file(document)) is not None:
             raise DocumentInvalid(
                 f"this is {other.name}", where=str(document.path), why=other.why, next_step=other.used(document.path)
             )
         raise DocumentInvalid(
             f"kind is {found!r}" if found else "kind is missing",
-            where=document.where(position_of(root, ("kind",))),
+            where=document.where(("kind",)),
             next_step=f"write one of: {', '.join(KINDS)}",
         )
     return found
 
 
-def _kind(document: Document) -> str | None:
-    root = document.root
-    entry = root.entries.get("kind") if isinstance(root, Mapping) else None
-    return entry.value.text if entry and isinstance(entry.value, Scalar) else None
-
-
 def _of_roll(document: Document, inventory: Inventory | None) -> tuple[Playbook, Inventory]:
-    parsed = validate(document, ROLLS[_kind(document) or ""])
-    named = os.path.normpath(document.path.absolute().parent / parsed.spec.cluster.inventory)
+    parsed = validate(document, ROLLS[document.kind])
+    named = document.beside(parsed.spec.cluster.inventory)
     known = load_inventory(named) if inventory is None else inventory
     return roll_playbook(document, parsed, known), known
 
@@ -267,8 +255,8 @@ def _of_roll(document: Document, inventory: Inventory | None) -> tuple[Playbook,
 def lint_roll_playbook(path: str | Path) -> None:
     """Raise DocumentInvalid with every problem; against the inventory too, where that is there."""
     document = read_document(Path(path))
-    parsed = validate(document, ROLLS[_kind(document) or ""])
-    if (document.path.absolute().parent / parsed.spec.cluster.inventory).exists():
+    parsed = validate(document, ROLLS[document.kind])
+    if Path(document.beside(parsed.spec.cluster.inventory)).exists():
         _of_roll(document, None)
     else:
         refuse(document, faults_of(parsed.spec))
@@ -277,14 +265,14 @@ def lint_roll_playbook(path: str | Path) -> None:
 def named_inventory(path: str | Path) -> str:
     """The path of the inventory that a valid playbook of any kind names; "" for any other file of ours."""
     document = read_document(Path(path))
-    kind = _kind(document)
+    kind = document.kind
     if kind == "MigrationPlaybook":
         named = validate(document, MigrationPlaybook).spec.cluster.inventory
     elif kind in ROLLS:
         named = validate(document, ROLLS[kind]).spec.cluster.inventory
     else:
         return ""
-    return os.path.normpath(document.path.absolute().parent / named)
+    return document.beside(named)
 
 
 def json_schema(kind: str) -> dict[str, Any]:
@@ -296,7 +284,6 @@ def json_schema(kind: str) -> dict[str, Any]:
 def _playbook(document: Document, parsed: MigrationPlaybook) -> Playbook:
     spec = parsed.spec
     refuse(document, _faults(spec))
-    near = document.path.absolute().parent
     stages = {section.stage: section for section in spec.stages}
     hybrid, soak = (stages.get(stage) for stage in (Stage.HYBRID, Stage.SOAK))
     accepted = hybrid.diff.accept if hybrid and hybrid.diff else None
@@ -312,7 +299,7 @@ def _playbook(document: Document, parsed: MigrationPlaybook) -> Playbook:
         own_classes=tuple(spec.policy.own_classes),
         wait_for_moves=directories.moves == "wait",
         assignments_per_request=directories.assignments_per_request,
-        accepted_differences=load_accepted(near / accepted) if accepted else (),
+        accepted_differences=load_accepted(document.beside(accepted)) if accepted else (),
         stage_patience={stage: seconds for stage, seconds in patience.items() if seconds is not None},
         soak_seconds=DEFAULT_SOAK if soak is None or soak.duration is None else soak.duration,
         lock_path=spec.policy.lock.path,

@@ -17,6 +17,7 @@ from migrate.model.config_keys import override_fault
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory
 from migrate.model.stage import Stage
+from migrate.playbook.document import Location
 from migrate.playbook.fields import (
     ClusterId,
     Day,
@@ -24,7 +25,6 @@ from migrate.playbook.fields import (
     Fault,
     FilePath,
     Flag,
-    Location,
     Metadata,
     Name,
     NodeNumber,

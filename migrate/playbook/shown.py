@@ -10,8 +10,8 @@ from typing import Any, Final
 from migrate.model.inventory import Inventory, Playbook
 from migrate.model.stage import Stage
 from migrate.model.windows import label
-from migrate.playbook.document import Mapping, Node, Sequence, read_document
-from migrate.playbook.fields import Section, validate
+from migrate.playbook.document import Document, Location, read_document
+from migrate.playbook.fields import Section, dotted, validate
 from migrate.playbook.load import KINDS, kind_of, load_playbook
 from migrate.playbook.schema import STAGE_KEYS, StageSection
 
@@ -51,7 +51,7 @@ def shown(path: str | Path) -> list[Shown]:
     """Every value of a playbook, in the order of the schema; raises as load_playbook does."""
     document = read_document(Path(path))
     schema = KINDS[kind_of(path)]
-    found = list(_section(validate(document, schema), document.root, ""))
+    found = list(_section(validate(document, schema), document, ()))
     playbook = load_playbook(path)
     found.append(Shown("inventory", playbook.inventory, "beside the playbook"))
     one_roll = playbook.of_directories or playbook.of_protocol
@@ -69,33 +69,26 @@ def _of_roll(playbook: Playbook) -> Iterator[Shown]:
     yield Shown("window", "at any time" if window is None else f"{window.name}: {label(window)}", origin)
 
 
-def _section(section: Section, node: Node | None, at: str) -> Iterator[Shown]:
-    entries = node.entries if isinstance(node, Mapping) else {}
+def _section(section: Section, document: Document, at: Location) -> Iterator[Shown]:
     for name, info in type(section).model_fields.items():
         key = info.alias or name
-        entry = entries.get(key)
         if isinstance(section, StageSection) and STAGE_KEYS.get(key, section.stage) is not section.stage:
             continue  # this stage takes no such key
-        line = entry.at.line if entry is not None else None
-        yield from _value(getattr(section, name), entry.value if entry else None, f"{at}.{key}" if at else key, line)
+        yield from _value(getattr(section, name), document, (*at, key))
 
 
-def _value(value: Any, node: Node | None, at: str, line: int | None) -> Iterator[Shown]:
-    origin = DEFAULT if line is None else f"line {line}"
+def _value(value: Any, document: Document, at: Location) -> Iterator[Shown]:
     if isinstance(value, Section):
-        yield from _section(value, node, at)
+        yield from _section(value, document, at)
     elif isinstance(value, dict) and value:
-        entries = node.entries if isinstance(node, Mapping) else {}
         for key, entry in value.items():
-            found = entries.get(str(key))
-            yield from _value(entry, found.value if found else None, f"{at}.{key}", found.at.line if found else line)
+            yield from _value(entry, document, (*at, key))
     elif isinstance(value, list) and value and isinstance(value[0], Section):
-        items = node.items if isinstance(node, Sequence) else []
         for index, entry in enumerate(value):
-            own = items[index] if index < len(items) else None
-            yield from _value(entry, own, f"{at}[{index}]", own.at.line if own else line)
+            yield from _value(entry, document, (*at, index))
     else:
-        yield Shown(at, _text(value), origin)
+        place = document.places.get(at)
+        yield Shown(dotted(at), _text(value), DEFAULT if place is None else f"line {place[0]}")
 
 
 def _text(value: Any) -> str:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from migrate.errors import MigrateError
-from migrate.playbook.document import Quoted, parse_document, plain
+from migrate.playbook.document import Quoted, parse_document
 from migrate.run.journal import HEAD
 
 Choose = Callable[[int], int]  # from 0 to below the argument
@@ -217,7 +217,7 @@ def values_of(name: str, raw: bytes) -> list[tuple[str, Any, str]]:
         if name.endswith(".yaml"):
             from pathlib import Path
 
-            return [("", _typed(plain(parse_document(raw, Path(name)).root)), "\n")]
+            return [("", _typed(parse_document(raw, Path(name)).data), "\n")]
         if name.endswith(".jsonl"):
             lines = raw.decode().splitlines(keepends=True)
             heads = [HEAD if re.match(r"[0-9a-f]{8} [0-9a-f]{8} ", line) else 0 for line in lines]

@@ -1,4 +1,4 @@
-"""The walker takes plain YAML as it stands, refuses the rest with its place, and never fails in another way."""
+"""The reader takes plain YAML as it stands, refuses the rest with its place, and never fails in another way."""
 
 from __future__ import annotations
 
@@ -13,12 +13,8 @@ from migrate.errors import DocumentUnreadable, InputError, YamlRefused
 from migrate.playbook.document import (
     MAX_BYTES,
     MAX_DEPTH,
-    Mapping,
-    Position,
     Quoted,
     parse_document,
-    plain,
-    position_of,
     read_document,
 )
 from tests.playbook.corpus import INVENTORY, NO_YAML, SPEC, Bad
@@ -59,7 +55,7 @@ TRICKS = (
 
 def values(text: str) -> object:
     """The plain data of a document."""
-    return plain(parse_document(text.encode(), FILE).root)
+    return parse_document(text.encode(), FILE).data
 
 
 def outcome(raw: bytes) -> str:
@@ -122,11 +118,9 @@ def test_depth_and_size_are_taken_up_to_their_bounds() -> None:
 def test_positions_lead_to_keys_and_items() -> None:
     """The place where an editor should jump; a path that ends early gives the last place that exists."""
     document = parse_document(INVENTORY.encode(), FILE)
-    assert isinstance(document.root, Mapping)
-    assert position_of(document.root, ("spec", "brokers", "nodes", 1, "rack")) == Position(11, 75)
-    assert position_of(document.root, ("spec", "brokers", "nodes", 1)) == Position(11, 9)
-    assert position_of(document.root, ("spec", "brokers", "nodes", 9, "id")) == Position(9, 5)
-    assert document.where(Position(3, 4)) == "x.yaml:3:4"
+    assert document.where(("spec", "brokers", "nodes", 1, "rack")) == "x.yaml:11:75"
+    assert document.where(("spec", "brokers", "nodes", 1)) == "x.yaml:11:9"
+    assert document.where(("spec", "brokers", "nodes", 9, "id")) == "x.yaml:9:5"
 
 
 def test_a_file_that_cannot_be_read_is_a_typed_error(tmp_path: Path) -> None:
