@@ -285,7 +285,6 @@ def run_html(report: RunReport) -> str:
                 shown += (group,)
             else:
                 folded.append(group)
-    widths = {"wide": run_figures.WIDE, "narrow": run_figures.NARROW}
     return render(
         "run.html.jinja",
         report=report,
@@ -295,8 +294,10 @@ def run_html(report: RunReport) -> str:
         load=_load_facts(report),
         no_load=f"{NO_LOAD.capitalize()}.",
         accepted_words=ACCEPTED_WORDS,
-        timeline={name: run_figures.timeline(report, frame) for name, frame in widths.items()},
-        overview={name: run_figures.overview(report, frame) for name, frame in widths.items()},
+        axis=run_figures.axis(report),
+        timeline=run_figures.timeline(report),
+        overview=run_figures.overview(report),
+        most=f"{max((ledger.replicas for ledger in report.ledgers), default=0):,}",
         gates=run_figures.gates(report),
         legend=[(state, css_class(state)) for state in run_figures.legend(report)],
         shown=shown,
