@@ -105,7 +105,7 @@ def _finding(code: str, doc: CodeDoc) -> Iterator[str]:
     yield from ("", f"### {code}: {doc.title}")
     yield f"{SEVERITIES[code[0]].capitalize()}{'' if code[0] != 'B' else ': ' + blocks(code)}."
     yield ""
-    for label, text in (("Why", doc.why), ("Cause", doc.cause), ("Fix", doc.fix), ("Source", doc.source)):
+    for label, text in (("Why", doc.why), ("Fix", doc.fix), ("Source", doc.source)):
         if text != "-":
             yield f"- **{label}:** {text}"
 

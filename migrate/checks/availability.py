@@ -38,7 +38,6 @@ def _unjudged(found: Suffering) -> Iterator[Blind]:
     "topics that are unavailable while one of their brokers restarts",
     "Each broker restarts twice. What has one replica is gone for that time; what has as many replicas as its "
     "min.insync.replicas takes no records with acks=all.",
-    "Replication factor 1, or equal to min.insync.replicas.",
     "Raise the replication factor, or inform the owners of the times of the restarts.",
     "min.insync.replicas",
 ).sees(zookeeper)
@@ -60,8 +59,8 @@ def unavailable_in_restarts(view: ZookeeperView, world: World) -> Result:
 @check(
     "B-HLT-02",
     "a topic becomes unavailable and nobody accepted it",
-    "No partition goes below min.insync.replicas because of a run unless its topic is accepted by name.",
-    "Replication factor 1, or equal to min.insync.replicas, and no pattern of the playbook matches the topic.",
+    "No partition goes below min.insync.replicas because of a run unless its topic is accepted by name. A topic with "
+    "one replica, or with no more than min.insync.replicas, does not bear a restart.",
     "Raise the replication factor, or name the topic in policy.availability.accept_unavailable.",
     "min.insync.replicas",
 ).sees(zookeeper, blocks_from=Stage.MIGRATION_MODE)
@@ -131,7 +130,6 @@ def endangered(
     "partitions are not whole",
     "Restarting a broker while another replica lags can take a partition below min.insync.replicas; every restart "
     "waits for full ISRs.",
-    "A broker is down, slow or catching up.",
     "Wait, or find out what holds the replicas back. A replica that stays out of its ISR can be accepted by name as "
     "W-HLT-03 in an AcceptedDifferences file (kind: partition, name: TOPIC-PARTITION, field: the broker's id).",
     "Metadata: leader, isr",
@@ -149,8 +147,7 @@ def not_whole(answers: dict[NodeId, MetadataAnswer], world: World) -> Result:
     "W-HLT-05",
     "a replica is not in sync, as was accepted",
     "Restarts do not wait for it. They wait for every other replica, and none of them takes the partition's last "
-    "replica in sync.",
-    "An AcceptedDifferences file names it as W-HLT-03.",
+    "replica in sync. An AcceptedDifferences file names it as W-HLT-03.",
     "Nothing, if the acceptance is right. It does not prove the replica: its directory must be in the metadata before "
     "the migration ends, like that of every other one.",
     "kind: AcceptedDifferences",
@@ -166,7 +163,6 @@ def accepted_replica(answers: dict[NodeId, MetadataAnswer], world: World) -> Res
     "W-HLT-06",
     "an accepted replica is in sync, or its acceptance has expired",
     "An entry that has expired has no effect, and one that matches nothing could hide a later finding.",
-    "The replica has caught up, the entry names another one, or its day has come.",
     "Delete the entry, or agree on a new `expires` with whoever owns the ticket.",
     "kind: AcceptedDifferences",
 ).sees(metadata_answers, when=ALWAYS)
@@ -186,8 +182,8 @@ def idle_replica(answers: dict[NodeId, MetadataAnswer], world: World) -> Result:
     "B-HLT-07",
     "a partition whose replica is accepted does not bear the restart of a broker",
     "A restart takes one more of its replicas. The last one in sync is never taken, and min.insync.replicas is kept "
-    "unless the topic is accepted as unavailable.",
-    "Too few of its replicas are in sync: with three replicas, one of them accepted, min.insync.replicas is 2.",
+    "unless the topic is accepted as unavailable. Of three replicas, one of them accepted, a restart leaves one, and "
+    "min.insync.replicas may be 2.",
     "Repair the replica, or reassign it to a broker where it catches up (kafka-reassign-partitions.sh, before the "
     "migration). Where one more is in sync, name the topic in policy.availability.accept_unavailable as well.",
     "min.insync.replicas",
@@ -207,8 +203,8 @@ def does_not_bear(seen: tuple[ZookeeperView, dict[NodeId, MetadataAnswer]], worl
 @check(
     "W-HLT-04",
     "partitions have no leader",
-    "A partition without a leader is copied as it is, and clients cannot use it.",
-    "All of its replicas that are in sync are down.",
+    "A partition without a leader is copied as it is, and clients cannot use it. All of its replicas that are in sync "
+    "are down.",
     "Start the brokers that hold its in-sync replicas; then check again.",
     "/brokers/topics/T/partitions/P/state: leader -1",
 ).sees(zookeeper, when=BEFORE_COPY)

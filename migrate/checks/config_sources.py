@@ -70,7 +70,6 @@ def edited_by_us(key: str) -> bool:
     "a key that a stage changes is set twice in a file",
     "Kafka takes the last of them; which one was meant, and which one a person would edit, is not known. The tool "
     "changes no such line.",
-    "A line was added although the key was there already.",
     "Leave one line of that key.",
     "java.util.Properties.load",
 ).sees(node_configs, blocks_from=Stage.PREPARE)
@@ -121,9 +120,8 @@ def refusals(values: Mapping[str, str]) -> Iterator[str]:
 @check(
     "B-CFG-21",
     "a value is a reference that the tool would decide by, or one that Kafka refuses",
-    "Only the node can resolve a reference (config.providers): the tool would judge and edit by a text that is not the "
+    "Only the node can resolve a reference (${provider:...}): the tool would judge and edit by a text that is not the "
     "value. With a value that Kafka refuses the node does not start again, whatever a stage changes.",
-    "A value is written as ${provider:...}; or the file was edited since the node started, or has never been used.",
     "Write the value of that key into the file, as Kafka takes it. Passwords and other keys may stay references.",
     "KIP-297; AbstractConfig.resolveConfigVariables; ConfigDef.parseType; KafkaConfig.validateValues",
 ).sees(node_configs, blocks_from=Stage.PREPARE)
@@ -141,7 +139,6 @@ def read_values_are_plain(configs: Configs, world: World) -> Result:
     "controllers take references from a broker's file",
     "Each controller must resolve them by itself: a provider's class, file or variable that its host lacks stops its "
     "start, and `kafka-storage format` before it.",
-    "Values are written as ${provider:...}, and controllers take those keys.",
     "Provide on every controller's host what the references name; or set other values in controllers.overrides.",
     "KIP-297",
 ).sees(broker_configs)
@@ -168,7 +165,6 @@ def in_kraft(entity: str, name: str) -> str:
     "I-CFG-19",
     "dynamic configurations override the brokers' files",
     "They are copied and remain effective in KRaft; the values of those keys in files are used by no broker.",
-    "kafka-configs --entity-type brokers.",
     "Nothing before the migration. To see the file's value hold, delete the dynamic one.",
     "DynamicBrokerConfig; KRaftMigrationDriver",
 ).sees(readable_zookeeper)
@@ -199,9 +195,9 @@ def _over(world: World, broker: str, name: str) -> str:
 @check(
     "W-CFG-20",
     "a dynamic configuration of listeners has no effect in KRaft",
-    "A KRaft broker refuses to alter its listeners, and with that one every other dynamic configuration: after the "
-    "second roll the file alone holds, and the log says 'Per-broker configs ... could not be applied'.",
-    "kafka-configs set listeners, advertised.listeners or listener.security.protocol.map of a broker.",
+    "A KRaft broker refuses to alter listeners, advertised.listeners or listener.security.protocol.map, and with that "
+    "one every other dynamic configuration: after the second roll the file alone holds, and the log says 'Per-broker "
+    "configs ... could not be applied'.",
     "Write the values into the broker's file, delete the dynamic ones, then restart the broker before the second roll.",
     "DynamicListenerConfig.verifyListenerRegistrationAlterationSupported",
 ).sees(readable_zookeeper)
@@ -223,10 +219,8 @@ def _ours(key: str) -> bool:
 @check(
     "B-CFG-23",
     "a broker's command line overrides a key that the migration changes or reads",
-    "--override takes precedence over the file: the tool would check and edit a value that is not the broker's, and "
-    "the broker "
-    "would come back from a roll as it was.",
-    "The unit's ExecStart, a drop-in of it or a start script has --override words.",
+    "--override, in ExecStart, a drop-in or a start script, takes precedence over the file: the tool would check and "
+    "edit a value that is not the broker's, and the broker would come back from a roll as it was.",
     "Move those keys into the broker's file, take the words out, and restart the broker.",
     "kafka.Kafka.getPropsFromArgs",
 ).sees(broker_launches, blocks_from=Stage.PREPARE, proof=True)
@@ -240,9 +234,8 @@ def no_override_of_ours(seen: Launches, world: World) -> Result:
 @check(
     "W-CFG-24",
     "a broker's command line overrides other keys of its file",
-    "They remain effective on that broker in every stage; the controllers' files are rendered from the file and do "
-    "not have them.",
-    "The unit's ExecStart, a drop-in of it or a start script has --override words.",
+    "Words of --override, in ExecStart, a drop-in or a start script, remain effective on that broker in every stage; "
+    "the controllers' files are rendered from the file and do not have them.",
     "Move those keys into the broker's file; where controllers need them, also into controllers.overrides.",
     "kafka.Kafka.getPropsFromArgs",
 ).sees(broker_launches)
@@ -256,9 +249,9 @@ def other_overrides(seen: Launches, world: World) -> Result:
 @check(
     "W-CFG-25",
     "a broker's command line sets up the client of ZooKeeper",
-    "Kafka takes ZooKeeper's TLS and SASL settings from -Dzookeeper.* and a JAAS file too. Controllers that lack them "
-    "cannot call ZooKeeper: they wait indefinitely, and no log line says for what.",
-    "KAFKA_OPTS, the unit or a start script sets them.",
+    "Kafka takes ZooKeeper's TLS and SASL settings from -Dzookeeper.* (KAFKA_OPTS, the unit, a start script) and a "
+    "JAAS file too. Controllers that lack them cannot call ZooKeeper: they wait indefinitely, and no log line says for "
+    "what.",
     "Give the controllers' processes the same words (a JAAS file with the section Client of the brokers' identity), "
     "until finalize.",
     "KafkaConfig.zkClientConfigViaSystemProperties; seen on 3.9.2",
@@ -276,9 +269,7 @@ def zookeeper_on_command_line(seen: Launches, world: World) -> Result:
     "B-CFG-26",
     "a broker's file is made from environment variables at each start",
     "Images of containers write server.properties again: what the tool edits is gone with the restart that should read "
-    "it.",
-    "The process's environment has variables of which such images make configuration; or the unit starts Docker or "
-    "Podman.",
+    "it. Their variables in the process's environment, or a unit that starts Docker or Podman, are the sign.",
     "Change those variables in place of the file, by the platform that sets them; or start Kafka with a file of its "
     "own. Over SSH the environment is not read (it may hold secrets), and says so as a blind spot: look at the unit's "
     "Environment= and EnvironmentFile= lines for KAFKA_CFG_* and the like.",
@@ -300,8 +291,8 @@ def file_is_no_product(seen: Launches, world: World) -> Result:
 @check(
     "B-CFG-27",
     "a broker runs with another file than the inventory names",
-    "The tool would edit a file that the process does not read: the broker comes back from a roll as it was.",
-    "The inventory is wrong, or the unit was changed; a link and its target count as two files.",
+    "The tool would edit a file that the process does not read: the broker comes back from a roll as it was. A link "
+    "and its target count as two files.",
     "Write the path into the inventory as the process's command line spells it, a link too; then make and run the "
     "setup script of its host again.",
     "kafka.Kafka.getPropsFromArgs",
@@ -324,7 +315,6 @@ def runs_with_its_file(seen: Launches, world: World) -> Result:
     "a broker's unit reads environment files or has drop-ins",
     "They may set KAFKA_OPTS, heap or words of the command line. What they made of the running process was looked at; "
     "they stay as they are.",
-    "EnvironmentFile= in the unit, or files in UNIT.service.d.",
     "Nothing, unless another finding names what they set; the controllers' units need their like.",
     "systemd.exec(5); systemd.unit(5)",
 ).sees(broker_launches)
@@ -337,8 +327,8 @@ def unit_has_more(seen: Launches, world: World) -> Result:
 @check(
     "I-CFG-35",
     "a node's file is a link",
-    "The link stays. What it leads to is replaced, and copies of the file are beside that.",
-    "It was one when root ran the setup script of its host, in folders that root alone can write.",
+    "The link stays. What it leads to is replaced, and copies of the file are beside that. It was one when root ran "
+    "the setup script of its host, in folders that root alone can write.",
     "Nothing. Where the link is to lead elsewhere, change it, and run the setup script again, before or after a run: "
     "until then the file is not read.",
     "docs/executors.md",
@@ -361,9 +351,7 @@ RAISE: Final = (
     "the brokers' ZooKeeper client takes larger answers than the default",
     "The controllers read and list the same znodes for the copy and in dual write. Without the same value their client "
     "closes the connection at the first answer that is too long, and retries indefinitely: ConnectionLoss, and the "
-    "copy never ends.",
-    "The cluster has so many topics, or so many ACLs on one resource, that jute.maxbuffer was raised: a list of 20,000 "
-    "topics with names of 50 characters is above the default of 1,048,575 bytes.",
+    "copy never ends. A list of 20,000 topics with names of 50 characters is above the default of 1,048,575 bytes.",
     RAISE,
     "ZooKeeper 3.8: ClientCnxnSocket 'Packet len ... is out of range!'; ZKClientConfig.JUTE_MAXBUFFER",
 ).sees(broker_launches)
@@ -378,7 +366,6 @@ def large_answers(seen: Launches, world: World) -> Result:
     "a controller's ZooKeeper client takes smaller answers than the brokers'",
     "The first answer that is too long for it closes its connection, again and again: the copy begins and never ends, "
     "with every broker in migration mode.",
-    "The brokers run with -Djute.maxbuffer, the controller without it or with less.",
     RAISE + " Restart the controllers one by one, before the first roll.",
     "ZooKeeper 3.8: ClientCnxnSocket 'Packet len ... is out of range!'; ZKClientConfig.JUTE_MAXBUFFER",
 ).sees(both(broker_launches, controller_launches), blocks_from=Stage.MIGRATION_MODE, proof=True)

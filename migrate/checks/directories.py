@@ -67,7 +67,6 @@ def told_by_a_start(
     "a log directory is broken",
     "In migration mode one failing directory stops the whole broker; its replicas stay MIGRATING and are not failed "
     "over when the broker comes back as KRaft.",
-    "The disk is dead, full, read-only or not mounted, or its meta.properties is damaged.",
     "Repair or replace the disk and let its replicas catch up; then check again. It cannot be accepted: its replicas "
     "could never be proven (docs/availability.md).",
     "KAFKA-16431; DirectoryId.isOnline takes MIGRATING for online",
@@ -87,7 +86,6 @@ def broken_directory(disks: Disks, world: World) -> Result:
     "B-DIR-17",
     "a broker reports a log directory as offline",
     "The broker itself has given that directory up: one failing directory stops it in migration mode.",
-    "The disk failed while the broker was running.",
     "Repair or replace the disk, restart the broker, let its replicas catch up; then check again.",
     "DescribeLogDirs error 56, KAFKA_STORAGE_ERROR; KAFKA-16431",
 ).sees(log_dir_answers, blocks_from=Stage.MIGRATION_MODE, when=ALWAYS)
@@ -101,9 +99,8 @@ def offline_directory(answers: dict[NodeId, tuple[LogDirAnswer, ...]], world: Wo
 @check(
     "B-DIR-02",
     "two directories have one directory.id, or a reserved one",
-    "A broker refuses to start on two directories of one id; over two brokers only the controller notices, and refuses "
-    "the registration while the broker says 'started'.",
-    "A disk was cloned, or an image restored.",
+    "A broker refuses to start on two directories of one id, as a cloned disk or a restored image has it; over two "
+    "brokers only the controller notices, and refuses the registration while the broker says 'started'.",
     "Take directory.id out of the copy's meta.properties while the broker is stopped: a new one is made at its start.",
     "MetaPropertiesEnsemble.verify; ClusterControlManager: INVALID_REGISTRATION; seen on 3.9.2",
 ).sees(broker_disks, blocks_from=Stage.MIGRATION_MODE, when=ALWAYS)
@@ -121,8 +118,8 @@ def duplicate_directory(disks: Disks, world: World) -> Result:
 @check(
     "B-DIR-03",
     "a log directory belongs to another cluster or node",
-    "The broker refuses to start on it, or starts with a stranger's replicas.",
-    "A disk was moved, cloned or restored from another broker, or the wrong path is in log.dirs.",
+    "The broker refuses to start on it, or starts with a stranger's replicas. The disk is another broker's, moved, "
+    "cloned or restored, or log.dirs has the wrong path.",
     "Put the right disk in its place; do not edit ids over data you have not looked at.",
     "MetaPropertiesEnsemble.verify: 'Stored node id 1 doesn't match previous node id 0'",
 ).sees(broker_disks, blocks_from=Stage.MIGRATION_MODE, when=ALWAYS)
@@ -143,8 +140,8 @@ def cluster_id_of(world: World) -> str | None:
 @check(
     "B-DIR-04",
     "a log directory's meta.properties lacks an id",
-    "A KRaft broker does not start on a directory without node id and cluster id: 'have you run kafka-storage.sh'.",
-    "The file was torn or written by hand; or metadata.log.dir is separate and is new.",
+    "A KRaft broker does not start on a directory without node id and cluster id: 'have you run kafka-storage.sh'. A "
+    "separate metadata.log.dir that is new has none either.",
     "Restart the broker while it is in ZooKeeper mode: it writes the file itself. Later, write it by hand with "
     "version=0, broker.id, cluster.id and directory.id.",
     "MetaPropertiesEnsemble.verify; seen on 3.9.2",
@@ -163,7 +160,6 @@ def no_ids(disks: Disks, world: World) -> Result:
     "a log directory has no meta.properties: emptied, new, or not mounted",
     "Restarted in ZooKeeper or migration mode, the broker uses the folder as a new disk, and replicas that were there "
     "alone are lost; in KRaft mode it does not start. A running broker need not have noticed.",
-    "The disk is not mounted, its folder was emptied, or a new disk was put in and the broker not started since.",
     "`status` says what this disk needs at this stage: the old one mounted, or the right file on the new one.",
     "KafkaRaftServer.initializeLogDirs: 'No `meta.properties` found'; seen on 3.9.2",
 ).sees(broker_disks, blocks_from=Stage.MIGRATION_MODE, when=ALWAYS)
@@ -177,8 +173,8 @@ def no_identity(disks: Disks, world: World) -> Result:
 @check(
     "B-DIR-05",
     "a local copy of the metadata log is in a wrong or a second directory",
-    "A KRaft broker refuses to start: 'Found unexpected metadata location'.",
-    "metadata.log.dir was changed, or the order of log.dirs.",
+    "A KRaft broker refuses to start: 'Found unexpected metadata location'. A change of metadata.log.dir, or of the "
+    "order of log.dirs, leads to it.",
     "Stop the broker and move the misplaced __cluster_metadata-0 aside; the broker fetches what it needs.",
     "KafkaRaftServer.scala; KAFKA-16463",
 ).sees(both(broker_disks, broker_configs), blocks_from=Stage.KRAFT_MODE, when=ALWAYS)
@@ -192,8 +188,8 @@ def misplaced_metadata(seen: tuple[Disks, Configs], world: World) -> Result:
 @check(
     "B-DIR-08",
     "a replica's directory is not proven",
-    "A replica that is MIGRATING, UNASSIGNED or misplaced in the metadata is not failed over when its disk dies.",
-    "A broker's report has not arrived yet, or a replica moved.",
+    "A replica that is MIGRATING, UNASSIGNED or misplaced in the metadata is not failed over when its disk dies. The "
+    "broker's report has not arrived yet, or the replica moved.",
     "Wait for the broker's report, or see `kraft-migrate directories verify` for the rows.",
     "KIP-858; DirectoryId.isOnline",
 ).sees(ledger, blocks_from=Stage.FINALIZE, when=AFTER_COPY, proof=True)
@@ -229,8 +225,8 @@ def _on_volatile(disks: Disks, world: World, *, accepted: bool) -> Iterator[Hit]
 @check(
     "B-DIR-09",
     "a directory does not outlive its host",
-    "Data on such a file system is gone with the host or the container, and a migration restarts every broker.",
-    "tmpfs, ramfs or a container's own layer.",
+    "Data on such a file system (tmpfs, ramfs, a container's own layer) is gone with the host or the container, and a "
+    "migration restarts every broker.",
     "Use a volume that stays. In a laboratory, name the type in policy.directories.accept_volatile.",
     "strimzi-kafka-operator #10187",
 ).sees(every_disk, blocks_from=Stage.CONTROLLERS, when=ALWAYS)
@@ -241,8 +237,7 @@ def volatile_directory(disks: Disks, world: World) -> Result:
 @check(
     "W-DIR-09",
     "a directory does not outlive its host, as was accepted",
-    "Data on such a file system is gone with the host or the container.",
-    "tmpfs, ramfs or a container's own layer, named in policy.directories.accept_volatile.",
+    "Data on such a file system (tmpfs, ramfs, a container's own layer) is gone with the host or the container.",
     "Use a volume that stays. In a laboratory, ignore this.",
     "strimzi-kafka-operator #10187",
 ).sees(every_disk, when=ALWAYS)
@@ -253,8 +248,8 @@ def accepted_volatile(disks: Disks, world: World) -> Result:
 @check(
     "B-DIR-10",
     "a broker's registered directories are not those on its disks",
-    "The metadata can only name directories that are registered: replicas elsewhere are never proven.",
-    "A directory was added, replaced or failed at the broker's start.",
+    "The metadata can only name directories that are registered: replicas elsewhere are never proven. One that was "
+    "added, replaced or failed at the broker's start is not.",
     "Restart the broker with all its directories healthy: it registers again.",
     "RegisterBrokerRequest.LogDirs; BrokerLifecycleManager",
 ).sees(both(kraft, broker_disks), blocks_from=Stage.KRAFT_MODE, when=ALWAYS)
@@ -275,8 +270,8 @@ def registered_directories(seen: tuple[KraftView, Disks], world: World) -> Resul
 @check(
     "B-DIR-26",
     "a log directory holds a folder on which Kafka does not start",
-    "A running broker does not look, and its restart ends: the roll would stop with that broker down.",
-    "lost+found: mkfs makes it, and fsck makes it again; a folder that a person or another tool put there.",
+    "A running broker does not look, and its restart ends: the roll would stop with that broker down. lost+found is "
+    "one, which mkfs makes, and fsck again.",
     "Remove an empty lost+found (`rm -df DIR/lost+found`); move anything else out of the log directory.",
     "LogManager.loadLogs: 'Found directory ... is not in the form of topic-partition'; seen on 3.9.2 after fsck",
 ).sees(broker_disks, blocks_from=Stage.MIGRATION_MODE, when=ALWAYS)
@@ -290,8 +285,8 @@ def strange(disks: Disks, world: World) -> Result:
 @check(
     "W-DIR-18",
     "a log directory contains something unexpected",
-    "Kafka does not follow what we do not follow, and fails on files that it may not write.",
-    "Links, files of another owner, leftovers of other tools.",
+    "Kafka does not follow what we do not follow, and fails on files that it may not write. Links, files of another "
+    "owner and leftovers of other tools are such.",
     "Look at it; move away what is not Kafka's while the broker is stopped.",
     "LogManager.loadLogs",
 ).sees(broker_disks, when=ALWAYS)
@@ -308,8 +303,7 @@ Answers = dict[NodeId, tuple[LogDirAnswer, ...]]
     "B-DIR-20",
     "a broker runs with other log directories than its file names",
     "Its next restart would lose directories, or find new ones: replicas would go missing in the middle of the "
-    "migration.",
-    "log.dirs was edited since the broker's start, or the inventory names the wrong file.",
+    "migration. log.dirs was edited since its start, or the inventory names the wrong file.",
     "Find out which list is right; correct the file (or restart the broker with it) before the migration.",
     "DescribeLogDirs; log.dirs",
 ).sees(both(log_dir_answers, broker_disks), blocks_from=Stage.MIGRATION_MODE, when=ALWAYS)
@@ -329,8 +323,8 @@ def other_directories(seen: tuple[Answers, Disks], world: World) -> Result:
     "W-DIR-25",
     "several log directories of a broker are on one file system",
     "They fail together and fill up together, and Kafka, which places replicas by their number in each directory, "
-    "takes them for disks of their own. In migration mode one disk is one broker all the same.",
-    "A directory is no mount of its own: the disk is not mounted, or the folders were made on one disk.",
+    "takes them for disks of their own. In migration mode one disk is one broker all the same. A disk is not mounted, "
+    "or the folders were made on one disk.",
     "Mount a disk for each, or leave it if that is intended. A directory that a DirectoryPlaybook is to add is "
     "better left out until its disk is mounted.",
     "KIP-112 (JBOD); LogManager.nextLogDirs",

@@ -69,8 +69,7 @@ def jaas_key(listener: str, mechanism: str) -> str:
     "B-SEC-16",
     "a broker has no login for the controllers' listener",
     "The broker does not start again after its first restart: \"Could not find a 'KafkaServer' or 'ctl.KafkaServer' "
-    'entry", whichever of the two is missing.',
-    "sasl.mechanism.controller.protocol, or the login of that listener, is not in the broker's file.",
+    'entry", whether sasl.mechanism.controller.protocol or the login is missing.',
     "Name a file in the inventory's brokers.properties with sasl.mechanism.controller.protocol and "
     "listener.name.L.MECHANISM.sasl.jaas.config (L: the controller listener): each broker gets it at its first "
     "restart.",
@@ -99,7 +98,6 @@ def brokers_can_call(seen: tuple[Configs, Configs], world: World) -> Result:
     "a login is not known, or has another password, on the other side",
     "A broker that is refused by the controllers says 'started' and never registers; a controller that is refused by "
     "the brokers leaves the migration in KRAFT_CONTROLLER_TO_BROKER_COMM. Both retry indefinitely.",
-    "A password was mistyped, or changed on one side only.",
     "Give the login of the one side the password that user_NAME has on the other, in the files that are named.",
     "PlainLoginModule; seen on 3.9.2: 'Invalid username or password', retried indefinitely",
 ).sees(both_configs, blocks_from=Stage.CONTROLLERS, when=ALWAYS)
@@ -156,8 +154,6 @@ def _compare_passwords(
     "its file, and learns the dynamic values afterwards. Then it refuses a store that its listener did not begin with, "
     "and with it all other values of that broker; it never takes a login, or what a listener asks of its clients. The "
     "listener is dead or asks for less than before, or the broker does not start.",
-    "kafka-configs set stores, a login, listeners or what a listener demands (--entity-type brokers), and the broker's "
-    "file has another value or none.",
     "Write the value into the broker's file (the dynamic one may stay). No restart is needed before the migration: the "
     "dynamic value is the one that the broker runs with.",
     "KAFKA-17431; SslFactory.createNewSslEngineFactory; DynamicListenerConfig; seen on 3.9.2",
@@ -215,7 +211,6 @@ def _certificate(store: StoreFile) -> str:
     "The node runs with what it read at its last start or by a dynamic configuration. Without the file it does not "
     "start again; with a certificate that has ended it does not start where brokers call each other, ZooKeeper gives "
     "it no session unless its ssl.clientAuth is none, and elsewhere its clients refuse it.",
-    "A store was moved, deleted, renamed or given to another user since, or a certificate was not renewed.",
     "Put a store with a valid certificate there, readable for the node's user (`chgrp`, `chmod g+r`; each folder above "
     "it `chmod g+x`), or write another path into the node's file; for a controller without a file: where its values "
     "come from.",
@@ -237,7 +232,6 @@ def stores_are_there(seen: tuple[tuple[str, NodeId, StoreFile], ...], world: Wor
     f"the certificate of a node's store ends within {SOON_DAYS} days",
     "A migration may be parked for days. A node that restarts, or a rollback, behind that day brings a listener that "
     "nobody accepts.",
-    "It was issued for so long, and nobody has renewed it yet.",
     "Renew it before the migration, in the same file.",
     STORE_SOURCE,
 ).sees(stores_in_use)
@@ -276,7 +270,6 @@ def _used(name: str, values: Mapping[str, str]) -> bool:
     "this tool is not among the super users of a controller",
     "Before the copy a controller authorizes super users only: the tool could not read the metadata, and would wait at "
     "the end of the stage without seeing whether a broker registers.",
-    "The inventory's controllers.access has a user that is not in super.users of the controllers' files.",
     "Write super.users with the principal into the inventory's controllers.properties; take it out after "
     "the migration.",
     "seen on 3.9.2: CLUSTER_AUTHORIZATION_FAILED (31) to whoever is no super user",
@@ -306,9 +299,8 @@ def _own_principal(access: Access, file: ConfigFile) -> str | Blind:
 @check(
     "W-SEC-18",
     "our own ZooKeeper identity may not write what a rollback must",
-    "With it the lock inside the chroot cannot be taken, and /controller and /migration cannot be deleted for a "
-    "rollback (NoAuth).",
-    "zookeeper.set.acl=true on the brokers, and the inventory gives this tool another identity, or none.",
+    "Where the brokers have zookeeper.set.acl=true, and this tool has another identity or none, the lock inside the "
+    "chroot cannot be taken, and /controller and /migration cannot be deleted for a rollback (NoAuth).",
     "Give the inventory's zookeeper_access the brokers' identity (their JAAS section Client, or their certificate), or "
     "have that identity available for a rollback and create the playbook's lock path beforehand.",
     "zookeeper.set.acl; ZkData.defaultAcls; seen on 3.9.2",
@@ -381,7 +373,6 @@ def _listeners_at(values: Mapping[str, str], port: str) -> Iterator[str]:
     "a password or a token goes over the network in clear",
     "SASL_PLAINTEXT with PLAIN or OAUTHBEARER sends the credential itself: whoever sees one connection's packets is "
     "that user from then on, often a super user.",
-    "The listener has SASL without TLS, or the inventory's `access` says so.",
     "Give the listener SASL_SSL (and `access` of the inventory `protocol: SASL_SSL`), or a mechanism that sends no "
     "credential, such as SCRAM. The migration does not need it: it keeps each listener's protocol as it is.",
     "KIP-43; Apache Kafka, Security: SASL/PLAIN should be used with TLS only",
@@ -396,7 +387,6 @@ def credentials_in_clear(seen: tuple[Configs, Configs], world: World) -> Result:
     "I-SEC-24",
     "connections that are not encrypted",
     "Everything on them can be read and changed on the way: records, metadata, and what a migration is decided by.",
-    "The listener's protocol is PLAINTEXT or SASL_PLAINTEXT, or ZooKeeper is reached without TLS: the defaults.",
     "Where the network is not trusted, give the listener SSL or SASL_SSL and the inventory's `access` the same; for "
     "ZooKeeper a secureClientPort, and `tls` in `zookeeper_access`. The migration changes no protocol.",
     "Apache Kafka, Security: listener.security.protocol.map; zookeeper.ssl.client.enable",

@@ -29,8 +29,8 @@ LAG: Final = 1000  # records
     "B-MIG-01",
     "the metadata says that the copy is done, ZooKeeper says that it is not",
     "The driver stays inactive on every later leader: 'KRaft controller indicates an active migration, but the ZK "
-    "state does not.' The migration is stuck for good.",
-    "The active controller was killed between the end of the copy and its note in /migration.",
+    "state does not.' The migration is stuck for good. The active controller was killed between the end of the copy "
+    "and its note in /migration.",
     "If it lasts: `kraft-migrate rollback plan --copy-again`, which stops the controllers, deletes /controller and "
     "/migration, formats and starts the controllers again, then restarts every broker. All topics stay.",
     "KRaftMigrationDriver; seen on 3.9.2",
@@ -46,7 +46,6 @@ def stuck_after_copy(seen: tuple[ZookeeperView, KraftView], world: World) -> Res
     "B-MIG-02",
     "the controllers were once started without the flag",
     "Their log is at NONE for good: the migration never starts, and the flag added later crashes them.",
-    "The flag was missing in a file at the first start.",
     "Stop the controllers, set their metadata directories aside, put the flag into every file, format them again.",
     "'Should not have ZK migrations enabled on a cluster that was created in KRaft mode.'",
 ).sees(kraft, blocks_from=Stage.MIGRATION_MODE, when=BEFORE_COPY)
@@ -58,8 +57,8 @@ def never_in_migration(view: KraftView, world: World) -> Result:
 @check(
     "B-MIG-17",
     "the inventory names a ZooKeeper, and the metadata holds a cluster in KRaft mode",
-    "What is planned for a ZooKeeper-mode cluster would stop and format controllers that hold all there is.",
-    "The migration was finished, and the software is Kafka 4, whose snapshots do not say that there was one; or the "
+    "What is planned for a ZooKeeper-mode cluster would stop and format controllers that hold all there is. Either the "
+    "migration was finished and the software is Kafka 4, whose snapshots do not say that there was one, or the "
     "controllers of another cluster are named.",
     "Stop and format nothing. If the migration was finished, remove `zookeeper` from the inventory; else name this "
     "cluster's own controllers.",
@@ -74,8 +73,8 @@ def kraft_cluster_with_zookeeper(view: KraftView, world: World) -> Result:
 @check(
     "W-MIG-03",
     "the migration is finalized and a broker is still in migration mode",
-    "It will be refused after a restart (BROKER_ID_NOT_REGISTERED, 102), yet its log will say 'started'.",
-    "A controller without the flag was elected too early (KAFKA-20960).",
+    "It will be refused after a restart (BROKER_ID_NOT_REGISTERED, 102), yet its log will say 'started'. A controller "
+    "without the flag was elected too early (KAFKA-20960).",
     "No rollback is possible. Roll every remaining broker forward to KRaft without delay.",
     "KAFKA-20960; seen on 3.9.2",
 ).sees(kraft, when=frozenset({Phase.FINALIZED}))
@@ -89,8 +88,8 @@ def finalized_too_early(view: KraftView, world: World) -> Result:
 @check(
     "B-MIG-04",
     "a broker is not in KRaft mode yet",
-    "Finalizing leaves ZooKeeper-mode brokers behind without a controller; Kafka does not check this.",
-    "The second roll is not complete, or a broker that is down still counts as migrating.",
+    "Finalizing leaves ZooKeeper-mode brokers behind without a controller; Kafka does not check this. A broker that is "
+    "down may still count as migrating.",
     "Finish the second roll; unregister brokers that will never come back (`kafka-cluster.sh unregister --id N`).",
     "KAFKA-20960; MigratingZkBrokerCount",
 ).sees(kraft, blocks_from=Stage.FINALIZE, when=DUAL_WRITE)
@@ -109,8 +108,8 @@ def brokers_left(view: KraftView, world: World) -> Result:
 @check(
     "B-MIG-05",
     "a broker is fenced",
-    "A fenced broker serves no clients, and its replicas cannot be verified.",
-    "It is down, cut off, or still catching up with the metadata.",
+    "A fenced broker serves no clients, and its replicas cannot be verified. It is down, cut off, or still catching up "
+    "with the metadata.",
     "Start it, or wait; look at its log if it stays fenced.",
     "BrokerHeartbeatManager",
 ).sees(kraft, blocks_from=Stage.FINALIZE, when=ALWAYS)
@@ -126,7 +125,6 @@ def fenced_broker(view: KraftView, world: World) -> Result:
     "B-MIG-06",
     "ZooKeeper and KRaft differ",
     "What differs now was lost or changed by the copy, or by someone who wrote past Kafka.",
-    "See the rows of `kraft-migrate diff`.",
     "Find out which side is right; excuse a wanted difference by name in an AcceptedDifferences file.",
     "KIP-866",
 ).sees(diff, blocks_from=Stage.KRAFT_MODE, when=DUAL_WRITE, proof=True)
@@ -140,7 +138,6 @@ def stores_differ(report: DiffReport, world: World) -> Result:
     "W-MIG-11",
     "an accepted difference excuses nothing",
     "An entry that has expired has no effect, and one that matches nothing could hide a later finding.",
-    "The difference was removed, the entry names another key, or its day has come.",
     "Delete the entry, or agree on a new `expires` with whoever owns the ticket.",
     "kind: AcceptedDifferences",
 ).sees(diff, when=DUAL_WRITE)
@@ -154,8 +151,8 @@ def idle_acceptance(report: DiffReport, world: World) -> Result:
 @check(
     "W-MIG-12",
     "something changed each time it was compared",
-    "It is neither known to be equal nor to be different; gates that ask the comparison wait for it.",
-    "A client or a controller changes it several times a second.",
+    "It is neither known to be equal nor to be different; gates that ask the comparison wait for it. A client or a "
+    "controller changes it several times a second.",
     "See what changes it, and let it rest while the comparison runs.",
     "docs/comparison.md",
 ).sees(diff, when=DUAL_WRITE)
@@ -168,7 +165,6 @@ def never_settled(report: DiffReport, world: World) -> Result:
     "B-MIG-07",
     "a running controller has not the migration flag",
     "As soon as it is elected it finalizes the migration, whatever mode the brokers are in; no rollback then.",
-    "It was restarted from a file without zookeeper.metadata.migration.enable=true.",
     "Stop it, put the flag into its file, start it again. Until then restart no other controller.",
     "KAFKA-20960, open; ApiVersions tag ZkMigrationReady; RegisterControllerRecord.zkMigrationReady",
 ).sees(both(kraft, controller_answers), blocks_from=Stage.MIGRATION_MODE)
@@ -188,7 +184,6 @@ def accidental_finalize(seen: tuple[KraftView, dict[NodeId, NodeAnswer]], world:
     "the state of the migration",
     "The metadata's own word, with what it rests on.",
     "-",
-    "-",
     "ZkMigrationStateRecord",
 ).sees(kraft, when=ALWAYS)
 def standing(view: KraftView, world: World) -> Result:
@@ -203,8 +198,8 @@ def standing(view: KraftView, world: World) -> Result:
 @check(
     "W-MIG-09",
     "the metadata image is not proven committed",
-    "Records that no majority has may still disappear; no gate accepts such an image.",
-    "It was read from one directory alone, or the high watermark could not be read.",
+    "Records that no majority has may still disappear; no gate accepts such an image. It was read from one directory "
+    "alone, or the high watermark could not be read.",
     "Let the tool ask the quorum's leader.",
     "KIP-595: high watermark",
 ).sees(kraft, when=ALWAYS)
@@ -221,8 +216,8 @@ def tail_unproven(view: KraftView, world: World) -> Result:
 @check(
     "W-MIG-10",
     "the dual write to ZooKeeper lags",
-    "A rollback would lose what ZooKeeper has not got yet.",
-    "ZooKeeper is slow, or the active controller has just changed and writes everything again.",
+    "A rollback would lose what ZooKeeper has not got yet. ZooKeeper is slow, or a new active controller writes "
+    "everything again.",
     "Wait until it has caught up; look at the active controller's log if it does not.",
     "/migration: kraft_metadata_offset; ZkWriteBehindLag",
 ).sees(both(zookeeper, kraft), when=DUAL_WRITE)
@@ -237,9 +232,9 @@ def dual_write_lag(seen: tuple[ZookeeperView, KraftView], world: World) -> Resul
     "B-MIG-14",
     "an object of the metadata that Kafka cannot write to ZooKeeper",
     "It is missing in ZooKeeper, and other ACLs of the same request may be missing with it. A new active controller "
-    "repeats SYNC_KRAFT_TO_ZK: brokers in ZooKeeper mode are then not informed of new topics and leaders.",
-    "While a KRaft controller leads, requests succeed that ZooKeeper mode refuses: ACLs whose resource name contains "
-    "`/`, is `.` or `..`, or has a character that ZooKeeper refuses; client-metrics configurations.",
+    "repeats SYNC_KRAFT_TO_ZK: brokers in ZooKeeper mode are then not informed of new topics and leaders. Such objects "
+    "are ACLs whose resource name contains `/`, is `.` or `..`, or has a character that ZooKeeper refuses, and "
+    "client-metrics configurations: ZooKeeper mode refuses them, a KRaft controller does not.",
     "Note the object and delete it with the command that is named. If ZooKeeper still lacks other ACLs, restart the "
     "active controller. Create the object again when the migration is finalized.",
     "KRaftMigrationZkWriter.handleConfigsSnapshot; ZooKeeper's PathUtils.validatePath; KIP-714; seen on 3.9.2",
@@ -254,7 +249,6 @@ def never_written(view: KraftView, world: World) -> Result:
     "what must not be created before the migration is finalized",
     "Requests that ZooKeeper mode refuses succeed from the copy on, and harm (B-MIG-14): what retries one for years, "
     "or a new Flink or Spark job with `/` in its transactional id, creates such an ACL in the first minute.",
-    "KRaft takes names and kinds that have no place in ZooKeeper.",
     "Stop automation that creates such ACLs or client-metrics configurations until the migration is finalized.",
     "AclAuthorizer: 'Failed to create ACL'; KIP-714; seen on 3.9.2",
 ).sees(inventory, when=BEFORE_COPY)
@@ -268,8 +262,8 @@ def never_to_be_created(known: Inventory, world: World) -> Result:
     "I-MIG-16",
     "the logger of the migration",
     "The controllers' logs are where Kafka says why a migration waits and which writes to ZooKeeper failed; Apache and "
-    "Confluent recommend TRACE for it. This tool neither reads nor writes log4j files.",
-    "The log4j.properties that come with Kafka have no line for it.",
+    "Confluent recommend TRACE for it. This tool neither reads nor writes log4j files. The log4j.properties that come "
+    "with Kafka have no line for it.",
     "Add `log4j.logger.org.apache.kafka.metadata.migration=TRACE` to every controller's log4j.properties before its "
     "first start. Until its restart a running one takes it by `kafka-configs --bootstrap-controller HOST:PORT --alter "
     "--entity-type broker-loggers --entity-name ID --add-config "
@@ -292,7 +286,6 @@ METADATA_VERSION: Final = "metadata.version"
     "a rollback must raise /controller_epoch first",
     "Partition states carry the KRaft epoch; a ZooKeeper controller with a lower one refuses them, and after the next "
     "broker's death leaders stay away.",
-    "The KRaft controllers' epoch has passed the number in /controller_epoch.",
     "Nothing now. In a rollback: set /controller_epoch to at least the KRaft epoch before deleting /controller.",
     "KAFKA-20488; seen on 3.9.2",
 ).sees(zookeeper, when=DUAL_WRITE)
@@ -319,8 +312,8 @@ def _version_1(disks: Disks) -> Result:
 @check(
     "B-RBK-03",
     "a broker's meta.properties has a version that ZooKeeper mode refuses",
-    "A plain ZooKeeper-mode broker does not start on it: the last step of a rollback would fail.",
-    "The directory was formatted with kafka-storage.",
+    "A plain ZooKeeper-mode broker does not start on it: the last step of a rollback would fail. kafka-storage format "
+    "writes that version.",
     "Stop the broker and write version=0, broker.id, cluster.id and directory.id (the same id) in its place.",
     "KAFKA-20762; seen on 3.9.2",
 ).sees(broker_disks, blocks_from=Stage.MIGRATION_MODE)
@@ -332,8 +325,8 @@ def meta_version(disks: Disks, world: World) -> Result:
 @check(
     "W-RBK-03",
     "a rollback would first have to rewrite a meta.properties",
-    "A plain ZooKeeper-mode broker does not start on version 1.",
-    "A disk was replaced and formatted after the second roll.",
+    "A plain ZooKeeper-mode broker does not start on version 1, which a disk has that was formatted after the second "
+    "roll.",
     "For a rollback: write version=0, broker.id, cluster.id and directory.id (the same id) in its place.",
     "KAFKA-20762; seen on 3.9.2",
 ).sees(broker_disks, when=DUAL_WRITE)
@@ -346,8 +339,7 @@ def meta_version_in_soak(disks: Disks, world: World) -> Result:
     "B-RBK-04",
     "metadata.version is not the brokers' protocol version",
     "Migrating brokers are refused unless both are equal, and a higher metadata.version cannot be lowered: a rollback "
-    "would fail.",
-    "The controllers were formatted with another release, or a feature was upgraded during the migration.",
+    "would fail. The controllers were formatted with another release, or a feature was upgraded during the migration.",
     "Before the copy: format the controllers again with --release-version 3.9. After it: change no feature until "
     "finalize.",
     "ClusterControlManager.registerBroker; seen on 3.9.2: range 21 to 21 at protocol version 3.9",
@@ -364,7 +356,6 @@ def metadata_version(view: KraftView, world: World) -> Result:
     "W-RBK-05",
     "brokers of the cluster are not in the inventory's metadata view",
     "A rollback restarts every broker; one that is not registered cannot be brought back in order.",
-    "A broker is down.",
     "Start it before anything else is changed.",
     "a rollback rolls each KRaft broker back to migration mode first",
 ).sees(both(kraft, zookeeper), when=DUAL_WRITE)

@@ -121,8 +121,7 @@ def target(world: World) -> tuple[str, Mapping[str, Mapping[str, Any]]]:
     "W-VER-20",
     "a configuration is set that the next release ignores",
     "Kafka 4 starts with keys that it does not have, and its log does not name them: what they did is not done any "
-    "more, and nobody is told.",
-    "The key was removed after 3.9. Keys that the migration itself removes from a file are not named before it has.",
+    "more, and nobody is told. Keys that the migration itself removes from a file are not named before it has.",
     "After finalize, take the key out; set what is named in its place, if anything is, where the next release has it. "
     "Until finalize leave password.encoder.* and zookeeper.* in their files: the migration needs them.",
     f"{READ_FROM}; seen on 4.3.1: it starts, and logs none of them",
@@ -141,9 +140,9 @@ def ignored(seen: Seen, world: World) -> Result:
     "W-VER-21",
     "a value is set with which the next release does not start",
     "Kafka 3.9 accepts the value, and Kafka 4 refuses it at its start. A topic's segment.bytes that is too small ends "
-    "every broker that has a replica of it, with 'Error starting LogManager'.",
-    "Kafka 4 has stricter limits, refuses empty entries of lists, such as the one that a comma at the end of log.dirs "
-    "makes, and calls no URL of OAUTHBEARER that its command line does not allow.",
+    "every broker that has a replica of it, with 'Error starting LogManager'. It has stricter limits, refuses empty "
+    "entries of lists, such as the one that a comma at the end of log.dirs makes, and calls no URL of OAUTHBEARER that "
+    "its command line does not allow.",
     "Correct the value before the upgrade: 3.9 accepts the new one, too. For a topic: kafka-configs --alter "
     "--entity-type topics --entity-name TOPIC --add-config segment.bytes=1048576. For a URL: add the property that the "
     "finding names to KAFKA_OPTS of the node's unit; 3.9 takes it, too. Tools that use such URLs need it as well.",
@@ -183,7 +182,6 @@ def _urls(place: Place, allowed: Mapping[str, str], to: str) -> Result:
     "Kafka 3.9 adds JmxReporter to the reporters that are named (auto.include.jmx.reporter); Kafka 4 has the named "
     "ones alone. Metrics of Kafka's common library, such as those of connections and of the quorum (raft-metrics), "
     "then leave JMX, and dashboards and alerts on them go silent.",
-    "metric.reporters is set without JmxReporter.",
     "Add org.apache.kafka.common.metrics.JmxReporter to metric.reporters. 3.9 accepts it too.",
     "CommonClientConfigs.metricsReporters of 3.9.2 and 4.3.1; KIP-830",
 ).sees(settings, when=ALWAYS)
@@ -201,7 +199,6 @@ def added_no_more(seen: Seen, world: World) -> Result:
     "The upgrade changes it without a change of a file. Of log.message.timestamp.after.max.ms it is more than a "
     "number: from Kafka 4.0 on, a record whose timestamp is more than an hour ahead of the broker's clock is refused "
     "(INVALID_TIMESTAMP), on every topic without its own message.timestamp.after.max.ms.",
-    "The key is set neither in the broker's file nor by kafka-configs.",
     "Read the list. Where the old value is wanted, write it into the brokers' files before the upgrade.",
     f"{READ_FROM}; KIP-1030; the refused record was seen on 4.3.1",
 ).sees(settings, when=ALWAYS)

@@ -115,7 +115,6 @@ def _values(configs: Configs) -> Files:
     "a controller decides by another value than the brokers, or than the inventory's properties",
     "From the copy on the controllers decide by their own files: new topics, leaders, tokens and limits would follow "
     "the controller's value, and another one after each change of the active controller.",
-    "The file was edited after it was rendered, or a broker's was, or the inventory's controllers.properties were.",
     "Make the key equal in every broker's and every controller's file; `plan` shows the whole matrix. What "
     "controllers.properties have since then no run writes: before the controllers' first start move their files away, "
     "and plan again; later write it into each file, and restart the controllers one by one.",
@@ -146,7 +145,6 @@ def controllers_decide_alike(seen: tuple[Configs, Configs], world: World) -> Res
     "the brokers' files differ in what the controllers take from them",
     "The controllers' files are rendered from the first broker's: what holds on that one broker alone would hold for "
     "the whole cluster.",
-    "A change reached some brokers only.",
     "Make the key equal in every broker's file, or set it in the playbook's controllers.overrides where that may be.",
     "-",
 ).sees(broker_configs)

@@ -52,7 +52,6 @@ def voters_of(text: str) -> dict[int, str]:
     "B-QRM-01",
     "nodes disagree on the quorum's voters",
     "Each node counts votes by its own list: with different lists there is no majority that all agree on.",
-    "A file was edited apart from the others.",
     "Write one controller.quorum.voters into every file; with static voters it never changes.",
     "controller.quorum.voters; QuorumConfig",
 ).sees(node_configs, blocks_from=Stage.CONTROLLERS, when=ALWAYS)
@@ -71,10 +70,9 @@ def one_list_of_voters(configs: Configs, world: World) -> Result:
 @check(
     "B-QRM-02",
     "the quorum is dynamic",
-    "Migration is tested with static voters only; a dynamic quorum cannot be made static again.",
-    "controller.quorum.bootstrap.servers is set, or the controllers were formatted with kraft.version 1. Whoever "
-    "follows the sample files of Kafka 3.9's own migration page gets this: they have "
-    "controller.quorum.bootstrap.servers, and `kafka-storage.sh format --standalone` makes a dynamic quorum.",
+    "Migration is tested with static voters only; a dynamic quorum cannot be made static again. Kafka 3.9's own "
+    "migration page leads to one: its sample files have controller.quorum.bootstrap.servers, and `kafka-storage.sh "
+    "format --standalone` makes a dynamic quorum (kraft.version 1).",
     "Before the first roll: stop the controllers, delete /migration if its offset is not above 0, set the metadata "
     "directories aside, write controller.quorum.voters in place of controller.quorum.bootstrap.servers, and format "
     "them without --standalone and --initial-controllers; or leave controllers that hold nothing yet to this tool, "
@@ -101,7 +99,6 @@ def static_quorum(configs: Configs, world: World) -> Result:
     "A controller that starts without it sets an empty log to NONE for good, and ends a running migration as soon as "
     "it "
     "is elected.",
-    "The file was written by hand or by configuration management.",
     "Put zookeeper.metadata.migration.enable=true into that file before its process starts again.",
     "KRaftMigrationDriver; ActivationRecordsGenerator; KAFKA-20960; seen on 3.9.2",
 ).sees(controller_configs, blocks_from=Stage.CONTROLLERS)
@@ -116,7 +113,6 @@ def flag_in_files(configs: Configs, world: World) -> Result:
     "B-QRM-04",
     "a controller's file is not a controller's",
     "The process would start as something else.",
-    "The inventory names the wrong file.",
     "Write process.roles=controller and node.id=N, or correct the path.",
     "process.roles, node.id",
 ).sees(controller_configs, blocks_from=Stage.CONTROLLERS, when=ALWAYS)
@@ -133,7 +129,6 @@ def controller_files(configs: Configs, world: World) -> Result:
     "B-QRM-05",
     "the living quorum's voters are not the inventory's controllers",
     "The tool would watch and restart other processes than those that vote.",
-    "The inventory was changed after the controllers were started.",
     "Bring the inventory back to the voters that run; they are chosen once.",
     "DescribeQuorum",
 ).sees(live_quorum, blocks_from=Stage.MIGRATION_MODE, when=ALWAYS)
@@ -147,7 +142,6 @@ def voters_are_ours(quorum: Quorum, world: World) -> Result:
     "I-QRM-06",
     "the quorum does not survive the loss of a controller",
     "While /controller belongs to KRaft, brokers have no controller when the quorum has no majority.",
-    "Fewer than three controllers.",
     "Use three controllers on three hosts.",
     "KIP-595",
 ).sees(inventory)
@@ -185,7 +179,6 @@ def accepted_ghost(world: World, node: int) -> bool:
     GHOST,
     "the metadata keeps a registration of a node that is not in the inventory",
     "Stale registrations block later upgrades of metadata.version, and the copy waits for every registered broker.",
-    "A node was renumbered or taken away.",
     f"For a broker: {GHOST_BROKER}. For a controller: {GHOST_CONTROLLER}.",
     "KAFKA-20295, KAFKA-20395, KIP-1312; the help of kafka-cluster in 4.3.1 and 4.4.0; strimzi-kafka-operator #11039",
 ).sees(kraft, when=ALWAYS)
@@ -204,8 +197,8 @@ def stale_registrations(view: KraftView, world: World) -> Result:
 @check(
     "W-QRM-08",
     "a controller lags behind its leader",
-    "It could not take over now without losing time, and one more loss could stop the quorum.",
-    "It was restarted, its disk is slow, or it is down.",
+    "It could not take over now without losing time, and one more loss could stop the quorum. It was restarted, its "
+    "disk is slow, or it is down.",
     "Wait until it has caught up; look at its log if it does not.",
     "DescribeQuorum: logEndOffset",
 ).sees(live_quorum, when=ALWAYS)
@@ -271,7 +264,6 @@ def _of_zookeeper(connect: str) -> Iterator[Port]:
     "a controller's port is another one's on the same host",
     "A port has one listener: the second process does not start, during the change window, after files were written "
     "and directories formatted.",
-    "A controller was planned with the same port as a broker, ZooKeeper or another controller of its host.",
     "Give the controller another port in the inventory, before its file is rendered.",
     "cp-ansible #2489; bind(2): EADDRINUSE",
 ).sees(inventory, blocks_from=Stage.PREPARE)
@@ -306,7 +298,6 @@ def ports_are_apart(seen: Inventory, world: World) -> Result:
     "B-NET-04",
     "a port of a controller to come is in use",
     "The controller would not start: its address is bound by another process of that host.",
-    "Something listens there that neither the inventory nor a broker's file names.",
     "Find it with `ss -ltnp` on that host; free the port, or give the controller another one in the inventory.",
     "/proc/net/tcp; bind(2): EADDRINUSE",
 ).sees(controller_ports, blocks_from=Stage.CONTROLLERS, proof=True)
@@ -346,8 +337,8 @@ ANY: Final = ("0.0.0.0", "[::]", "::")  # noqa: S104 - compared, never bound
 @check(
     "B-NET-01",
     "a broker does not see every broker",
-    "A rejected or unregistered broker says 'started' and sees no others: rolling on would take the next one too.",
-    "It is cut off, is denied by the controller, or has just started. Or the inventory reaches brokers at listeners of "
+    "A rejected or unregistered broker says 'started' and sees no others: rolling on would take the next one too. It "
+    "is cut off, is denied by the controller, or has just started. Or the inventory reaches brokers at listeners of "
     "different names: at a listener a broker names only those that have one of the same name.",
     "Look at that broker's log and at its way to the controller; a broker that was refused needs a restart. Let every "
     "`address` of the inventory be at a listener whose name every broker has: its protocol and users may differ.",
@@ -367,7 +358,6 @@ def sees_every_broker(answers: dict[NodeId, MetadataAnswer], world: World) -> Re
     "B-NET-02",
     "a controller's address cannot be reached from other hosts",
     "controller.quorum.voters is read on every node: a loopback or wildcard address means another process on each.",
-    "The inventory gives controllers the address that they listen on, not the one they are called at.",
     "Give each controller a host name or address that every node can reach.",
     "KRaft refuses to advertise 0.0.0.0 (3.9); strimzi-kafka-operator #10714",
 ).sees(inventory, blocks_from=Stage.PREPARE)

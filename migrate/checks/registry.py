@@ -98,9 +98,9 @@ class Draft:
         return register
 
 
-def check(code: str, title: str, why: str, cause: str, fix: str, source: str) -> Draft:
+def check(code: str, title: str, why: str, fix: str, source: str) -> Draft:
     """Begin a check with what `explain` says of its code; `.sees(...)` registers the function below it."""
-    return Draft(CodeDoc(code, title, why, cause, fix, source))
+    return Draft(CodeDoc(code, title, why, fix, source))
 
 
 def run_all(world: World) -> Iterator[Finding]:

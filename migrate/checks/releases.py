@@ -168,7 +168,6 @@ def _release_unknown(brokers: Iterable[NodeId]) -> Iterator[Blind]:
     "a broker's software is older than 3.9",
     "Several log directories are migrated from 3.9 on; older releases have no way to it, or lose replicas' directories "
     "on it. This tool refuses them.",
-    "The software was not upgraded: the API versions that the broker reports end before those of 3.9.",
     "Upgrade every broker to the newest 3.9.x first (still on ZooKeeper), then inter.broker.protocol.version=3.9, then "
     "run assess again.",
     "ApiVersions: Fetch v17 came with 3.9 (KIP-853), v16 with 3.7; KAFKA-16162, KAFKA-16297",
@@ -187,7 +186,6 @@ def software_is_new_enough(answers: Answers, world: World) -> Result:
     "B-VER-06",
     "the brokers run different software",
     "Mixed releases are not migrated: each would bring other bugs into the same copy.",
-    "A rolling upgrade was not finished.",
     "Finish the upgrade on every broker, then run assess again.",
     "ApiVersions: ranges of API versions differ",
 ).sees(broker_answers, blocks_from=Stage.PREPARE, when=BEFORE_COPY)
@@ -208,7 +206,6 @@ def software_is_one(answers: Answers, world: World) -> Result:
     "a controller's software is not of the brokers' line of releases",
     "The controllers write what the brokers read, and lead the copy: an older line lacks its fixes, 4.0 and later "
     "cannot migrate at all.",
-    "The controllers' hosts were provisioned with another package.",
     "Install the brokers' release on every controller's host, before the first roll; no metadata is lost by it.",
     "ApiVersions: Fetch v17 came with 3.9; the names of the jars in the command line (kafka-clients-*.jar)",
 ).sees(controller_answers, blocks_from=Stage.MIGRATION_MODE)
@@ -229,7 +226,6 @@ def controllers_are_of_the_line(answers: Answers, world: World) -> Result:
     "W-VER-16",
     "nodes run different builds of Kafka",
     "A fix of the migration that one build has and another lacks depends on which node is active or restarts next.",
-    "An upgrade to a patch release was not finished, or the controllers were installed later.",
     "Run one build, 3.9.2 or later, on every broker and controller before the migration.",
     "the names of the jars in the command line (kafka-clients-*.jar); KAFKA-19480",
 ).sees(broker_launches)
@@ -256,7 +252,6 @@ def _releases(world: World, nodes: Iterable[NodeId]) -> dict[NodeId, str]:
     "a later release fixed something that this cluster may need",
     "The brokers' exact release is on no wire: a build of this line may be without the fix, and the cluster uses what "
     "it is about.",
-    "The line of releases, by the API versions that the brokers report, begins before the fix.",
     "Run the newest 3.9.x on every broker and controller (3.9.2 or later) before the migration; where you do, this "
     "says nothing to you.",
     "Kafka's release notes; shipped as data in migrate/checks/data/advisor.json",
@@ -273,7 +268,6 @@ def later_fixes(answers: Answers, world: World) -> Result:
     "I-VER-11",
     "a known fault of Kafka is open in every release",
     "No release helps; the tool works around it, and the way is named.",
-    "Apache Kafka has no fix in the 3.9 line.",
     "Read what is named with it.",
     "Kafka's issues; shipped as data in migrate/checks/data/advisor.json",
 ).sees(inventory, when=UNTIL_FINALIZED)
@@ -287,7 +281,6 @@ def open_faults(seen: Inventory, world: World) -> Result:
     "B-OPS-01",
     "the brokers live in Kubernetes",
     "An operator owns those pods: it would put back every file that this tool writes, and restart what it stopped.",
-    "The brokers' addresses are names of services (*.svc).",
     "Use the operator's own migration (Strimzi 0.45: the annotation strimzi.io/kraft=migration; Confluent for "
     "Kubernetes: KRaftMigrationJob).",
     "strimzi-kafka-operator: KafkaReconciler; KRaftMigrationJob",
@@ -322,9 +315,9 @@ def confluents_keys(values: Mapping[str, str]) -> tuple[list[str], list[str]]:
     "B-OPS-02",
     "a broker runs Confluent's own software",
     "Confluent Server keeps metadata of its own (cluster links, tiers, balancer) that Apache's copy does not know. A "
-    "class of Confluent's in a key that controllers take over keeps them from starting.",
-    "The file has keys or classes of Confluent's packages, other than the metrics reporter's (W-OPS-14). Apache Kafka "
-    "ignores unknown keys, but which of them Confluent Server acts by is not known here: each of them blocks.",
+    "class of Confluent's in a key that controllers take over keeps them from starting. Apache Kafka ignores unknown "
+    "keys, but which of Confluent's keys Confluent Server acts by is not known here: each blocks, but for the metrics "
+    "reporter's (W-OPS-14).",
     "Use Confluent's own procedure (cp-ansible, or its documentation) for these packages; Apache Kafka's packages are "
     "what this tool is for. On Apache's packages take out the keys that nothing there reads.",
     "Confluent Platform: ZooKeeper to KRaft migration",
@@ -341,8 +334,6 @@ def confluents_server(configs: Configs, world: World) -> Result:
     "a broker runs with Confluent's metrics reporter",
     "It is a plugin that Apache Kafka loads, and these keys are its own. They stay in the brokers' files, and each "
     "restart loads it again. No controller's file gets them: without the reporter's jar it would not start.",
-    "metric.reporters names ConfluentMetricsReporter, or there are keys confluent.metrics.reporter.* or "
-    "confluent.support.*.",
     "Nothing, or take them out before the migration: this tool has not tried the reporter with brokers in KRaft mode. "
     "With policy.rollout.order: canary-first and a soak the first broker shows it.",
     "Confluent Metrics Reporter; MetricsReporter",
@@ -358,8 +349,6 @@ def confluents_reporter(configs: Configs, world: World) -> Result:
     "a broker runs Confluent Server, or with keys of Confluent's and nobody sees whose software it is",
     "Confluent Server keeps metadata of its own, also where its file has no key of its own. Its jars' names end with "
     "-ce; those of Confluent's community package with -ccs, and that is Apache Kafka.",
-    "kafka-clients-*-ce.jar in the class path; or a key of Confluent's in the file, and a class path without the names "
-    "of the jars.",
     "Use Confluent's own procedure for Confluent Server. For Apache Kafka start the broker so that its command line "
     "names the jars, as kafka-server-start.sh does, or take Confluent's keys out.",
     "the names of the jars in the command line (kafka-clients-*.jar)",
@@ -380,7 +369,6 @@ def confluents_jars(seen: tuple[dict[NodeId, Launch], Configs], world: World) ->
     "a part of Confluent's software works on this cluster",
     "Brokers of Confluent's own packages are not migrated by this tool; Control Center or Schema Registry beside "
     "Apache's brokers are no obstacle.",
-    "There are topics that Confluent's software makes.",
     "See which software makes them; where the brokers are Confluent Server, use Confluent's own procedure.",
     "topics _confluent-*",
 ).sees(readable_zookeeper, when=BEFORE_COPY)
@@ -405,7 +393,6 @@ REFUSALS: Final[Mapping[str, str]] = {
     "what this tool refuses to migrate",
     "Each of these has another owner, or nobody has tried it. metadata.version is never raised by this tool; "
     "inter.broker.protocol.version is by a ProtocolPlaybook alone, before the migration.",
-    "By design.",
     "Where one of them is your cluster, do what is named with it.",
     "docs/support.md",
 ).sees(inventory, when=BEFORE_COPY)
@@ -426,9 +413,8 @@ def zookeeper_clients(world: World) -> Sight[ZookeeperView]:
     "W-ZKN-20",
     "somebody else has a session with this ZooKeeper",
     "After the migration nothing is written there: old tools that read topics or brokers from it see outdated data, "
-    "and one that "
-    "writes would be overwritten in dual write.",
-    "Monitors, partition tools, old consumers, another Kafka cluster on the same ensemble.",
+    "and one that writes would be overwritten in dual write. Monitors, partition tools, old consumers or another Kafka "
+    "cluster on the same ensemble have such sessions.",
     "Find out who it is by the address, and move it to Kafka's own APIs before finalize.",
     "ZooKeeper's four letter word cons, minus the sessions of /brokers/ids",
 ).sees(zookeeper_clients, when=BEFORE_COPY)
@@ -459,7 +445,6 @@ def zookeeper_mode(configs: Configs) -> Configs:
     "I-VER-01",
     "the brokers' software release is not visible over the protocol",
     "Several log directories can be migrated from 3.9 on; mixed releases are not supported.",
-    "No request answers with the release of a broker's software.",
     "See that every broker and controller runs one 3.9.x build, 3.9.2 or later at best.",
     "fixed before 3.9: KAFKA-16082, 16162, 16297; in 3.9.2: KAFKA-19480",
 ).sees(inventory, when=UNTIL_FINALIZED)
@@ -473,7 +458,6 @@ def release_is_not_visible(seen: Inventory, world: World) -> Result:
     "inter.broker.protocol.version is not 3.9",
     "A broker with several log directories registers for migration from 3.7-IV2 on, and the controllers' "
     "metadata.version must equal the brokers' protocol version exactly; this tool migrates at 3.9 only.",
-    "The protocol version was not raised after the last upgrade of the software.",
     "A ProtocolPlaybook raises it by a roll of its own, with a rollback (docs/playbooks.md). By hand: set "
     "inter.broker.protocol.version=3.9 in every broker's file and restart the brokers one by one.",
     "KIP-858; KAFKA-15450; ClusterControlManager.registerBroker; KafkaServer.scala",
@@ -490,7 +474,6 @@ def protocol_version(configs: Configs, world: World) -> Result:
     "inter.broker.protocol.version is not written down",
     "Without the line a broker uses the newest protocol of its software: the next upgrade would raise it silently, "
     "in the middle of a migration, and the controllers would refuse that broker.",
-    "The line was removed, or never existed.",
     "Write inter.broker.protocol.version=3.9 into every broker's file and restart the brokers one by one.",
     "KafkaConfig.scala: interBrokerProtocolVersion defaults to the latest production version",
 ).sees(broker_configs, blocks_from=Stage.CONTROLLERS)
@@ -504,7 +487,6 @@ def protocol_version_explicit(configs: Configs, world: World) -> Result:
     "B-VER-04",
     "the brokers' files differ in inter.broker.protocol.version",
     "The controllers accept one version; brokers with another never register, and the copy waits indefinitely.",
-    "A rolling upgrade was not finished.",
     "A ProtocolPlaybook raises every broker to 3.9 (docs/playbooks.md). By hand: the same value in every broker's "
     "file, then one rolling restart.",
     "ClusterControlManager.registerBroker: the finalized metadata.version must lie in the broker's range",
@@ -523,7 +505,6 @@ def protocol_version_equal(configs: Configs, world: World) -> Result:
     "I-VER-14",
     "from the second roll on, a newly formatted log directory blocks the last step of a rollback",
     "kafka-storage format writes meta.properties of version 1, which a ZooKeeper-mode broker refuses.",
-    "KAFKA-20762, open in every 3.9 release.",
     "After replacing a disk during the migration, write its meta.properties with version=0, broker.id, cluster.id and "
     "directory.id; B-RBK-03 finds such files.",
     "KAFKA-20762; MetaPropertiesEnsemble",

@@ -111,7 +111,7 @@ def at(broker: NodeId, folder: Folder) -> str:
 @check(
     "B-DIR-06",
     "a replica on disk has another topic id than its topic",
-    "KRaft loads by topic id: at the broker's next restart the folder is renamed -stray, and the replica starts empty.",
+    "KRaft loads by topic id: at the broker's next restart the folder is renamed -stray, and the replica starts empty. "
     "The topic was deleted and created again while this replica was away.",
     "Make sure that another replica has the data; then stop the broker, move the folder away, and start it again.",
     "KAFKA-16814; isStrayKraftReplica in LogManager.scala; linkedin/kafka #543",
@@ -139,8 +139,8 @@ def _foretold(view: ZookeeperView, disks: Disks) -> tuple[tuple[NodeId, Foretold
     "B-DIR-07",
     "a replica on disk has no partition.metadata",
     "A broker in migration mode throws on a log without a topic id: the KRaft controller's whole request fails, for a "
-    "folder that nothing assigns to it, too; a KRaft broker renames it -stray.",
-    "The folder was copied by hand, or dates from before 2.8.",
+    "folder that nothing assigns to it, too; a KRaft broker renames it -stray. Folders that were copied by hand, or "
+    "date from before 2.8, have none.",
     "Write partition.metadata (version: 0, topic_id: ...) while the broker is stopped, or let the broker fetch the "
     "replica "
     "again from another broker. Move away a folder that is not assigned to this broker, while the broker is stopped.",
@@ -173,8 +173,8 @@ def strays(seen: tuple[ZookeeperView, Disks]) -> Iterator[tuple[NodeId, Folder, 
     "B-DIR-21",
     "a folder on disk would be renamed -stray, and nobody accepted it",
     "A KRaft broker renames what is not assigned to it at its start, one in migration mode when the copy is done and a "
-    "KRaft controller's full request comes; the data stays on disk and is not served.",
-    "A reassignment or a deletion happened while the broker was away; or a topic was made or deleted while we looked.",
+    "KRaft controller's full request comes; the data stays on disk and is not served. A reassignment or a deletion "
+    "happened while the broker was away, or a topic was made or deleted while we looked.",
     "Look again; then see whether anybody needs the data, and delete the folder while the broker is stopped, or accept "
     "it as W-DIR-07 in an AcceptedDifferences file (kind: broker, name: the id, field: the folder's path).",
     "KAFKA-15605; isStrayKraftReplica and findStrayReplicas in LogManager.scala",
@@ -190,8 +190,8 @@ def would_be_stray(seen: tuple[ZookeeperView, Disks], world: World) -> Result:
 @check(
     "W-DIR-07",
     "a folder on disk would be renamed -stray, as was accepted",
-    "A KRaft broker renames what is not assigned to it; the data stays on disk and is not served.",
-    "A reassignment or a deletion happened while the broker was away.",
+    "A KRaft broker renames what is not assigned to it; the data stays on disk and is not served. A reassignment or a "
+    "deletion happened while the broker was away.",
     "Nothing, if the acceptance is right; the folder can be deleted while the broker is stopped.",
     "KAFKA-15605; isStrayKraftReplica in LogManager.scala",
 ).sees(both(zookeeper, broker_disks))
@@ -206,7 +206,6 @@ def accepted_stray(seen: tuple[ZookeeperView, Disks], world: World) -> Result:
     "W-DIR-22",
     "an accepted stray folder is not there, or its acceptance has expired",
     "An entry that has expired has no effect, and one that matches nothing could hide a later finding.",
-    "The folder was deleted, the entry names another path, or its day has come.",
     "Delete the entry, or agree on a new `expires` with whoever owns the ticket.",
     "kind: AcceptedDifferences",
 ).sees(both(zookeeper, broker_disks))
@@ -226,8 +225,8 @@ def idle_acceptance(seen: tuple[ZookeeperView, Disks], world: World) -> Result:
 @check(
     "B-DIR-11",
     "a replica is in two directories of one broker",
-    "The broker refuses to start: 'Duplicate log directories for ...'.",
-    "A move between directories was interrupted, or a folder was copied by hand.",
+    "The broker refuses to start: 'Duplicate log directories for ...'. A move between directories was interrupted, or "
+    "a folder was copied by hand.",
     "Find out which copy is whole, and move the other one away while the broker is stopped.",
     "LogManager.loadLog",
 ).sees(broker_disks, blocks_from=Stage.MIGRATION_MODE, when=ALWAYS)
@@ -241,7 +240,7 @@ def two_copies(disks: Disks, world: World) -> Result:
 @check(
     "B-DIR-12",
     "a replica is moving between directories",
-    "At its first KRaft start a broker may promote the unfinished copy and delete the whole one.",
+    "At its first KRaft start a broker may promote the unfinished copy and delete the whole one. "
     "kafka-reassign-partitions with log directories, or Cruise Control's disk balancing, is working.",
     "Wait until every move is done, or cancel it; start no more until finalize. With policy.directories.moves: wait a "
     "run waits by itself.",
@@ -255,8 +254,8 @@ def future_copy(disks: Disks, world: World) -> Result:
 @check(
     "W-DIR-23",
     "a replica is moving between directories: the rolls will wait for it",
-    "A run waits before the next broker until the move is done; it says how far the move is.",
-    "kafka-reassign-partitions with log directories, or Cruise Control's disk balancing, is working.",
+    "A run waits before the next broker until the move is done; it says how far the move is. kafka-reassign-partitions "
+    "with log directories, or Cruise Control's disk balancing, is working.",
     "Nothing, if it may take that long; else raise the throttle of the move, or cancel it.",
     "policy.directories.moves: wait; KAFKA-16082",
 ).sees(broker_disks)
@@ -279,7 +278,6 @@ def _moving(disks: Disks) -> Iterator[Hit]:
     "W-DIR-19",
     "a broker says that replicas are moving between its directories",
     "Moves must be done before the brokers restart (B-DIR-12 says why).",
-    "DescribeLogDirs marks future replicas.",
     "Wait until every move is done, or cancel it.",
     "DescribeLogDirs: isFutureKey; KAFKA-16082",
 ).sees(log_dir_answers)
@@ -295,8 +293,8 @@ def future_reported(answers: dict[NodeId, tuple[LogDirAnswer, ...]], world: Worl
 @check(
     "B-DIR-13",
     "an assigned replica is on no directory of its broker",
-    "A broker may restart into KRaft only with one current copy of each of its replicas.",
-    "Its disk died or was replaced, or the replica has not been created yet.",
+    "A broker may restart into KRaft only with one current copy of each of its replicas. Its disk died or was "
+    "replaced, or the replica has not been created yet.",
     "Let the broker fetch it (see under-replicated partitions); for one replica alone, restore it or delete the topic.",
     "KIP-858; the ledger's NOT ON DISK",
 ).sees(both(zookeeper, broker_disks), blocks_from=Stage.KRAFT_MODE)
@@ -312,8 +310,8 @@ def not_on_disk(seen: tuple[ZookeeperView, Disks], world: World) -> Result:
 @check(
     "W-DIR-14",
     "a folder was renamed -stray",
-    "It contains a former replica, which is not served and takes space.",
-    "A broker found a folder that the metadata does not assign to it.",
+    "It contains a former replica, which the metadata does not assign to that broker: it is not served and takes "
+    "space.",
     "Look whether anybody needs the data, then delete it.",
     "KAFKA-15605",
 ).sees(broker_disks, when=ALWAYS)

@@ -45,7 +45,6 @@ EXTERNAL: Final = "${"  # a configuration provider resolves it on the node
     "the controller listener uses GSSAPI, or SCRAM among controllers",
     "SCRAM credentials live in the metadata that has no leader yet: the controllers never elect one, and --add-scram "
     "does not help. GSSAPI on the controller listener is not supported by this tool.",
-    "The brokers' mechanism was copied to the controller listener.",
     "Use PLAIN or TLS among controllers; brokers may use SCRAM with credentials added at format time.",
     "seen on 3.9.2: 'invalid credentials' among controllers",
 ).sees(controller_configs, blocks_from=Stage.CONTROLLERS)
@@ -63,7 +62,6 @@ def controller_mechanism(configs: Configs, world: World) -> Result:
     "a node has not the brokers' password.encoder.secret",
     "Without it the controllers copy dynamic passwords as the ciphertext they are, and write new ones into ZooKeeper "
     "in clear text. With a wrong one the copy aborts and a controller ends while it owns /controller.",
-    "The secret is missing in a file, or was rotated on some nodes only.",
     "Put one password.encoder.secret into every broker's and every controller's file.",
     "KAFKA-14801; PasswordEncoder; seen on 3.9.2",
 ).sees(both_configs, blocks_from=Stage.CONTROLLERS)
@@ -104,8 +102,7 @@ def _key_of(value: str) -> str:
     "B-SEC-06",
     "super.users of a controller lacks the brokers or the controllers",
     "Before the copy only super users are authorized: brokers never register. In hybrid, as soon as such a controller "
-    "becomes active, every migration-mode broker shuts down within a second: the whole cluster is down.",
-    "super.users was not copied, or the controllers call themselves otherwise than the brokers do. "
+    "becomes active, every migration-mode broker shuts down within a second: the whole cluster is down. "
     "allow.everyone.if.no.acl.found does not replace it.",
     "Add both principals to super.users in every controller's file. Once brokers were refused, correcting the "
     "controllers is not enough: restart each of those brokers.",
@@ -144,7 +141,6 @@ def _not_let_in(about: str, allowed: frozenset[str], callers: list[tuple[str, st
     "super.users of a broker lacks the controllers",
     "The broker denies the controllers' LeaderAndIsr and UpdateMetadata: the migration continues, the broker's clients "
     "hang.",
-    "The controllers call brokers by a principal of their own.",
     "Add the controllers' principal to super.users in every broker's file.",
     "seen on 3.9.2: '[KafkaApi-N] Unexpected error handling request'",
 ).sees(both_configs, blocks_from=Stage.MIGRATION_MODE)
@@ -174,7 +170,6 @@ def brokers_let_in(seen: tuple[Configs, Configs], world: World) -> Result:
     "a dynamic sasl.jaas.config will be lost",
     "It is stored and copied, and never effective on a KRaft broker: from the second roll on the value of the file is "
     "used, while the log says that the configuration was updated.",
-    "kafka-configs set listener.name.X.MECHANISM.sasl.jaas.config.",
     "Write the value into the brokers' files before the second roll.",
     "seen on 3.9.2; DynamicBrokerConfig",
 ).sees(zookeeper)
@@ -201,7 +196,6 @@ def dynamic_at_start(view: ZookeeperView) -> Iterator[tuple[str, str, str]]:
     "a node has not the brokers' key for delegation tokens",
     "Without it the controllers copy the tokens and cannot publish them ('Invalid key to HMAC computation'), and no "
     "token can be made any more. With another one each node computes another HMAC: tokens are refused.",
-    "delegation.token.secret.key is missing in a file, or was rotated on some nodes only.",
     "Put one delegation.token.secret.key into every broker's and every controller's file.",
     "DelegationTokenPublisher; DelegationTokenManager.createHmac; seen on 3.9.2",
 ).sees(both(zookeeper, both_configs), blocks_from=Stage.CONTROLLERS)
@@ -221,7 +215,6 @@ def token_key(seen: tuple[ZookeeperView, tuple[Configs, Configs]], world: World)
     "what the controllers create in ZooKeeper will be writable by everybody",
     "The brokers protect their znodes (zookeeper.set.acl) and the controllers do not: /migration, /controller and new "
     "topics are world-writable.",
-    "zookeeper.set.acl is missing in a controller's file.",
     "Set zookeeper.set.acl=true there too, with a JAAS section Client of the brokers' identity.",
     "seen on 3.9.2; ZkData.defaultAcls",
 ).sees(both_configs)
@@ -238,8 +231,7 @@ def znode_acls(seen: tuple[Configs, Configs], world: World) -> Result:
     "W-SEC-12",
     "users created in hybrid become readable by everybody in ZooKeeper",
     "Even with zookeeper.set.acl, /config/users/X and /config/brokers/N that KRaft creates get world READ: a SCRAM "
-    "hash can be read anonymously.",
-    "Kafka's own dual write; there is no remedy but care.",
+    "hash can be read anonymously. Kafka's own dual write does it.",
     "Create no SCRAM users and no dynamic passwords between the copy and finalize.",
     "seen on 3.9.2; ZkConfigMigrationClient",
 ).sees(broker_configs)
@@ -253,7 +245,6 @@ def users_in_hybrid(configs: Configs, world: World) -> Result:
     "a controller lacks the mechanism or the login for the brokers' listener",
     "Without the mechanism its start fails. Without the login the copy runs and then hangs in "
     "KRAFT_CONTROLLER_TO_BROKER_COMM.",
-    "SASL settings of the inter-broker listener were not copied into the controller's file.",
     "Copy sasl.mechanism.inter.broker.protocol, listener.name.L.sasl.enabled.mechanisms and "
     "listener.name.L.MECHANISM.sasl.jaas.config (L: the brokers' listener) into every controller's file.",
     "seen on 3.9.2: \"Could not find a 'KafkaServer' or 'internal.KafkaServer' entry\"",
@@ -280,7 +271,6 @@ def controllers_can_call(seen: tuple[Configs, Configs], world: World) -> Result:
     "the brokers have an authorizer and a controller has none",
     "From the copy on the controllers decide what brokers forward, and without an authorizer nobody checks it: a "
     "principal without any right can create and delete topics and change configurations. No log says so.",
-    "authorizer.class.name is missing in a controller's file.",
     "Write authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer into every controller's file.",
     "seen on 3.9.2; ControllerApis.scala",
 ).sees(both_configs, blocks_from=Stage.CONTROLLERS, when=ALWAYS)
@@ -297,7 +287,6 @@ def controllers_authorize(seen: tuple[Configs, Configs], world: World) -> Result
     "AclAuthorizer is set in a KRaft node's file",
     "It keeps its ACLs in ZooKeeper: on a controller, new ACLs go nowhere else and it dies when ZooKeeper's keys go; "
     "on a KRaft broker it exits at its start, or keeps using ACLs that are no longer updated.",
-    "The brokers' authorizer was copied into the file.",
     "Write org.apache.kafka.metadata.authorizer.StandardAuthorizer in its place.",
     "seen on 3.9.2; cp-ansible #1805",
 ).sees(both_configs, blocks_from=Stage.CONTROLLERS, when=ALWAYS)
@@ -315,9 +304,8 @@ def no_acl_authorizer_in_kraft(seen: tuple[Configs, Configs], world: World) -> R
     "B-SEC-19",
     "a controller decides about rights by another class than the brokers",
     "From the copy on controllers decide what brokers forward. Where the brokers let in everybody and a controller "
-    "asks for rights, topics can be made no more; where the brokers have a class of their own, its decisions end.",
-    "An authorizer was added to the controllers alone, or the brokers' class is neither AclAuthorizer nor "
-    "StandardAuthorizer and a rendered controller has Kafka's own.",
+    "asks for rights, topics can be made no more; where the brokers have a class of their own, its decisions end. "
+    "Rendered controllers have Kafka's own class where the brokers' is neither AclAuthorizer nor StandardAuthorizer.",
     "Give the controllers the brokers' class: authorizer.class.name, and the class's own keys, in the "
     "inventory's controllers.properties, its jars on their class path. Or none where the brokers have none.",
     "ControllerApis.scala; AclAuthorizer and StandardAuthorizer decide alike",
@@ -339,7 +327,6 @@ def one_authorizer(seen: tuple[Configs, Configs], world: World) -> Result:
     "the brokers' ACLs are in another ZooKeeper than the one that is copied",
     "Kafka copies the ACLs of zookeeper.connect. With authorizer.zookeeper.url brokers read theirs elsewhere: from the "
     "copy on, nobody would have the rights that he has now, or everybody.",
-    "authorizer.zookeeper.url is set, to other servers or another chroot than zookeeper.connect.",
     "Copy the ACLs to the ZooKeeper of zookeeper.connect (kafka-acls --list there and here shows what is missing), "
     "take authorizer.zookeeper.url out of the brokers' files, and restart the brokers one by one.",
     "AclAuthorizer.configure: ZkUrlProp; ControllerServer: the migration's client uses zookeeper.connect",

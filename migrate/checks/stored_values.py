@@ -50,9 +50,8 @@ def ignored(entity: str, name: str, value: str) -> str:
     "a topic's configuration has a value that Kafka refuses",
     "A broker reads the configurations of all topics when it starts, and ends where it cannot take one: in ZooKeeper "
     "mode and in KRaft mode alike. A broker that runs has not been started since, so the first roll would stop at its "
-    "first broker, which is down then. KRaft copies the value as it is.",
-    "It was written past Kafka's checks: into ZooKeeper by hand, or by kafka-configs --zookeeper of a release before "
-    "3.0.",
+    "first broker, which is down then. KRaft copies the value as it is. Nothing checks what is written into ZooKeeper "
+    "by hand, or by kafka-configs --zookeeper of a release before 3.0.",
     "Delete the key, or set it again: kafka-configs.sh --bootstrap-server HOST:PORT --alter --topic TOPIC "
     "--delete-config KEY. Where Kafka refuses that as well, correct the znode with zookeeper-shell, after a backup.",
     "LogManager.fetchTopicConfigOverrides; LogConfig.fromProps; seen on 3.9.2",
@@ -92,9 +91,8 @@ def _without_tiers(world: World) -> list[int] | Unknown:
     "A broker of ZooKeeper mode resolves the name of each ip when it starts, and ends where it cannot: the first roll "
     "would stop at its first broker, which is down then. One of KRaft mode leaves that quota out, and all that are "
     "applied with it, and says so in its log alone. With a quota that Kafka does not define the copy is made, and the "
-    "controllers never get from there to DUAL_WRITE: what clients change times out.",
-    "The ip is a host name; or an IPv6 address, which kafka-configs encodes (%3A for a colon) and a broker does not "
-    "decode; or the quota was written past Kafka's checks.",
+    "controllers never get from there to DUAL_WRITE: what clients change times out. kafka-configs encodes an IPv6 "
+    "address (%3A for a colon), and a broker does not decode it.",
     "Set the quota for addresses, and delete it from the name. Delete one that Kafka does not define, or that is of an "
     "IPv6 address, with zookeeper-shell, after a backup; IPv6 addresses can have quotas again when no broker of "
     "ZooKeeper mode is left.",
@@ -150,9 +148,8 @@ OF_CLEANER: Final = ("log.cleaner.threads", "log.cleaner.dedupe", "log.cleaner.i
     "where it is the default of the cluster: limits, retention and stores fall back to the files, and kafka-configs "
     "refuses other changes until it is corrected. A KRaft broker starts with the file's number of threads, and changes "
     "it to no less than half and no more than double; and it holds local retention to the retention, as a running "
-    "broker does. What breaks a rule of Kafka's is refused by the next start in every mode.",
-    "kafka-configs changed threads step by step, the file was changed since, or the value was written past Kafka's "
-    "checks.",
+    "broker does. What breaks a rule of Kafka's is refused by the next start in every mode. Threads that kafka-configs "
+    "changed step by step, or a file changed since, lead to it.",
     "Threads: write the number that holds into the broker's file, in the key that the finding names; no restart is "
     "needed for that, the next roll reads it. Else correct or delete the dynamic value.",
     "DynamicThreadPool, LogCleaner, SocketServer and DynamicLogConfig: validateReconfiguration; "

@@ -46,9 +46,7 @@ HOLD: Final[Mapping[str, str]] = {
     "a node would be killed before its shutdown has ended",
     f"A run waits {STOP_SECONDS:.0f} s for a stop and never kills. A broker that systemd kills recovers its "
     "logs, and its partitions are without a leader for longer. A unit that is refused after other controllers "
-    "were stopped leaves a quorum without a leader.",
-    "TimeoutStopSec= of the unit or of a drop-in is too small (systemd's own default is 90 s), or systemd does not "
-    "tell it; or `timeout` of a node's `service` in the inventory is.",
+    "were stopped leaves a quorum without a leader. systemd's own limit for a stop is 90 s.",
     f"On each host named: {STOP_ADVICE}.",
     "systemd.service(5); migrate.model.launch.STOP_SECONDS",
 ).sees(units, blocks_from=Stage.PREPARE, when=ALWAYS, proof=True)
@@ -69,7 +67,6 @@ def _unfit(seen: Units, code: str) -> Iterator[Hit]:
     "a node's unit has changed on disk since systemd read it",
     "The next `daemon-reload`, whoever gives it, changes how the node is started: in the middle of a roll that would "
     "be intended by nobody.",
-    "The unit or a drop-in was edited without `systemctl daemon-reload`.",
     "Look at the change, then `systemctl daemon-reload`, and restart a broker by yourself.",
     "systemctl show: NeedDaemonReload",
 ).sees(units, blocks_from=Stage.PREPARE, when=ALWAYS, proof=True)
@@ -83,12 +80,11 @@ def unit_is_loaded(seen: Units, world: World) -> Result:
 @check(
     FAULT,
     "a run cannot stop and start a node's unit as it is",
-    "A run stops and starts nodes by their units and believes what systemd says of them. With such a unit a stop is "
-    "refused, kills the process, takes other nodes down, or is reported as complete while the process still runs.",
-    "The unit is not there or masked, starts with another file than the inventory names, refuses to be stopped by "
-    "hand, has KillMode=none, KillSignal=SIGKILL, RemainAfterExit=yes or Type=oneshot, SendSIGKILL=no with a short "
-    "TimeoutStopSec, ExecStart=su or runuser, or ExecStop=kafka-server-stop.sh beside other nodes of its host. Or the "
-    "node has commands of its own (`service`), and its stop command is that script.",
+    "A run stops and starts nodes by their units and believes what systemd says of them. With a unit that "
+    "is masked, starts with another file, refuses to be stopped by hand, or has KillMode=none, KillSignal=SIGKILL, "
+    "RemainAfterExit=yes, Type=oneshot, SendSIGKILL=no with a short TimeoutStopSec, ExecStart=su or runuser, or "
+    "kafka-server-stop.sh as its stop beside other nodes of its host (a node's `service`, too), a stop is refused, "
+    "kills the process, takes other nodes down, or is reported as complete while the process still runs.",
     "On each host named, change what the finding says (`systemctl edit UNIT`), then `systemctl daemon-reload`.",
     "systemd.unit(5), systemd.service(5), systemd.kill(5); KIP-979 for kafka-server-stop.sh --node-id",
 ).sees(units, blocks_from=Stage.PREPARE, when=ALWAYS, proof=True)
@@ -100,9 +96,8 @@ def unit_obeys(seen: Units, world: World) -> Result:
     ACCESS,
     "the user of a node's unit cannot read or write what it needs",
     "kafka-storage format and the node itself run as that user. The run would stop in the middle, at the format of a "
-    "controller or at the start of a node.",
-    "Owner, group or mode of the node's file, of a folder above it, of the metadata directory or of Kafka's programs; "
-    "or the unit's user has no Java.",
+    "controller or at the start of a node. What counts is owner, group and mode of the node's file, of a folder above "
+    "it, of the metadata directory and of Kafka's programs, and whether the user has a Java.",
     "On each host named, do what the finding says.",
     "tried on the host as the unit's user: migrate.hosts.host_program, `facts`",
 ).sees(units, blocks_from=Stage.PREPARE, when=ALWAYS, proof=True)
@@ -118,7 +113,6 @@ def user_has_access(seen: Units, world: World) -> Result:
     "nodes of one host run as different users",
     "A controller's new file gets owner, group and mode of the broker's file on its host. Another user may not be able "
     "to read it, and kafka-storage format is refused in the middle of a run.",
-    "User= of the units differ.",
     "Run the controller's unit as the broker's user; or let both users read the file by one group.",
     "systemd.exec(5): User",
 ).sees(units, when=ALWAYS)
@@ -136,7 +130,6 @@ def one_user_on_a_host(seen: Units, world: World) -> Result:
     "In migration mode a broker halts with the first disk that dies under it. Started again without that disk, under a "
     "KRaft controller, it recreates the replicas that were there on its other disks, those without another replica "
     "empty; when the disk is back it does not start on both copies.",
-    "Restart=on-failure or always in the unit, without RestartPreventExitStatus=1: a broker halts with code 1.",
     "On each host named, until the brokers are in KRaft mode: `systemctl edit UNIT`, `[Service]` and "
     "`RestartPreventExitStatus=1`, then `systemctl daemon-reload`. RequiresMountsFor= with the log directories keeps a "
     "boot from doing the same over a disk that is not mounted.",
@@ -157,8 +150,8 @@ def stays_down_over_a_dead_disk(seen: Units, world: World) -> Result:
     "W-OPS-07",
     "a node's unit does not start at boot",
     "After a power cut the node stays down. Brokers of a finalized cluster cannot start without its controllers. The "
-    "report of a run says PROVEN only where every controller and every broker starts at boot.",
-    "The unit was never enabled: units of controllers are new. Or it is linked, masked, static or transient.",
+    "report of a run says PROVEN only where every controller and every broker starts at boot. A new unit is not "
+    "enabled.",
     "On each host named: `systemctl enable -- UNIT`; of a broker that you keep from starting by itself over a missing "
     "disk, once the migration is over.",
     "systemctl(1): is-enabled; states as systemd 252 gives them",
@@ -189,8 +182,7 @@ def _boots(seen: Units) -> Result:
     "B-OPS-17",
     "a controller's unit does not start at boot",
     "After a power cut the quorum stays down. Once the metadata leads, no broker can work without it, and brokers of a "
-    "finalized cluster cannot even start. No run enables a unit.",
-    "The unit was never enabled: units of controllers are new. Or it is linked, masked, static or transient.",
+    "finalized cluster cannot even start. No run enables a unit. A new unit is not enabled.",
     "On each host named, before the first plan: `systemctl enable -- UNIT`, with "
     "`ConditionPathExists=METADATA_DIRECTORY/meta.properties` in the unit: a boot before a run has formatted the "
     "controller then leaves it alone. Without it systemd starts it again and again, and runs wait until it stops that.",
@@ -203,9 +195,8 @@ def controllers_start_at_boot(seen: Units, world: World) -> Result:
 @check(
     "I-OPS-08",
     "it is unknown whether the nodes start at boot",
-    "People work these hosts. After a power cut a node whose unit is not enabled stays down, and the report of a run "
-    "says that this was not checked.",
-    "The executor `manual` reads no state of systemd.",
+    "People work these hosts (executor `manual`). After a power cut a node whose unit is not enabled stays down, and "
+    "the report of a run says that this was not checked.",
     "On each host: `systemctl is-enabled -- UNIT` must say `enabled`; if not, `systemctl enable -- UNIT`. Controllers "
     "before the first plan, brokers at the latest after the migration is finalized.",
     "systemctl(1): is-enabled",
@@ -219,9 +210,9 @@ def nobody_sees_the_boot(seen: Inventory, world: World) -> Result:
 @check(
     "I-OPS-13",
     "what to hold until the migration is over: configuration management",
-    "A run changes the nodes' files and restarts the nodes. What else writes these files or restarts these units must "
-    "not do so in the meantime: the run then stops with exit code 6, or a node starts with a file of another stage.",
-    "Ansible, Puppet, Chef or Salt writes the files from a template that does not know the migration.",
+    "A run changes the nodes' files and restarts the nodes. What else writes these files or restarts these units "
+    "(Ansible, Puppet, Chef, Salt) must not do so in the meantime: the run then stops with exit code 6, or a node "
+    "starts with a file of another stage.",
     "Before the first change stop what does: "
     + "; ".join(f"{tool}: {fix}" for tool, fix in HOLD.items())
     + ". Start it again once its templates have what the run wrote.",
@@ -258,10 +249,9 @@ TO_CONFIRM: Final = (
     "W-OPS-16",
     "nodes are no systemd units: what their supervisor does is not seen",
     "systemd tells how long it lets a stop take, and whether it starts a node again and at boot. Of other supervisors "
-    "a run knows what the inventory says. A process that is killed in its shutdown recovers its logs; a broker in "
-    "migration mode that is started again over a dead disk recreates its replicas elsewhere; a node that no boot "
-    "starts stays down.",
-    "The inventory gives commands (`service`) in place of a unit.",
+    "a run knows what the inventory says (`service`). A process that is killed in its shutdown recovers its logs; a "
+    "broker in migration mode that is started again over a dead disk recreates its replicas elsewhere; a node that no "
+    "boot starts stays down.",
     "On each host named, compare what the finding says with the supervisor's configuration. The report of a run does "
     "not say PROVEN where a start at boot is not seen.",
     "docs/executors.md",
@@ -279,8 +269,6 @@ def unseen_supervisors(seen: Inventory, world: World) -> Result:
     "a command that a run needs is not allowed on its host",
     "A run is refused before its first effect (E-HOST-27) where a host refuses a command that a run gives; taken away "
     "later, it stops at that step, perhaps with some brokers rolled and the others not.",
-    "The host program is not installed there, is of another release or another inventory, or sudo does not allow it; "
-    "or a unit is not there.",
     "`kraft-migrate doctor --hosts --inventory FILE` asks every host, `--host-setup HOST` prints the script that "
     "installs the host program on one; then plan again.",
     "migrate.hosts.about: each host's program says its release, its configuration and what it refuses",

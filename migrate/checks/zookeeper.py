@@ -35,8 +35,8 @@ def sample(names: list[str]) -> str:
     "B-ZKN-01",
     "/migration remembers a copy that this quorum has not made",
     "Fresh controllers that find a copied offset skip the copy and write their empty metadata back: as soon as the "
-    "last broker registers, every topic, SCRAM user and quota is deleted from ZooKeeper.",
-    "An earlier attempt was rolled back without deleting /migration.",
+    "last broker registers, every topic, SCRAM user and quota is deleted from ZooKeeper. An earlier attempt was rolled "
+    "back without deleting /migration.",
     "Stop the controllers, keep a backup of ZooKeeper, and delete /migration; then format the controllers again.",
     "strimzi-kafka-operator #11262; KRaftMigrationDriver: SYNC_KRAFT_TO_ZK; seen on 3.9.2",
 ).sees(readable_zookeeper, blocks_from=Stage.PREPARE)
@@ -60,8 +60,8 @@ def stale_migration(view: ZookeeperView, world: World) -> Result:
 @check(
     "B-ZKN-02",
     "/migration exists without data",
-    "The migration driver cannot parse it and hangs without a word.",
-    "zookeeper-security-migration.sh creates every path it knows, this one too.",
+    "The migration driver cannot parse it and hangs without a word. zookeeper-security-migration.sh creates every path "
+    "it knows, this one too.",
     "Keep a backup of ZooKeeper, then delete the empty /migration.",
     "KAFKA-19480, fixed in 3.9.2",
 ).sees(readable_zookeeper, blocks_from=Stage.PREPARE, when=BEFORE_COPY)
@@ -73,8 +73,8 @@ def null_migration(view: ZookeeperView, world: World) -> Result:
 @check(
     "B-ZKN-03",
     "a topic has no topic_id",
-    "The copy stops in front of it: the driver fails with 'None.get' and stays in WAIT_FOR_BROKERS.",
-    "The topic's znode was last written by a controller older than 2.8, or edited by hand.",
+    "The copy stops in front of it: the driver fails with 'None.get' and stays in WAIT_FOR_BROKERS. The znode was last "
+    "written by a controller older than 2.8, or edited by hand.",
     "Let ZooKeeper's controller move to another broker: it gives each such topic a new id. Then check again, the "
     "replicas' partition.metadata too.",
     "ZkMigrationClient.iterateTopicMetadata; seen on 3.9.2",
@@ -88,8 +88,8 @@ def topic_without_id(view: ZookeeperView, world: World) -> Result:
     "B-ZKN-04",
     "a partition has no state",
     "The copy invents one: ISR = all replicas, leader = the first, epoch 0. A replica with old data may become leader, "
-    "and nothing says so but one WARN line.",
-    "The state znode was deleted, or never written because no controller finished creating the partition.",
+    "and nothing says so but one WARN line. The state was deleted, or never written because no controller finished "
+    "creating the partition.",
     "Let ZooKeeper's controller move to another broker, or create the partition again; then check again.",
     "ZkMigrationClient.migrateTopics: 'Could not find partition state in ZK'; seen on 3.9.2",
 ).sees(readable_zookeeper, blocks_from=Stage.MIGRATION_MODE, when=BEFORE_COPY)
@@ -107,7 +107,6 @@ def partition_without_state(view: ZookeeperView, world: World) -> Result:
     "B-ZKN-05",
     "a replica is assigned to a broker that is not alive",
     "The copy waits for every broker that any assignment names: 'Still waiting for ZK brokers [N] found in metadata'.",
-    "The broker is down, or was taken away without reassigning its replicas.",
     "Start the broker, or move its replicas to living brokers with kafka-reassign-partitions.",
     "KRaftMigrationDriver.areZkBrokersReadyForMigration; seen on 3.9.2",
 ).sees(zookeeper, blocks_from=Stage.MIGRATION_MODE, when=BEFORE_COPY)
@@ -136,7 +135,6 @@ def dead_broker_assigned(view: ZookeeperView, world: World) -> Result:
     "B-ZKN-06",
     "a topic is about to be deleted",
     "Topics under deletion are not copied; their replicas become strays, and the deletion is forgotten.",
-    "A broker that holds a replica is down, or the deletion has just begun.",
     "Wait until the deletion is done (start the brokers that hold replicas), or take it back.",
     "ZkMigrationClient.iterateTopicMetadata skips /admin/delete_topics; KAFKA-15605",
 ).sees(readable_zookeeper, blocks_from=Stage.MIGRATION_MODE, when=BEFORE_COPY)
@@ -150,7 +148,6 @@ def pending_deletion(view: ZookeeperView, world: World) -> Result:
     "a reassignment is in progress",
     "Replicas that move while the metadata moves are the hardest case there is: the old request is not read, the half "
     "done one is copied as it is.",
-    "kafka-reassign-partitions or Cruise Control is working.",
     "Wait until it is done, or cancel it; keep tools that move replicas stopped until finalize.",
     "KIP-455; KAFKA-16120; /admin/reassign_partitions is not read by the copy",
 ).sees(readable_zookeeper, blocks_from=Stage.MIGRATION_MODE, when=BEFORE_COPY)
@@ -163,7 +160,6 @@ def pending_reassignment(view: ZookeeperView, world: World) -> Result:
     "W-ZKN-08",
     "an election was asked for and has not happened",
     "The request is not copied and will never be processed.",
-    "/admin/preferred_replica_election is left over, or the controller is busy.",
     "Wait until it is gone; ask for the election again after the migration.",
     "KRaftMigrationDriver does not read /admin/preferred_replica_election",
 ).sees(readable_zookeeper, when=BEFORE_COPY)
@@ -178,7 +174,6 @@ def pending_election(view: ZookeeperView, world: World) -> Result:
     "B-ZKN-09",
     "/controller_epoch is missing",
     "A KRaft controller takes over by raising it; without it that fails with an IllegalStateException.",
-    "The znode was deleted; every ZooKeeper controller makes it once.",
     "Restart the broker that is the controller, so that one is elected and writes it.",
     "KafkaZkClient.tryRegisterKRaftControllerAsActiveController",
 ).sees(readable_zookeeper, blocks_from=Stage.CONTROLLERS, when=BEFORE_COPY)
@@ -191,7 +186,6 @@ def no_controller_epoch(view: ZookeeperView, world: World) -> Result:
     "B-ZKN-10",
     "an ACL's principal has no type",
     "The copy fails on it: a principal is Type:name, such as User:alice.",
-    "The ACL was written into ZooKeeper by hand or by an old tool.",
     "Remove that ACL with kafka-acls and add it again with User: in front.",
     "SecurityUtils.parseKafkaPrincipal in ZkAclMigrationClient",
 ).sees(readable_zookeeper, blocks_from=Stage.MIGRATION_MODE, when=BEFORE_COPY)
@@ -208,7 +202,6 @@ def principal_without_type(view: ZookeeperView, world: World) -> Result:
     "W-ZKN-14",
     "a disk failure was reported and is not worked off",
     "A pending notification says that a log directory died a moment ago.",
-    "/log_dir_event_notification has children.",
     "Look at the brokers' log directories (B-DIR-01, B-DIR-17) before anything else.",
     "/log_dir_event_notification: KafkaController.processLogDirEventNotification",
 ).sees(readable_zookeeper, when=BEFORE_COPY)
@@ -227,8 +220,8 @@ ACL_ENTRY: Final = len('{"principal":"","permissionType":"","operation":"","host
     "W-ZKN-23",
     "a list or an object in ZooKeeper is near or above what its client takes by default",
     "Controllers without a raised jute.maxbuffer cannot list that directory, or read that znode: their client closes "
-    "the connection and retries indefinitely, and the copy never ends.",
-    "Very many topics, or very many ACLs on one resource.",
+    "the connection and retries indefinitely, and the copy never ends. Very many topics, or very many ACLs on one "
+    "resource, lead to it.",
     "See with what -Djute.maxbuffer brokers and ZooKeeper's servers run (W-CFG-31), and start the controllers with the "
     "same value; or delete what is not used.",
     "ZooKeeper 3.8: jute.maxbuffer, 1,048,575 bytes unless set, for servers and clients alike",
@@ -254,7 +247,6 @@ def large_in_zookeeper(view: ZookeeperView, world: World) -> Result:
     "B-ZKN-13",
     "this is another cluster than expected",
     "Everything that follows would be done to the wrong cluster.",
-    "The connect string, its chroot, or the expected id is wrong.",
     "Compare the connect string with the brokers' files, and the expected id with /cluster/id.",
     "/cluster/id; cluster.id of meta.properties",
 ).sees(readable_zookeeper, blocks_from=Stage.DISCOVER)
@@ -276,7 +268,6 @@ def other_cluster(view: ZookeeperView, world: World) -> Result:
     "the cluster has no topic, so nothing could be proven of it",
     "Every gate asks whether the replicas' directories and the fields of both views agree, and two views without a "
     "replica look like a cluster whose metadata was wiped: the run would stop behind the copy.",
-    "A new cluster; or the connect string has another chroot than the brokers.",
     "Compare the connect string's chroot with zookeeper.connect of the brokers. If the cluster is new, make a topic "
     "whose replicas lie on every broker (kafka-topics.sh --create), or start it again in KRaft mode, which takes no "
     "migration.",
@@ -293,8 +284,8 @@ def no_topic(view: ZookeeperView, world: World) -> Result:
     "a configuration belongs to a topic that does not exist",
     "The copy reads the configurations of existing topics alone: this one is not copied, and the controllers then "
     "delete it from ZooKeeper. A topic that is made later with that name would have had it. Configurations of brokers, "
-    "users, client ids and ips are copied whether or not anything has that name.",
-    "The topic's deletion was cut short, or somebody wrote the znode by hand.",
+    "users, client ids and ips are copied whether or not anything has that name. The topic's deletion was cut "
+    "short, or somebody wrote the znode by hand.",
     "Delete it if nothing needs it; else create the topic first, or note the values and set them again when the topic "
     "exists. Left as it is, the run's report lists it as dropped.",
     "ZkTopicMigrationClient.iterateTopics; KRaftMigrationZkWriter.handleConfigsSnapshot; seen on 3.9.2",
@@ -313,9 +304,8 @@ def orphaned_config(view: ZookeeperView, world: World) -> Result:
 @check(
     "W-ZKN-15",
     "a part of ZooKeeper could not be read or compared",
-    "What is not seen is not compared: a difference there would go unnoticed.",
-    "The tool's ZooKeeper identity may not read that znode, the znode would not hold still, or a password is encoded "
-    "and no password.encoder.secret was given.",
+    "What is not seen is not compared: a difference there would go unnoticed. The tool's identity may not read that "
+    "znode, it would not hold still, or a password is encoded and no password.encoder.secret was given.",
     "Give the tool the brokers' ZooKeeper identity, and the inventory a password_encoder_secret.",
     "zookeeper.set.acl: /config/users and /config/brokers have no world read",
 ).sees(zookeeper)
@@ -344,8 +334,8 @@ def _hits(view: ZookeeperView, *parts: ZnodePart) -> Iterator[Hit]:
     "B-ZKN-16",
     "a znode is not what Kafka writes there",
     "Kafka's copy stops on it or leaves it out, and nothing here can be compared with it: whatever depends on it "
-    "counts as unknown, never as absent.",
-    "It was edited by hand or by another tool, or was written by a software that is not Apache Kafka 3.9.",
+    "counts as unknown, never as absent. It was edited by hand or by another tool, or was written by a software that "
+    "is not Apache Kafka 3.9.",
     "Keep a backup, look at the znode with zookeeper-shell, and repair it or have Kafka write it again; then check "
     "again.",
     "kafka/zk/ZkData.scala: each znode's decode",
@@ -359,8 +349,8 @@ def malformed_znode(view: ZookeeperView, world: World) -> Result:
     "B-ZKN-12",
     "a quota cannot be read",
     "A broker of ZooKeeper mode ends by it at its next start, or the copy, or the sync behind it, stops half way "
-    "(docs/support.md says which value does what).",
-    "The value was written past Kafka's tools, or the entity's name is not URL-encoded as Kafka does it.",
+    "(docs/support.md says which value does what). Kafka's own tools write no such value, and URL-encode the entity's "
+    "name.",
     "Remove that quota with kafka-configs (or in zookeeper-shell, after a backup) and set it again.",
     "ZkConfigMigrationClient.iterateClientQuotas: toDouble; KAFKA-16411",
 ).sees(malformed_view, blocks_from=Stage.PREPARE, when=UNTIL_FINALIZED)
@@ -371,8 +361,8 @@ def malformed_quota(view: ZookeeperView, world: World) -> Result:
 @check(
     "B-ZKN-17",
     "a SCRAM credential cannot be read",
-    "The copy parses every credential and fails on this one; that user cannot log in now either.",
-    "It was written past Kafka's tools.",
+    "The copy parses every credential and fails on this one; that user cannot log in now either. Kafka's own tools "
+    "write none like it.",
     "Set the user's password again with kafka-configs --alter --add-config 'SCRAM-SHA-...=[...]', or delete the "
     "credential.",
     "ScramCredentialUtils.credentialFromString in ZkConfigMigrationClient",
@@ -385,9 +375,8 @@ def malformed_scram(view: ZookeeperView, world: World) -> Result:
 @check(
     "B-ZKN-18",
     "a broker's dynamic configuration cannot be read, or is of no broker",
-    "The copy takes the name of each child of /config/brokers for a number: on any other it fails with a "
+    "The copy takes the name of each child of /config/brokers but <default> for a number: on any other it fails with a "
     "NumberFormatException.",
-    "A child of /config/brokers is neither a broker id nor <default>, or its data is no configuration.",
     "After a backup, delete that znode, or repair its data.",
     "ZkConfigMigrationClient.iterateBrokerConfigs",
 ).sees(malformed_view, blocks_from=Stage.PREPARE, when=UNTIL_FINALIZED)
@@ -399,8 +388,7 @@ def malformed_broker_config(view: ZookeeperView, world: World) -> Result:
     "B-ZKN-11",
     "two topics have one topic_id",
     "KRaft knows topics by their ids: the second one's record would overwrite the first, and its replicas on disk "
-    "would be taken for the other's.",
-    "A topic's znode was copied by hand, or restored from a backup under another name.",
+    "would be taken for the other's. A znode was copied by hand, or restored from a backup under another name.",
     "Find out which topic the id is of (partition.metadata in its replicas' folders), delete the other and create it "
     "anew.",
     "TopicsImage: topics by id; KIP-516",

@@ -56,8 +56,7 @@ def stranger(acls: Mapping[str, tuple[ZnodeAcl, ...]], login: ZookeeperLogin) ->
     "B-SEC-05",
     "no one identity may write every znode that the controllers write",
     "The KRaft controllers log in to ZooKeeper as one identity. What it may not write stops the copy or the dual write "
-    "with NoAuth.",
-    "zookeeper.set.acl was switched on or off, or the brokers' identity changed, and old znodes kept their ACLs.",
+    "with NoAuth. Old znodes keep their ACLs when zookeeper.set.acl is switched or the brokers' identity changes.",
     "Run zookeeper-security-migration.sh with the brokers' identity (with --enable.path.check), so that all znodes "
     "have the same ACLs; then check again.",
     "ZkSecurityMigrator; ZkData.defaultAcls; KAFKA-19480 for /migration",
@@ -75,9 +74,8 @@ def no_common_writer(view: ZookeeperView, world: World) -> Result:
 @check(
     "W-SEC-14",
     "only one identity may write ZooKeeper's znodes",
-    "The controllers must log in to ZooKeeper as that identity. A properties file does not show how: the login is "
-    "in a JAAS file or in a TLS certificate.",
-    "zookeeper.set.acl=true on the brokers.",
+    "With zookeeper.set.acl=true on the brokers the controllers must log in to ZooKeeper as that identity. A "
+    "properties file does not show how: the login is in a JAAS file or in a TLS certificate.",
     "Give each controller's process the brokers' ZooKeeper login (java.security.auth.login.config with the section "
     "Client, or the zookeeper.ssl.* keys with that certificate) before it is started.",
     "zookeeper.set.acl; ZkData.defaultAcls",
@@ -97,10 +95,8 @@ def one_writer(view: ZookeeperView, world: World) -> Result:
     "B-SEC-15",
     "an encoded password is not opened by password.encoder.secret",
     "Controllers with this secret would copy that configuration as garbage, and the broker cannot read it after its "
-    "second restart.",
-    "The secret in the inventory is not the brokers', or it was changed and password.encoder.old.secret is still in "
-    "use, or password.encoder.cipher.algorithm or password.encoder.keyfactory.algorithm is not Kafka's default "
-    "(AES/CBC/PKCS5Padding; PBKDF2WithHmacSHA512 or PBKDF2WithHmacSHA1): others are not verified.",
+    "second restart. password.encoder.old.secret may still be in use. Another cipher or key factory than Kafka's "
+    "default (AES/CBC/PKCS5Padding; PBKDF2WithHmacSHA512 or PBKDF2WithHmacSHA1) is not verified.",
     "Compare the inventory's password_encoder_secret with the brokers' files; restart the broker where "
     "password_encoder_old_secret opens it; set the configuration again where it was encoded with a lost secret or "
     "another algorithm.",
@@ -124,8 +120,6 @@ Seen = tuple[ZookeeperView, tuple[Configs, dict[NodeId, Launch]]]
     "a controller's process has not the login with which ZooKeeper may be written",
     "With zookeeper.set.acl and without a login the controller dies at its start. As somebody else, or with another "
     "password, it keeps running and retries indefinitely (NoAuth): no /migration, no line that says what it waits for.",
-    "The controllers' processes are started without the brokers' java.security.auth.login.config, or its section "
-    "Client has another user or password.",
     "Start each controller with -Djava.security.auth.login.config=FILE whose section Client is the brokers'; it is "
     "needed until finalize.",
     "seen on 3.9.2: 'zookeeper.set.acl is true, but ... verification of the JAAS login file failed'; NoAuthException "

@@ -111,8 +111,8 @@ def _use(world: World) -> Sight[ZookeeperUse]:
 @check(
     "W-ZKN-24",
     "somebody still uses this ZooKeeper",
-    "The cluster does not need it any more. Whoever does would fail with its servers, or lose its znodes.",
-    "Monitors, partition tools, old consumers, another application or another Kafka cluster on the same ensemble.",
+    "The cluster does not need it any more. Whoever does would fail with its servers, or lose its znodes. It is a "
+    "monitor, a partition tool, an old consumer, another application or another Kafka cluster.",
     "Before you stop its servers: find out who it is by the address or the znode, and move it elsewhere.",
     "ZooKeeper's four letter words srvr, cons and conf; /zookeeper/config; the names of its znodes",
 ).sees(_use, when=FINALIZED)
@@ -126,7 +126,6 @@ def users(found: ZookeeperUse, world: World) -> Result:
     "I-ZKN-25",
     "nobody uses this ZooKeeper any more",
     "No node's file names it, no member has a client, and no znode is another application's: it can be stopped.",
-    "The migration's cleanup is proven.",
     "A person stops its servers and removes them: docs/after-the-migration.md has the commands.",
     "ZooKeeper's four letter word srvr; the names of its znodes",
 ).sees(_use, when=FINALIZED)

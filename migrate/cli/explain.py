@@ -70,7 +70,6 @@ def _write(page: Page, doc: ErrorDoc | CodeDoc | WaitDoc) -> None:
         rows = (
             ("blocks", _blocks(doc)),
             ("why", doc.why),
-            ("cause", doc.cause),
             ("fix", doc.fix),
             ("source", doc.source),
         )

@@ -50,7 +50,6 @@ class CodeDoc:
     code: str
     title: str
     why: str
-    cause: str
     fix: str
     source: str
 

@@ -22,10 +22,10 @@ def run(*arguments: str) -> str:
     return result.output
 
 
-def test_a_finding_is_explained_with_its_stages_cause_and_fix() -> None:
+def test_a_finding_is_explained_with_its_stages_reason_and_fix() -> None:
     """All that a person needs at night."""
     text = run("b-mig-07")
-    for part in ("B-MIG-07: a running controller", "blocks  migration-mode and later", "cause", "fix", "KAFKA-20960"):
+    for part in ("B-MIG-07: a running controller", "blocks  migration-mode and later", "why", "fix", "KAFKA-20960"):
         assert part in text
 
 
