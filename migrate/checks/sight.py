@@ -10,28 +10,21 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import wraps
+from operator import attrgetter
 from typing import Any, Final, Generic, ParamSpec, TypeVar
 
 from migrate.checks import processes
 from migrate.checks.phase import no_quorum_yet
-from migrate.model.difference import DiffReport
 from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode, ControllerNode, Inventory
-from migrate.model.launch import Launch, Listening, Unit
-from migrate.model.ledger import Ledger
 from migrate.model.outcome import Unknown
-from migrate.model.rights import HostRights
 from migrate.model.views import (
     BrokerDisks,
     ConfigFile,
-    KraftView,
     LiveView,
-    LogDirAnswer,
-    MetadataAnswer,
     NodeAnswer,
     NoFile,
     PartlyRead,
-    Quorum,
     Stopped,
     ZookeeperView,
 )
@@ -44,6 +37,7 @@ Configs = dict[NodeId, ConfigFile]
 Disks = dict[NodeId, BrokerDisks]
 Missing = tuple[tuple[str, str], ...]  # (what, reason)
 Names = tuple[str, str]  # of one node's part, and of all together
+Nodes = Callable[[Inventory], Iterable[BrokerNode | ControllerNode]]
 NOT_LOOKED: Final = Unknown("it was not looked at")
 Key = tuple[Any, ...]
 _ANSWERS: Final[ContextVar[dict[Key, tuple[tuple[Any, ...], Any]] | None]] = ContextVar("answers", default=None)
@@ -94,12 +88,24 @@ def of_node(part: Mapping[NodeId, T] | Unknown, node: int) -> T | Unknown:
     return part if isinstance(part, Unknown) else part.get(NodeId(node), NOT_LOOKED)
 
 
-def _whole(part: T | Unknown, name: str) -> Sight[T]:
-    return Sight(None, ((name, part.reason),)) if isinstance(part, Unknown) else Sight(part)
+Look = Callable[[World], Sight[T]]
 
 
-def _live(world: World, part: Callable[[LiveView], T | Unknown]) -> T | Unknown:
-    return world.live if isinstance(world.live, Unknown) else part(world.live)
+def _whole(name: str, part: Callable[[World], T | Unknown]) -> Look[T]:
+    """A part that is known as a whole, or not."""
+
+    def look(world: World) -> Sight[T]:
+        found = part(world)
+        return Sight(None, ((name, found.reason),)) if isinstance(found, Unknown) else Sight(found)
+
+    return look
+
+
+def _each(
+    names: Names, nodes: Nodes, part: Callable[[World], Mapping[NodeId, T | Unknown] | Unknown]
+) -> Look[dict[NodeId, T]]:
+    """A part with an entry for each of those nodes."""
+    return lambda world: _by_node(part(world), nodes(world.inventory), names)
 
 
 def _by_node(
@@ -118,16 +124,128 @@ def _by_node(
     return Sight(known or None, tuple(missing))
 
 
-def _joined(one: Sight[dict[NodeId, T]], two: Sight[dict[NodeId, T]]) -> Sight[dict[NodeId, T]]:
-    return Sight({**(one.value or {}), **(two.value or {})} or None, (*one.missing, *two.missing))
+def _joined(one: Look[dict[NodeId, T]], two: Look[dict[NodeId, T]]) -> Look[dict[NodeId, T]]:
+    def look(world: World) -> Sight[dict[NodeId, T]]:
+        first, second = one(world), two(world)
+        return Sight({**(first.value or {}), **(second.value or {})} or None, (*first.missing, *second.missing))
+
+    return look
+
+
+def _with_quorum(look: Look[T]) -> Look[T]:
+    """Nothing to see before there is a quorum."""
+    return lambda world: Sight(None) if no_quorum_yet(world) else look(world)
+
+
+def _with_units(look: Look[T]) -> Look[T]:
+    """Nothing to see where nodes are no units that the executor works."""
+    return lambda world: look(world) if world.inventory.executor in ("local", "ssh") else Sight(None)
+
+
+def _live(part: Callable[[LiveView], T | Unknown]) -> Callable[[World], T | Unknown]:
+    return lambda world: world.live if isinstance(world.live, Unknown) else part(world.live)
+
+
+def _files(names: Names, nodes: Nodes, planned: Callable[[World], bool]) -> Look[Configs]:
+    """Each node's configuration file; one that does not exist is missing, unless it is planned."""
+
+    def look(world: World) -> Sight[Configs]:
+        if isinstance(world.configs, Unknown):
+            return Sight(None, ((names[1], world.configs.reason),))
+        entries: dict[NodeId, ConfigFile | Unknown] = {}
+        for node in nodes(world.inventory):
+            entry = world.configs.get(node.id, Unknown("it was not read"))
+            if not isinstance(entry, NoFile):
+                entries[node.id] = entry
+            elif not planned(world):
+                copies = "a copy of one that was there is beside it, or in backup/ of a run's folder"
+                entries[node.id] = Unknown(f"{entry.path} does not exist; {copies}")
+        return _by_node(entries, [node for node in nodes(world.inventory) if node.id in entries], names)
+
+    return look
+
+
+def _answers_of_controllers(world: World) -> Mapping[NodeId, NodeAnswer | Unknown] | Unknown:
+    """Where one does not run, the reason names its host and unit, and how it is started."""
+    found = _live(lambda live: live.controllers)(world)
+    if isinstance(found, Unknown):
+        return found
+    found = dict(found)
+    for node in world.inventory.controllers:
+        stopped = isinstance(of_node(world.services, node.id), Stopped)
+        if isinstance(found.get(node.id), Unknown) and stopped:
+            said = processes.do_not_run(world.inventory, [node.id])
+            found[node.id] = Unknown(f"{said}; {processes.start(world.inventory, [node.id])}")
+    return found
+
+
+BROKERS: Final[Nodes] = attrgetter("brokers")
+CONTROLLERS: Final[Nodes] = attrgetter("controllers")
+NODES: Final[Nodes] = attrgetter("nodes")
+
+zookeeper = _whole("ZooKeeper", lambda world: world.zookeeper)
+kraft = _with_quorum(_whole("the KRaft metadata", lambda world: world.kraft))
+live_quorum = _with_quorum(_whole("the controllers' quorum", _live(lambda live: live.quorum)))
+ledger = _whole("the ledger", lambda world: world.ledger)
+diff = _whole("the comparison of ZooKeeper with KRaft", lambda world: world.diff)
+
+controller_answers = _with_quorum(
+    _each(
+        ("what controller {} says of itself", "what the controllers say of themselves"),
+        CONTROLLERS,
+        _answers_of_controllers,
+    )
+)
+broker_answers = _each(
+    ("what broker {} says of itself", "what the brokers say of themselves"), BROKERS, _live(lambda live: live.brokers)
+)
+metadata_answers = _each(
+    ("the Metadata answer of broker {}", "the brokers' Metadata answers"), BROKERS, _live(lambda live: live.metadata)
+)
+log_dir_answers = _each(
+    ("the DescribeLogDirs answer of broker {}", "the brokers' DescribeLogDirs answers"),
+    BROKERS,
+    _live(lambda live: live.log_dirs),
+)
+
+broker_disks = remembered(
+    _each(("the disks of broker {}", "the brokers' disks"), BROKERS, lambda world: world.disks),
+)
+controller_disks = _with_quorum(
+    _each(("the disks of controller {}", "the controllers' disks"), CONTROLLERS, lambda world: world.disks)
+)
+every_disk = _joined(broker_disks, controller_disks)
+
+BROKERS_FILES: Final = ("the configuration of broker {}", "the brokers' configuration files")
+CONTROLLERS_FILES: Final = ("the configuration of controller {}", "the controllers' configuration files")
+broker_configs = _files(BROKERS_FILES, BROKERS, planned=lambda _: False)
+broker_configs_now = _files(BROKERS_FILES, BROKERS, planned=lambda _: False)  # not asked of files to come
+controller_configs = _files(CONTROLLERS_FILES, CONTROLLERS, planned=no_quorum_yet)
+node_configs = _joined(broker_configs, controller_configs)
+
+# How a process was started, or will be, as far as that can be foreseen; of one that does not run, nothing is seen.
+broker_launches = _each(
+    ("how broker {} was started", "how the brokers were started"), BROKERS, lambda world: world.launches
+)
+controller_launches = _each(
+    ("how controller {} is started", "how the controllers are started"), CONTROLLERS, lambda world: world.launches
+)
+controller_ports = _each(
+    ("the ports of controller {}'s host", "the ports of the controllers' hosts"),
+    CONTROLLERS,
+    lambda world: world.ports,
+)
+host_rights = _with_units(
+    _each(("the rights on node {}'s host", "the rights on the nodes' hosts"), NODES, lambda world: world.host_rights)
+)
+units = _with_units(_each(("the unit of node {}", "the nodes' units"), NODES, lambda world: world.units))
+controller_units = _with_units(
+    _each(("the unit of controller {}", "the controllers' units"), CONTROLLERS, lambda world: world.units)
+)
 
 
 def inventory(world: World) -> Sight[Inventory]:
     return Sight(world.inventory)
-
-
-def zookeeper(world: World) -> Sight[ZookeeperView]:
-    return _whole(world.zookeeper, "ZooKeeper")
 
 
 def readable_zookeeper(world: World) -> Sight[ZookeeperView]:
@@ -135,151 +253,7 @@ def readable_zookeeper(world: World) -> Sight[ZookeeperView]:
     found = world.zookeeper
     if isinstance(found, PartlyRead):
         return Sight(found.view, (("the malformed parts of ZooKeeper", found.reason),))
-    return _whole(found, "ZooKeeper")
-
-
-def kraft(world: World) -> Sight[KraftView]:
-    """The metadata image; nothing to see before there is a quorum."""
-    return Sight(None) if no_quorum_yet(world) else _whole(world.kraft, "the KRaft metadata")
-
-
-def live_quorum(world: World) -> Sight[Quorum]:
-    """DescribeQuorum; nothing to see before there is a quorum."""
-    found = _live(world, lambda live: live.quorum)
-    return Sight(None) if no_quorum_yet(world) else _whole(found, "the controllers' quorum")
-
-
-def controller_answers(world: World) -> Sight[dict[NodeId, NodeAnswer]]:
-    """What each controller says of itself; nothing to see before there is a quorum.
-
-    Where one does not run, the reason names its host and unit, and how it is started.
-    """
-    if no_quorum_yet(world):
-        return Sight(None)
-    found = _live(world, lambda live: live.controllers)
-    if not isinstance(found, Unknown):
-        found = dict(found)
-        for node in world.inventory.controllers:
-            stopped = isinstance(of_node(world.services, node.id), Stopped)
-            if isinstance(found.get(node.id), Unknown) and stopped:
-                said = processes.do_not_run(world.inventory, [node.id])
-                found[node.id] = Unknown(f"{said}; {processes.start(world.inventory, [node.id])}")
-    names = "what controller {} says of itself", "what the controllers say of themselves"
-    return _by_node(found, world.inventory.controllers, names)
-
-
-def broker_answers(world: World) -> Sight[dict[NodeId, NodeAnswer]]:
-    names = "what broker {} says of itself", "what the brokers say of themselves"
-    return _by_node(_live(world, lambda live: live.brokers), world.inventory.brokers, names)
-
-
-def metadata_answers(world: World) -> Sight[dict[NodeId, MetadataAnswer]]:
-    names = "the Metadata answer of broker {}", "the brokers' Metadata answers"
-    return _by_node(_live(world, lambda live: live.metadata), world.inventory.brokers, names)
-
-
-def log_dir_answers(world: World) -> Sight[dict[NodeId, tuple[LogDirAnswer, ...]]]:
-    names = "the DescribeLogDirs answer of broker {}", "the brokers' DescribeLogDirs answers"
-    return _by_node(_live(world, lambda live: live.log_dirs), world.inventory.brokers, names)
-
-
-@remembered
-def broker_disks(world: World) -> Sight[Disks]:
-    return _by_node(world.disks, world.inventory.brokers, ("the disks of broker {}", "the brokers' disks"))
-
-
-def every_disk(world: World) -> Sight[Disks]:
-    """Each node's directories: controllers' metadata directories too, where there is a quorum already."""
-    brokers, names = broker_disks(world), ("the disks of controller {}", "the controllers' disks")
-    if no_quorum_yet(world):
-        return brokers
-    return _joined(brokers, _by_node(world.disks, world.inventory.controllers, names))
-
-
-def broker_configs(world: World) -> Sight[Configs]:
-    """Each broker's configuration file; one that does not exist is missing."""
-    names = "the configuration of broker {}", "the brokers' configuration files"
-    return _files(world, world.inventory.brokers, names, planned=False)
-
-
-def broker_configs_now(world: World) -> Sight[Configs]:
-    """The same, for what is right or wrong of a file at this moment alone: not asked of files to come."""
-    return broker_configs(world)
-
-
-def controller_configs(world: World) -> Sight[Configs]:
-    """Each controller's file; one that does not exist yet is not missed while there is no quorum."""
-    names = "the configuration of controller {}", "the controllers' configuration files"
-    return _files(world, world.inventory.controllers, names, planned=no_quorum_yet(world))
-
-
-def _files(
-    world: World, nodes: Iterable[BrokerNode | ControllerNode], names: Names, *, planned: bool
-) -> Sight[Configs]:
-    if isinstance(world.configs, Unknown):
-        return Sight(None, ((names[1], world.configs.reason),))
-    entries: dict[NodeId, ConfigFile | Unknown] = {}
-    for node in nodes:
-        entry = world.configs.get(node.id, Unknown("it was not read"))
-        if not isinstance(entry, NoFile):
-            entries[node.id] = entry
-        elif not planned:
-            copies = "a copy of one that was there is beside it, or in backup/ of a run's folder"
-            entries[node.id] = Unknown(f"{entry.path} does not exist; {copies}")
-    return _by_node(entries, [node for node in nodes if node.id in entries], names)
-
-
-def node_configs(world: World) -> Sight[Configs]:
-    """All files of brokers and controllers that can be seen."""
-    return _joined(broker_configs(world), controller_configs(world))
-
-
-def broker_launches(world: World) -> Sight[dict[NodeId, Launch]]:
-    """How each broker's process was started; of one that does not run, nothing can be seen."""
-    names = "how broker {} was started", "how the brokers were started"
-    return _by_node(world.launches, world.inventory.brokers, names)
-
-
-def controller_launches(world: World) -> Sight[dict[NodeId, Launch]]:
-    """How each controller's process was started, or will be, as far as that can be foreseen."""
-    names = "how controller {} is started", "how the controllers are started"
-    return _by_node(world.launches, world.inventory.controllers, names)
-
-
-def controller_ports(world: World) -> Sight[dict[NodeId, tuple[Listening, ...]]]:
-    names = "the ports of controller {}'s host", "the ports of the controllers' hosts"
-    return _by_node(world.ports, world.inventory.controllers, names)
-
-
-def host_rights(world: World) -> Sight[dict[NodeId, HostRights]]:
-    """What is allowed on each node's host; nothing to see where a supervisor or people work them."""
-    if world.inventory.executor not in ("local", "ssh"):
-        return Sight(None)
-    names = "the rights on node {}'s host", "the rights on the nodes' hosts"
-    return _by_node(world.host_rights, world.inventory.nodes, names)
-
-
-def units(world: World) -> Sight[dict[NodeId, Unit]]:
-    """What systemd says of each node's unit; nothing to see where nodes are no units that the executor works."""
-    if world.inventory.executor not in ("local", "ssh"):
-        return Sight(None)
-    return _by_node(world.units, world.inventory.nodes, ("the unit of node {}", "the nodes' units"))
-
-
-def controller_units(world: World) -> Sight[dict[NodeId, Unit]]:
-    """The same of controllers alone."""
-    if world.inventory.executor not in ("local", "ssh"):
-        return Sight(None)
-    names = "the unit of controller {}", "the controllers' units"
-    return _by_node(world.units, world.inventory.controllers, names)
-
-
-def ledger(world: World) -> Sight[Ledger]:
-    return _whole(world.ledger, "the ledger")
-
-
-def diff(world: World) -> Sight[DiffReport]:
-    return _whole(world.diff, "the comparison of ZooKeeper with KRaft")
+    return zookeeper(world)
 
 
 def entities(view: ZookeeperView, kind: str) -> Iterator[tuple[str, str, str, str]]:
@@ -290,9 +264,7 @@ def entities(view: ZookeeperView, kind: str) -> Iterator[tuple[str, str, str, st
             yield row[1:]
 
 
-def both(
-    first: Callable[[World], Sight[T]], second: Callable[[World], Sight[U]]
-) -> Callable[[World], Sight[tuple[T, U]]]:
+def both(first: Look[T], second: Look[U]) -> Look[tuple[T, U]]:
     """Two parts at once: decided only where both are known."""
 
     def look(world: World) -> Sight[tuple[T, U]]:
