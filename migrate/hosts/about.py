@@ -18,7 +18,7 @@ from migrate.hosts.runner import Runner, set_up
 from migrate.model import strict_json
 from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode, ControllerNode, Inventory
-from migrate.model.outcome import Unknown
+from migrate.model.outcome import Unknown, unknown
 from migrate.model.rights import HostRights, Refused
 
 PARTS: Final[Mapping[str, str]] = {"nodes": "its nodes, or a unit, a path or a kafka_home of them,"}
@@ -47,7 +47,7 @@ def _host(inventory: Inventory, runner: Runner, nodes: Sequence[Node]) -> Mappin
         missing = HostRights(host, (Refused(f"{error.id} {error}", error.next_step),))
         return dict.fromkeys((node.id for node in nodes), missing)
     except MigrateError as error:
-        return dict.fromkeys((node.id for node in nodes), Unknown(f"{error.id} {error}"))
+        return dict.fromkeys((node.id for node in nodes), unknown(error))
     return {
         node.id: HostRights(host, tuple(Refused(what, set_up(host)) for what in find_refusals(inventory, node, told)))
         for node in nodes

@@ -25,7 +25,7 @@ from migrate.model import limits, strict_json
 from migrate.model.columns import UNREADABLE_TOPIC_ID, ReplicaColumns, unswept
 from migrate.model.disk_trouble import FULL, NO_REPLICA, NOT_MOUNTED
 from migrate.model.ids import METADATA_TOPIC, NodeId
-from migrate.model.outcome import Unknown
+from migrate.model.outcome import Unknown, unknown
 from migrate.model.views import NOT_THERE, BrokerDisks, ConfigFile, Directory, MetaBroken, MetaMissing, MetaProperties
 
 ROOM_A_BYTE: Final = 4
@@ -203,7 +203,7 @@ def _config(entry: Mapping[str, Any] | None, node: NodeId) -> ConfigFile | Unkno
     try:
         values = properties.parse(raw, path)
     except BadProperties as error:
-        return Unknown(f"{error.id} {error}")
+        return unknown(error)
     return ConfigFile(node, path, raw, hashlib.sha256(raw).hexdigest(), values)
 
 

@@ -21,7 +21,7 @@ from migrate.model import strict_json
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory
 from migrate.model.new_directories import NewDirectory
-from migrate.model.outcome import Unknown
+from migrate.model.outcome import Unknown, unknown
 from migrate.model.ports import Disks
 from migrate.model.views import BrokerDisks, ConfigFile, Directory, NoFile
 
@@ -149,7 +149,7 @@ class CollectorDisks:
                 return Unknown(f"the look at the disks of {host} ended with {done.code}: {done.says}")
             disks = decode_collected(done.output, f"{host}: the collector's answer").disks
         except MigrateError as error:
-            return Unknown(f"{error.id} {error}")
+            return unknown(error)
         if isinstance(disks, Unknown):
             return disks
         found: Mapping[str, Directory] = {entry.path: entry for entry in disks.directories}
@@ -171,7 +171,7 @@ class CollectorDisks:
         try:
             done = runner.run(commands.resolve_paths(node, tuple(paths)), seconds=TELL_SECONDS)
         except MigrateError as error:
-            return Unknown(f"{error.id} {error}")
+            return unknown(error)
         if done.code:
             return Unknown(f"where paths lead to on {runner.host} is unknown: {done.says or done.code}")
         try:

@@ -23,7 +23,7 @@ from migrate.hosts.supervisor import Supervisor
 from migrate.hosts.systemd import SystemdServices
 from migrate.model.ids import NodeId
 from migrate.model.launch import Launch, Listening, UnitNotes
-from migrate.model.outcome import Unknown
+from migrate.model.outcome import Unknown, unknown
 from migrate.model.views import Running, ServiceState
 
 MAIN_CLASSES: Final = ("kafka.Kafka", "io.confluent.support.metrics.SupportedKafka")
@@ -133,7 +133,7 @@ def _launch(executor: Executor, node: NodeId, state: ServiceState) -> Launch | U
         environment = FAR if node in executor.runners else _environment(state.pid)
         return replace(decode_command_line(raw), environment=environment, unit=unit)
     except MigrateError as error:
-        return Unknown(f"{error.id} {error}")
+        return unknown(error)
     except OSError as error:
         return Unknown(f"the command line of process {state.pid} cannot be read: {error.strerror or error}")
 

@@ -31,7 +31,7 @@ from migrate.model import strict_json
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory, OwnCommands
 from migrate.model.launch import OWN_STOP_ADVICE, Unit
-from migrate.model.outcome import Unknown
+from migrate.model.outcome import Unknown, unknown
 from migrate.model.views import Running, ServiceState, Stopped
 
 SLACK: Final = 15.0  # seconds more than the host program waits for a command
@@ -279,7 +279,7 @@ def own_unit_of(services: HostServices, inventory: Inventory, node: Node, own: O
         neighbours = [int(other.id) for other in inventory.nodes if other.host == node.host and other.id != node.id]
         access = access_of(runner.run(commands.facts(node.id)), node)
     except MigrateError as error:
-        return Unknown(f"{error.id} {error}")
+        return unknown(error)
     except OSError as error:
         return Unknown(f"{node.supervised_name} on {node.host}: {error}")
     fault = ends_neighbours(shlex.join(own.stop), neighbours)

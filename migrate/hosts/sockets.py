@@ -10,7 +10,7 @@ from migrate.errors import MigrateError
 from migrate.hosts import commands
 from migrate.hosts.runner import Runner, run_all
 from migrate.model.launch import Listening
-from migrate.model.outcome import Unknown
+from migrate.model.outcome import Unknown, unknown
 
 TABLES: Final = ("tcp", "tcp6")  # below /proc/net
 LISTEN: Final = "0A"
@@ -48,7 +48,7 @@ def listening_on(runner: Runner) -> tuple[Listening, ...] | Unknown:
     try:
         done = dict(zip(TABLES, run_all(runner, [commands.sockets(table) for table in TABLES]), strict=True))
     except MigrateError as error:
-        return Unknown(f"{error.id} {error}")
+        return unknown(error)
     for table, entry in done.items():
         without_ipv6 = table == TABLES[1] and "No such file" in entry.says
         if entry.code and not without_ipv6:

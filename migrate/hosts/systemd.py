@@ -30,7 +30,7 @@ from migrate.model import strict_json
 from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode, ControllerNode, Inventory
 from migrate.model.launch import STOP_ADVICE, STOP_SECONDS, Unit
-from migrate.model.outcome import Awaited, Unknown
+from migrate.model.outcome import Awaited, Unknown, unknown
 from migrate.model.views import Running, ServiceState, Stopped
 
 LIVING: Final = frozenset({"active", "activating", "deactivating", "reloading", "refreshing", "maintenance"})
@@ -473,7 +473,7 @@ def unit_of(services: SystemdServices, inventory: Inventory, node: Node) -> Unit
     except UnitNotUsable as error:  # not there, or masked: what it says of itself
         return Unit(node.host, node.unit, None, "", Unknown(error.what), faults=(error.what,))
     except MigrateError as error:
-        return Unknown(f"{error.id} {error}")
+        return unknown(error)
 
 
 def access_of(done: Completed, node: Node) -> tuple[tuple[str, str], ...] | Unknown:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from migrate.errors import MigrateError
+
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
@@ -13,6 +15,11 @@ class Unknown:
     """
 
     reason: str
+
+
+def unknown(error: MigrateError) -> Unknown:
+    """What a look answers that ended with this error."""
+    return Unknown(f"{error.id} {error}")
 
 
 @dataclass(frozen=True, slots=True)

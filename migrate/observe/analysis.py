@@ -22,7 +22,7 @@ from migrate.model.difference import DiffReport
 from migrate.model.facts import migration_state, pure_ledger
 from migrate.model.inventory import AcceptedDifference, Inventory
 from migrate.model.ledger import Ledger
-from migrate.model.outcome import Unknown
+from migrate.model.outcome import Unknown, unknown
 from migrate.model.stage import ZkMigrationState
 from migrate.model.views import KraftView, MigrationZnode, ZookeeperView
 from migrate.model.world import World
@@ -125,7 +125,7 @@ def _look(sources: Sources, world: World, compare: Comparer, *, stopped: bool) -
         accepted = () if isinstance(world.playbook, Unknown) else world.playbook.accepted_differences
         report = compare(sources, zookeeper, kraft, accepted, lag)
     except MigrateError as error:
-        return Unknown(f"{error.id} {error}")
+        return unknown(error)
     return report if isinstance(report, Unknown) else Look.of(kraft, zookeeper, report)
 
 
@@ -222,7 +222,7 @@ def spark_ledger(sources: Sources, world: World, known: Ledger | Unknown | None 
         views = world.zookeeper, world.kraft, world.disks
         found = ledger(session, *views, after_copy=after_copy, finalized=finalized)
     except MigrateError as error:
-        return Unknown(f"{error.id} {error}")
+        return unknown(error)
     if found.rows != reference.rows:
         return Unknown("the ledger from Spark is not the one of the pure rule: this is a defect, nothing may act on it")
     return found

@@ -43,6 +43,8 @@ from migrate.model.views import (
 )
 from migrate.model.world import World
 from migrate.observe.codec import NotDecodable, decode, encode
+from migrate.observe.sources import KEPT
+from migrate.observe.views import VIEWS
 
 Configs = Mapping[NodeId, ConfigFile | NoFile | Unknown]
 
@@ -119,18 +121,7 @@ def _service(state: ServiceState, file: Any, digest: Digest) -> ServiceState:
 FORMAT: Final = "kraft-migrate-bundle"
 VERSION: Final = 5  # 5: inventories without the keys that went with 0.3, launches without Java and log4j
 MANIFEST: Final = "manifest.json"
-PARTS: Final = (
-    "inventory",
-    "playbook",
-    "zookeeper",
-    "kraft",
-    "disks",
-    "live",
-    "configs",
-    "services",
-    "launches",
-    "ports",
-)
+PARTS: Final = ("inventory", "playbook", *(VIEWS[need].part for need in KEPT))
 PACKED_AT_MOST: Final = 50  # times: JSON of ours is 10 to 30 times as long as its gzip
 FREE_BYTES: Final = 96 * 2**20  # whatever the archive's size: 200,000 partitions that are all alike take a third
 FREE_ROOM: Final = 320_000_000  # bytes of a part's values: of 200,000 partitions they take nine tenths

@@ -19,7 +19,7 @@ from migrate.model.ids import NodeId
 from migrate.model.inventory import AddedProperties, BrokerNode, ControllerNode, Inventory, Playbook, Store
 from migrate.model.launch import Launch, NoZookeeperClient, ZookeeperClient
 from migrate.model.listeners import CHAIN, DENIED, GONE, KEYSTORE, TRUSTSTORE, ZOOKEEPER, StoreFile, stores_named
-from migrate.model.outcome import Unknown
+from migrate.model.outcome import Unknown, unknown
 from migrate.model.ports import Files
 from migrate.model.views import ConfigFile, NoFile
 from migrate.zookeeper.client import access_of, connect
@@ -254,5 +254,5 @@ def _let_in(inventory: Inventory, user: str, password: str) -> bool | Unknown:
     except ZookeeperDenied:
         return False
     except MigrateError as error:
-        return Unknown(f"{error.id} {error}")
+        return unknown(error)
     return True

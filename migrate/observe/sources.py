@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar, Final, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from migrate.errors import MetadataAwaited, MigrateError, ZookeeperDenied
 from migrate.hosts import disks
@@ -35,10 +35,10 @@ from migrate.model.inventory import BrokerNode, ControllerNode, Inventory, Playb
 from migrate.model.launch import Launch, Listening, Unit
 from migrate.model.listeners import Heard, StoreFile, not_applied
 from migrate.model.new_directories import NewDirectory
-from migrate.model.outcome import Awaited, Unknown
+from migrate.model.outcome import Awaited, Unknown, unknown
 from migrate.model.ports import LOG_LINES_DEEP
 from migrate.model.rights import HostRights
-from migrate.model.rollback_readiness import MetadataLogs, StateBehind
+from migrate.model.rollback_readiness import Growing, MetadataLogs, StateBehind
 from migrate.model.secrets import Digester, is_password_config
 from migrate.model.views import (
     BrokerDisks,
@@ -49,14 +49,17 @@ from migrate.model.views import (
     MigrationZnode,
     NoFile,
     PartlyRead,
+    Running,
     ServiceState,
     ZookeeperView,
     whole_or_unknown,
 )
 from migrate.model.work import Work
+from migrate.model.world import NOT_ASKED, Need
 from migrate.observe.copy_check import BeforeCopy, CopyQuestion, check_copy
 from migrate.observe.identities import REFERENCE, started_with, stores_of, with_subjects, with_zookeeper_clients
 from migrate.observe.metadata_logs import metadata_logs, states_behind
+from migrate.observe.views import VIEWS, Node, View, node_view, view
 from migrate.zookeeper.client import ZookeeperClient, access_of, connect, parse_connect_string
 from migrate.zookeeper.ensemble import look_at_ensemble
 from migrate.zookeeper.layout import TreeReader
@@ -166,14 +169,34 @@ class Sources:
         self._executor.resume()
 
     # -- looking -----------------------------------------------------------------------------------------------------
+    def answer(self, view: View, look: Callable[[], Any]) -> Any:  # noqa: ARG002 - what stands in for sources asks it
+        """What that look says; Unknown where it fails."""
+        try:
+            return look()
+        except MigrateError as error:
+            return unknown(error)
+
+    def each(self, work: str, look: Callable[[Node], Seen]) -> dict[NodeId, Seen]:
+        """Every node's answer; hosts that are reached over the network are asked at once."""
+        nodes = self.inventory.nodes
+
+        def counted(node: Node) -> Seen:
+            found = look(node)
+            self.work.count(work)
+            return found
+
+        with self.work.part(work, len(nodes)):
+            if not self._executor.parallel:
+                return {node.id: counted(node) for node in nodes}
+            with ThreadPoolExecutor(HOSTS_AT_ONCE, thread_name_prefix="host") as pool:
+                return dict(zip((node.id for node in nodes), pool.map(counted, nodes), strict=True))
+
+    @view(Need.ZOOKEEPER, work="reading ZooKeeper")
     def zookeeper(self) -> ZookeeperView | Unknown:
         """The whole ZooKeeper view; PartlyRead, which is Unknown, where znodes are malformed."""
         if not self.inventory.zookeeper:
             return Unknown(NO_ZOOKEEPER)
-        try:
-            view = whole_or_unknown(self._tree_again.read(self.zookeeper_client(), self._encoder_secrets()))
-        except MigrateError as error:
-            return Unknown(f"{error.id} {error}")
+        view = whole_or_unknown(self._tree_again.read(self.zookeeper_client(), self._encoder_secrets()))
         if self.kept_look is not None and not isinstance(view, Unknown):
             self._before_copy.seen(view)
         return view
@@ -190,6 +213,7 @@ class Sources:
             return replace(view, view=replace(view.view, clients=sessions(view.view.connect)))
         return view if isinstance(view, Unknown) else replace(view, clients=sessions(view.connect))
 
+    @view(Need.ENSEMBLE, absent="a bundle does not say what each server of ZooKeeper says")
     def ensemble(self) -> Ensemble | Unknown:
         """Each server of ZooKeeper by itself; the session of this process is ended first, so that it is no client."""
         if not self.inventory.zookeeper:
@@ -197,29 +221,54 @@ class Sources:
         self.forget_zookeeper()
         addresses = parse_connect_string(self.inventory.zookeeper).servers
         lock = LOCK_PATH if isinstance(self.playbook, Unknown) else self.playbook.lock_path or LOCK_PATH
-        try:
-            access = access_of(self.inventory.zookeeper_login)
-            return look_at_ensemble(self.inventory.zookeeper, addresses, access, lock)
-        except MigrateError as error:
-            return Unknown(f"{error.id} {error}")
+        access = access_of(self.inventory.zookeeper_login)
+        return look_at_ensemble(self.inventory.zookeeper, addresses, access, lock)
 
     def dual_write_offset(self) -> int:
         """/migration's offset, -1 where it has none."""
         znode = read_migration(self.zookeeper_client()).migration
         return znode.offset if isinstance(znode, MigrationZnode) else -1
 
-    def kraft(self) -> KraftView | Unknown:
-        """The metadata image at the committed end."""
-        try:
-            if self._reader is None:
-                keep = self.kept_look is not None
-                self._reader = MetadataReader(self.inventory, self.digester, keep_copy=keep)
-            return self._reader.view()
-        except MigrateError as error:
-            return Unknown(f"{error.id} {error}")
+    @node_view(Need.CONFIGS, "reading configuration files", lost=unseen)
+    def configs(self, node: Node) -> ConfigFile | NoFile | Unknown:
+        """Every node's configuration file."""
+        collected = None if self._collected is None else self._collected.get(node.id)
+        if collected is not None and collected.config is not None:
+            return collected.config
+        found = read_config(self.files, node.id, node.config)
+        if isinstance(found, NoFile):
+            return found
+        added = self.inventory.broker_properties if isinstance(node, BrokerNode) else None
+        ours = {self.inventory.access_of(controller).keystore for controller in self.inventory.controllers}
+        passwords = {
+            key: self.digester.digest(value)
+            for key, value in found.values.items()
+            if is_password_config(key) and value and REFERENCE not in value
+        }
+        found = replace(found, passwords=passwords)
+        return with_subjects(found, added, self.files, [store for store in ours if store is not None])
 
+    @view(Need.KRAFT, beside=(Need.CONFIGS,), work="reading the metadata")
+    def kraft(self, configs: Configs | Unknown = NOT_ASKED) -> KraftView | Unknown:
+        """The metadata image at the committed end.
+
+        Controllers without a file were never started: no connection is tried then.
+        """
+        if not isinstance(configs, Unknown):
+            files = [configs.get(node.id) for node in self.inventory.controllers]
+            if files and all(isinstance(file, NoFile) for file in files):
+                return Unknown("no controller has a configuration file yet")
+        if self._reader is None:
+            self._reader = MetadataReader(self.inventory, self.digester, keep_copy=self.kept_look is not None)
+        return self._reader.view()
+
+    @view(
+        Need.COPY,
+        after=(Need.KRAFT, Need.ZOOKEEPER),
+        derived=True,
+    )
     def copy_check(
-        self, zookeeper: ZookeeperView | Unknown, kraft: KraftView | Unknown
+        self, kraft: KraftView | Unknown, zookeeper: ZookeeperView | Unknown
     ) -> CopyCheck | NoLook | Unknown:
         """The last look at ZooKeeper before the copy, held against the metadata; once nothing is lost, it stays so."""
         if self._copy_checked is not None:
@@ -227,11 +276,10 @@ class Sources:
         if self.kept_look is None:
             return Unknown("only a run holds the copy against what was there before")
         accepted = () if isinstance(self.playbook, Unknown) else self.playbook.accepted_differences
-        end = None if self._reader is None else self._reader.copy_end
         question = CopyQuestion(
             self.kept_look,
             self._before_copy.view,
-            end,
+            None if self._reader is None else self._reader.copy_end,
             self._tree_reader,
             self.digester,
             self._encoder_secrets,
@@ -251,19 +299,23 @@ class Sources:
         found = view.brokers.get(node)
         return Unknown(f"broker {int(node)} is not registered in the metadata") if found is None else found.fenced
 
+    @view(Need.LIVE, work="asking brokers and controllers")
     def live(self, *, controller_samples: int = 1) -> LiveView | Unknown:
         """Who answers where."""
         return live.look(self.inventory, controller_samples=controller_samples, kept=self._connections)
 
+    @view(Need.PROTOCOLS, absent="a bundle does not say which protocol version each broker runs with")
     def protocols(self) -> Mapping[NodeId, str | Unknown] | Unknown:
         """The inter.broker.protocol.version that each broker runs with, as it says itself."""
         return live.protocol_versions(self.inventory, self._connections)
 
+    @view(Need.APPLIED, absent="a bundle does not say which configuration each broker runs with")
     def applied(self) -> Mapping[NodeId, Mapping[str, str] | Unknown] | Unknown:
         """The configuration that each broker runs with, as it says itself."""
         return live.applied_configs(self.inventory, self._connections)
 
-    def listeners(self, configs: Configs, broker: str | None) -> Mapping[NodeId, Heard | Unknown] | Unknown:
+    @view(Need.LISTENERS, after=(Need.CONFIGS,), absent="a bundle does not say what each broker's listeners serve")
+    def listeners(self, configs: Configs, *, broker: str | None) -> Mapping[NodeId, Heard | Unknown] | Unknown:
         """What the listeners of that broker serve, or of each, and what its log says that could not be applied."""
         return {
             node.id: self._heard(node, configs.get(node.id))
@@ -271,16 +323,13 @@ class Sources:
             if broker in (None, str(int(node.id)))
         }
 
-    def stores(self, configs: Configs) -> Mapping[NodeId, tuple[StoreFile, ...] | Unknown] | Unknown:
+    @node_view(Need.STORES, "reading stores", after=(Need.CONFIGS,), absent="a bundle holds no store of a broker")
+    def stores(self, node: Node, configs: Configs) -> tuple[StoreFile, ...] | Unknown:
         """The stores that each node starts from, read on its host as its user."""
-
-        def look(node: BrokerNode | ControllerNode) -> tuple[StoreFile, ...] | Unknown:
-            values = started_with(node, configs, self.inventory, self.playbook)
-            if isinstance(values, Unknown):
-                return values
-            return stores_of(node.id, values, self.inventory, self.files, self._resolve)
-
-        return self._each("reading stores", look)
+        values = started_with(node, configs, self.inventory, self.playbook)
+        if isinstance(values, Unknown):
+            return values
+        return stores_of(node.id, values, self.inventory, self.files, self._resolve)
 
     def _resolve(self, node: NodeId, paths: Sequence[str]) -> Mapping[str, Told] | Unknown:
         """Where paths lead to for the node's user; Unknown where nobody can look as that user."""
@@ -297,92 +346,57 @@ class Sources:
             said = Unknown(str(error))
         return Heard(meet(node, file.values), said)
 
-    def configs(self) -> Configs:
-        """Every node's configuration file."""
-        return self._each("reading configuration files", lambda node: self._config(node.id, node.config))
+    @node_view(Need.SERVICES, "asking for processes", lost=unseen)
+    def service_states(self, node: Node) -> ServiceState:
+        return self.services.state(node.id)
 
-    def _config(self, node: NodeId, path: str) -> ConfigFile | NoFile | Unknown:
-        collected = None if self._collected is None else self._collected.get(node)
-        if collected is not None and collected.config is not None:
-            return collected.config
-        try:
-            found = read_config(self.files, node, path)
-        except MigrateError as error:
-            return unseen(error)
-        if isinstance(found, NoFile):
-            return found
-        is_broker = any(broker.id == node for broker in self.inventory.brokers)
-        added = self.inventory.broker_properties if is_broker else None
-        ours = {self.inventory.access_of(controller).keystore for controller in self.inventory.controllers}
-        passwords = {
-            key: self.digester.digest(value)
-            for key, value in found.values.items()
-            if is_password_config(key) and value and REFERENCE not in value
-        }
-        found = replace(found, passwords=passwords)
-        return with_subjects(found, added, self.files, [store for store in ours if store is not None])
-
-    def service_states(self) -> Mapping[NodeId, ServiceState]:
-        return self._each("asking for processes", lambda node: self._service(node.id))
-
-    def _service(self, node: NodeId) -> ServiceState:
-        try:
-            return self.services.state(node)
-        except MigrateError as error:
-            return unseen(error)
-
+    @view(Need.LAUNCHES, after=(Need.SERVICES,), by_node=True)
     def launches(self, states: Mapping[NodeId, ServiceState]) -> Mapping[NodeId, Launch | Unknown]:
         """How each node's process was started, or will be; controllers' with their login for ZooKeeper."""
-        found = self._each(
+        found = self.each(
             "asking how processes were started",
             lambda node: launches(self._executor, {node.id: states[node.id]})[node.id],
         )
         return found if not self.inventory.zookeeper else with_zookeeper_clients(found, self.inventory, self.files)
 
+    @view(Need.PORTS, by_node=True)
     def ports(self) -> Mapping[NodeId, tuple[Listening, ...] | Unknown]:
         """What listens on each controller's host."""
         return listening(self._executor, [node.id for node in self.inventory.controllers])
 
+    @view(Need.HOST_RIGHTS, by_node=True, absent="a bundle does not say what is allowed on the hosts")
     def host_rights(self) -> Mapping[NodeId, HostRights | Unknown]:
         """Which commands of a run are allowed on each node's host; none where the executor works no hosts."""
         return rights_of(self.inventory, self._executor.runners)
 
+    @view(Need.UNITS, absent="a bundle does not say what systemd knows of the units")
     def units(self) -> Mapping[NodeId, Unit | Unknown] | Unknown:
         """What systemd says of each node's unit, or its commands; Unknown where the executor sees no units."""
         services = self.services
         if not isinstance(services, HostServices):
             return Unknown(f"executor {self.inventory.executor} sees no systemd units")
 
-        def look(node: BrokerNode | ControllerNode) -> Unit | Unknown:
+        def look(node: Node) -> Unit | Unknown:
             if node.service is not None:
                 return own_unit_of(services, self.inventory, node, node.service)
             return unit_of(services, self.inventory, node)
 
-        return self._each("reading systemd units", look)
+        return self.each("reading systemd units", look)
 
-    def leftovers(self) -> Mapping[NodeId, tuple[str, ...] | Unknown] | Unknown:
+    @node_view(Need.LEFTOVERS, "looking for what runs left", absent="a bundle does not say what is on the nodes' hosts")
+    def leftovers(self, node: Node) -> tuple[str, ...] | Unknown:
         """What runs left on the nodes' hosts."""
-        return self._each("looking for what runs left", self._leftovers_of)
-
-    def _leftovers_of(self, node: BrokerNode | ControllerNode) -> tuple[str, ...] | Unknown:
         try:
             return leftovers(self.files, node)
-        except MigrateError as error:
-            return Unknown(f"{error.id} {error}")
         except OSError as error:
             return Unknown(f"the folder of {node.config} cannot be listed: {error.strerror or error}")
 
-    def disks(self, configs: Configs) -> Mapping[NodeId, BrokerDisks | Unknown]:
+    @node_view(Need.DISKS, "looking at log directories", after=(Need.CONFIGS,))
+    def disks(self, node: Node, configs: Configs) -> BrokerDisks | Unknown:
         """Brokers' log directories, and controllers' metadata directories as their only one."""
         if self._collected is not None:
-            return {node.id: _disks_of(self._collected, node.id) for node in self.inventory.nodes}
-        return self._each("looking at log directories", lambda node: self._disks_of(node, configs))
-
-    def not_storing(self, node: NodeId, paths: Sequence[str]) -> Mapping[str, str]:
-        """Which log directories of a stopped node do not store a block now, and why."""
-        return not_storing(self._disks, node, paths)
-
-    def _disks_of(self, node: BrokerNode | ControllerNode, configs: Configs) -> BrokerDisks | Unknown:
+            entry = self._collected.get(node.id)
+            return Unknown(f"no file of the collector is of node {int(node.id)}") if entry is None else entry.disks
         if isinstance(node, ControllerNode):
             return self._disks.look(node.id, [node.metadata_directory], None)
         file = configs.get(node.id)
@@ -391,21 +405,15 @@ class Sources:
             return replace(unread, reason=f"the file of broker {int(node.id)} names its directories: {unread.reason}")
         return self._disks.look(node.id, log_dirs(file.values), metadata_log_dir(file.values))
 
-    def _each(self, name: str, look: Callable[[BrokerNode | ControllerNode], Seen]) -> dict[NodeId, Seen]:
-        """Every node's answer; hosts that are reached over the network are asked at once."""
-        nodes = self.inventory.nodes
+    def not_storing(self, node: NodeId, paths: Sequence[str]) -> Mapping[str, str]:
+        """Which log directories of a stopped node do not store a block now, and why."""
+        return not_storing(self._disks, node, paths)
 
-        def counted(node: BrokerNode | ControllerNode) -> Seen:
-            found = look(node)
-            self.work.count(name)
-            return found
-
-        with self.work.part(name, len(nodes)):
-            if not self._executor.parallel:
-                return {node.id: counted(node) for node in nodes}
-            with ThreadPoolExecutor(HOSTS_AT_ONCE, thread_name_prefix="host") as pool:
-                return dict(zip((node.id for node in nodes), pool.map(counted, nodes), strict=True))
-
+    @view(
+        Need.NEW_DIRECTORIES,
+        after=(Need.CONFIGS,),
+        absent="a bundle holds only the directories that are log.dirs already",
+    )
     def new_directories(self, configs: Configs) -> Mapping[NodeId, tuple[NewDirectory, ...] | Unknown] | Unknown:
         """The directories that a DirectoryPlaybook names; no other playbook names any."""
         if isinstance(self.playbook, Unknown):
@@ -416,27 +424,50 @@ class Sources:
             return Unknown("this executor cannot look at directories that are no log directories yet")
         return disks.inspect_new_directories(self._disks, self.inventory, configs, self.playbook.new_directories)
 
-    def backups(self, configs: Configs) -> Mapping[NodeId, KeptFiles | Unknown]:
+    @node_view(Need.BACKUPS, "reading copies of files", after=(Need.CONFIGS,), absent="a bundle has no copies of files")
+    def backups(self, node: Node, configs: Configs) -> KeptFiles | Unknown:
         """Copies beside each node's configuration, and each meta.properties as it is."""
-        return self._each("reading copies of files", lambda node: self._copies_of(node.id, configs.get(node.id)))
+        return kept_files(self.files, node.id, configs.get(node.id))
 
-    def _copies_of(self, node: NodeId, config: ConfigFile | NoFile | Unknown | None) -> KeptFiles | Unknown:
-        try:
-            return kept_files(self.files, node, config)
-        except MigrateError as error:
-            return Unknown(f"{error.id} {error}")
-
+    @view(Need.REHEARSAL, absent="a bundle has no session with ZooKeeper")
     def rehearsal(self) -> str | Unknown:
         """What ZooKeeper refuses of what a rollback changes in it, asked by requests that cannot change anything."""
         try:
             require_rollback_rights(self.zookeeper_client())
         except ZookeeperDenied as error:
             return f"{error}: {error.next_step}"
-        except MigrateError as error:
-            return Unknown(f"{error.id} {error}")
         return ""
 
-    def metadata_logs(self, *, growing: Collection[NodeId] = ()) -> MetadataLogs | Unknown:
+    @view(Need.METADATA_LOGS, after=(Need.SERVICES,), derived=True)
+    def metadata_logs(
+        self, services: Mapping[NodeId, ServiceState] | Unknown, *, rehearse: bool
+    ) -> MetadataLogs | Unknown:
+        """What the controllers' metadata directories say; a log that is still written says nothing of its end.
+
+        With `rehearse` it is read all the same, by what will read it later, to see that this can be done.
+        """
+        running = self._running_controllers(services)
+        if running == ():
+            return self.logs_on_disk()
+        self._logs = None
+        if isinstance(running, Unknown):
+            return running
+        growing = f"controllers {list(map(int, running))} run: their logs still grow"
+        if not rehearse:
+            return Growing(growing)
+        read = self.logs_on_disk(growing=running)
+        return read if isinstance(read, Unknown) else Growing(growing, rehearsed=True)
+
+    def _running_controllers(self, services: Mapping[NodeId, ServiceState] | Unknown) -> tuple[NodeId, ...] | Unknown:
+        if isinstance(services, Unknown):
+            return services
+        states = {node.id: services.get(node.id, Unknown("not looked at")) for node in self.inventory.controllers}
+        for node, state in states.items():
+            if isinstance(state, Unknown):
+                return Unknown(f"the process of controller {int(node)} cannot be seen ({state.reason})")
+        return tuple(node for node, state in states.items() if isinstance(state, Running))
+
+    def logs_on_disk(self, *, growing: Collection[NodeId] = ()) -> MetadataLogs | Unknown:
         """The controllers' metadata directories, read through: what they say counts while no controller runs.
 
         They are read once after each stop: what is kept holds as long as no controller has written there.  `growing`
@@ -464,16 +495,13 @@ class Sources:
         except (MigrateError, OSError) as error:
             return Unknown(f"the controllers' metadata directories cannot be read: {error}")
 
-    def forget_metadata_logs(self) -> None:
-        """A controller runs, or may run: the logs grow."""
-        self._logs = None
-
-    def states_behind(
-        self, logs: MetadataLogs | Unknown, view: ZookeeperView | Unknown
-    ) -> tuple[StateBehind, ...] | Unknown:
+    @view(
+        Need.STATES_BEHIND, after=(Need.METADATA_LOGS, Need.ZOOKEEPER), absent="a bundle has no session with ZooKeeper"
+    )
+    def states_behind(self, logs: MetadataLogs, zookeeper: ZookeeperView) -> tuple[StateBehind, ...] | Unknown:
         """Partition states in ZooKeeper whose versions are below the partition epochs of those logs."""
         try:
-            return states_behind(self._tree_reader, logs, view)
+            return states_behind(self._tree_reader, logs, zookeeper)
         except MigrateError as error:
             return Unknown(f"the versions of partition states cannot be read: {error.id} {error}")
 
@@ -493,6 +521,4 @@ def _held(logs: MetadataLogs, inventory: Inventory, running: Collection[NodeId])
     return Unknown(f"no metadata log is seen in {places}: the directory is another one, or may not be read")
 
 
-def _disks_of(collected: Mapping[NodeId, Collected], node: NodeId) -> BrokerDisks | Unknown:
-    entry = collected.get(node)
-    return Unknown(f"no file of the collector is of node {int(node)}") if entry is None else entry.disks
+KEPT: Final = tuple(need for need in Need if need in VIEWS and VIEWS[need].kept)  # in a bundle

@@ -33,7 +33,7 @@ from migrate.hosts.properties import diff
 from migrate.model.history import Event
 from migrate.model.ids import NodeId
 from migrate.model.launch import STOP_SECONDS
-from migrate.model.outcome import Unknown
+from migrate.model.outcome import Unknown, unknown
 from migrate.model.ports import Clock, Files, Lock, ServiceControl, ZookeeperWrites, target_of
 from migrate.model.rollback_readiness import StateBehind
 from migrate.model.secrets import without_digits
@@ -152,7 +152,7 @@ class JournaledEffects:
         try:
             return leftovers.kept_beside(self._hands.files, node, path)
         except MigrateError as error:
-            return Unknown(f"{error.id} {error}")
+            return unknown(error)
 
     def keep_here(self, node: NodeId, path: str, content: bytes) -> pathlib.Path:
         """Keep what a file is to be in the run's folder, for a person who has lost it."""

@@ -141,7 +141,7 @@ def test_a_plan_tells_first_whether_the_rollback_is_open_now(tmp_path: Path) -> 
     for stage, word in ((Stage.ASSESS, "READY: nothing to undo"), (Stage.COPY, "NOT READY from hybrid; broker 0: ")):
         inventory = replace(worlds.inventory(), runs=str(tmp_path / "runs"))
         sources = KeptSources(replace(whole(stage), inventory=inventory))
-        observer = ClusterObserver(sources)  # type: ignore[arg-type] # stands in for the real sources
+        observer = ClusterObserver(sources)
         made = make_plan(observer, worlds.playbook(), target=Stage.KRAFT_MODE, only=False, created=1.0)
         now, *stages = made.summary.rollback
         assert now["procedure"].startswith(word)

@@ -51,7 +51,7 @@ def test_a_wait_is_part_of_the_answer_and_of_its_text() -> None:
 def test_clues_are_looked_for_only_where_something_waits() -> None:
     """The address in that file is really asked, and nobody listens at port 1."""
     sources = KeptSources(waiting())
-    observer = ClusterObserver(sources)  # type: ignore[arg-type] # stands in for Sources
+    observer = ClusterObserver(sources)
     try:
         found = clues_for(observer, waiting())
         assert list(found.addresses) == ["127.0.0.1:1"]
@@ -77,7 +77,7 @@ def test_a_broker_that_reports_nothing_is_looked_at_twice(monkeypatch: pytest.Mo
     """The second look finds the same: a stall, with a queue that is unknown where no JMX is offered."""
     monkeypatch.setattr("migrate.cli.status.AGAIN_SECONDS", 0.0)
     world = unreported()
-    observer = ClusterObserver(KeptSources(world))  # type: ignore[arg-type] # stands in for Sources
+    observer = ClusterObserver(KeptSources(world))
     try:
         found = clues_for(observer, world)
     finally:

@@ -13,7 +13,7 @@ from migrate.model.ids import NodeId
 from migrate.model.inventory import SecretFile
 from migrate.model.outcome import Unknown
 from migrate.model.rollback_readiness import MetadataLogs
-from migrate.model.views import ConfigFile, ZookeeperView
+from migrate.model.views import ConfigFile, Running, ServiceState, ZookeeperView
 from migrate.observe.sources import Sources
 from migrate.protocol import records
 from tests.hosts.test_remote_files_metadata import remote
@@ -104,6 +104,7 @@ def test_passwords_of_files_and_of_zookeeper_have_digests_of_one_key(tmp_path: P
 
 
 NODES = tuple(map(NodeId, VOTERS))
+STARTED: dict[NodeId, ServiceState] = dict.fromkeys(NODES, Running(1, 1.0, None))
 
 
 @pytest.mark.slow
@@ -117,13 +118,13 @@ def test_stopped_controllers_logs_are_read_once(tmp_path: Path, where: str, monk
     places = {node: str(home) for node, home in homes.items()}
     copies: MetadataCopies = LocalMetadata() if where == "here" else remote(tmp_path, places)
     sources._executor = replace(sources._executor, metadata=copies)
-    first = sources.metadata_logs()
+    first = sources.logs_on_disk()
     assert isinstance(first, MetadataLogs)
     assert first.view is not None
     assert (first.end, first.view.offset, first.view.committed) == (end, end - 1, True)
-    assert sources.metadata_logs() is first
-    sources.forget_metadata_logs()
-    again = sources.metadata_logs()
+    assert sources.logs_on_disk() is first
+    sources.metadata_logs(STARTED, rehearse=False)
+    again = sources.logs_on_disk()
     assert again == first
     assert again is not first
     for home in homes.values():  # as a controller that starts, and is elected
@@ -131,14 +132,14 @@ def test_stopped_controllers_logs_are_read_once(tmp_path: Path, where: str, monk
             file.write(batch((records.NO_OP, {}), base=end, epoch=epoch))
         (home / LOG / "quorum-state.tmp").write_bytes((home / LOG / "quorum-state").read_bytes())
         (home / LOG / "quorum-state.tmp").replace(home / LOG / "quorum-state")
-    later = sources.metadata_logs()
+    later = sources.logs_on_disk()
     assert isinstance(later, MetadataLogs)
     assert later.end == end + 1
     monkeypatch.setattr("migrate.observe.sources.metadata_logs", lambda *_: Unknown("unreadable"))
-    sources.forget_metadata_logs()
-    assert sources.metadata_logs() == Unknown("unreadable")
+    sources.metadata_logs(STARTED, rehearse=False)
+    assert sources.logs_on_disk() == Unknown("unreadable")
     monkeypatch.undo()
-    assert sources.metadata_logs() == later
+    assert sources.logs_on_disk() == later
     sources.close()
 
 
@@ -150,10 +151,10 @@ def test_a_controller_that_runs_without_a_log_where_it_should_be_is_told(tmp_pat
         replace(node, metadata_directory=str(places.get(node.id, tmp_path / "elsewhere"))) for node in known.controllers
     )
     sources = Sources(replace(known, controllers=nodes), worlds.playbook(), None)
-    found = sources.metadata_logs(growing=CONTROLLERS)
+    found = sources.logs_on_disk(growing=CONTROLLERS)
     assert isinstance(found, Unknown)
     assert f"{nodes[2].host}:{tmp_path / 'elsewhere'}" in found.reason
-    found = sources.metadata_logs(growing=CONTROLLERS[:2])  # the third is down, and its disk lost
+    found = sources.logs_on_disk(growing=CONTROLLERS[:2])  # the third is down, and its disk lost
     assert isinstance(found, MetadataLogs)
     assert found.holders == tuple(map(int, CONTROLLERS[:2]))
     sources.close()

@@ -29,7 +29,7 @@ from tests.testing.worlds import OFFSET, world_at
 @contextmanager
 def looking(world: World) -> Iterator[tuple[ClusterObserver, KeptSources]]:
     """An observer on these sources."""
-    sources: Any = KeptSources(world)
+    sources = KeptSources(world)
     observer = ClusterObserver(sources)
     try:
         yield observer, sources
@@ -196,9 +196,9 @@ def test_an_earlier_ledger_stands_where_the_rows_are_the_same() -> None:
     reference, sources = pure_ledger(world), KeptSources(world)
     assert isinstance(reference, Ledger)
     known = replace(reference, offset=reference.offset - 7, engine="spark")
-    assert analysis.spark_ledger(sources, world, known) == replace(reference, engine="spark")  # type: ignore[arg-type]
+    assert analysis.spark_ledger(sources, world, known) == replace(reference, engine="spark")
     for other in (replace(known, rows=known.rows[1:]), replace(known, unknown=("the disks",)), Unknown("no answer")):
-        assert isinstance(analysis.spark_ledger(sources, world, other), Unknown)  # type: ignore[arg-type]
+        assert isinstance(analysis.spark_ledger(sources, world, other), Unknown)
 
 
 def test_without_spark_its_ledger_is_unknown_and_never_the_pure_one() -> None:

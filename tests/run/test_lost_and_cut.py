@@ -17,9 +17,7 @@ from migrate.model.ledger import ReplicaState
 from migrate.model.outcome import NotYet, Ready, Refused, Unknown, Verified
 from migrate.model.stage import Stage
 from migrate.model.views import MigrationZnode
-from migrate.model.work import Work
-from migrate.model.world import Need, World
-from migrate.observe.world import ClusterObserver
+from migrate.model.world import World
 from migrate.run import journal as journals
 from migrate.run.drive import Driver
 from migrate.run.effects import Hands, JournaledEffects
@@ -190,31 +188,6 @@ def test_a_backup_of_an_earlier_attempt_is_not_taken_for_this_ones(tmp_path: Pat
 
 
 # -- looking ---------------------------------------------------------------------------------------------------------
-def test_who_is_alive_is_asked_after_what_takes_long() -> None:
-    """A comparison takes seconds: ISRs from before it are no ground for stopping a broker."""
-    order: list[str] = []
-
-    class Said:
-        """Sources that write down in which order they are asked."""
-
-        inventory = worlds.inventory()
-        playbook = worlds.playbook()
-        work = Work()
-
-        def __getattr__(self, name: str) -> Callable[..., Any]:
-            def look(*_: object) -> Any:
-                order.append(name)
-                return {} if name in ("configs", "disks") else Unknown(name)
-
-            return look
-
-    observer = ClusterObserver(Said())  # type: ignore[arg-type]
-    observer.observe(frozenset({Need.LIVE, Need.DIFF, Need.ZOOKEEPER, Need.KRAFT}), {})
-    assert order.count("live") == 1
-    assert order[-1] == "live"
-    observer.close()
-
-
 def test_no_broker_anywhere_is_no_cluster() -> None:
     """Neither in /brokers/ids nor in the metadata: nothing says that the inventory is right."""
     world = worlds.with_zk(whole(Stage.ASSESS), brokers={})
