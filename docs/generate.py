@@ -17,7 +17,7 @@ import click
 
 from migrate import checks
 from migrate.checks import stuck
-from migrate.checks.pages import blocks, error_docs
+from migrate.checks.pages import error_docs
 from migrate.cli.examples import MANUALS, PROGRAM, examples
 from migrate.cli.main import EXIT_CODES, cli
 from migrate.cli.progress import SCHEMA
@@ -103,7 +103,7 @@ def _findings() -> Iterator[str]:
 
 def _finding(code: str, doc: CodeDoc) -> Iterator[str]:
     yield from ("", f"### {code}: {doc.title}")
-    yield f"{SEVERITIES[code[0]].capitalize()}{'' if code[0] != 'B' else ': ' + blocks(code)}."
+    yield f"{SEVERITIES[code[0]].capitalize()}{'' if code[0] != 'B' else ': ' + doc.blocks}."
     yield ""
     for label, text in (("Why", doc.why), ("Fix", doc.fix), ("Source", doc.source)):
         if text != "-":

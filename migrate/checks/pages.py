@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import difflib
 import inspect
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from migrate import checks, errors
 from migrate.checks import stuck
-from migrate.checks.registry import CHECKS, NEVER
 from migrate.errors import MigrateError, Retryable, UnknownCode
 from migrate.model.findings import CodeDoc, WaitDoc
-from migrate.model.stage import Stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,41 +22,11 @@ class ErrorDoc:
     exit_code: int
     next_step: str
     retried: bool
+    blocks: str = ""  # as every code answers: no stage
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorAnswer(ErrorDoc):
-    """What `explain` answers of an error."""
-
-    blocks: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class WaitAnswer(WaitDoc):
-    """What `explain` answers of a wait."""
-
-    blocks: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class CodeAnswer(CodeDoc):
-    """What `explain` answers of a finding; `blocks` are the stages, in words."""
-
-    blocks: str
-
-
-ExplainAnswer = list[ErrorAnswer | WaitAnswer | CodeAnswer]
-
-
-def answer(doc: ErrorDoc | CodeDoc | WaitDoc) -> ErrorAnswer | WaitAnswer | CodeAnswer:
-    """The text of a code as `explain` answers it."""
-    match doc:
-        case CodeDoc():
-            return CodeAnswer(**asdict(doc), blocks=blocks(doc.code))
-        case WaitDoc():
-            return WaitAnswer(**asdict(doc))
-        case ErrorDoc():
-            return ErrorAnswer(**asdict(doc))
+Doc = ErrorDoc | CodeDoc | WaitDoc
+ExplainAnswer = list[ErrorDoc | WaitDoc | CodeDoc]
 
 
 def error_docs() -> dict[str, ErrorDoc]:
@@ -72,18 +40,12 @@ def error_docs() -> dict[str, ErrorDoc]:
     return dict(sorted(found.items()))
 
 
-def blocks(code: str) -> str:
-    """Which stages a finding of that code blocks, in words."""
-    first = CHECKS[code].blocks_from
-    return "no stage" if first == NEVER else f"{Stage(first).label} and later"
-
-
-def all_docs() -> dict[str, ErrorDoc | CodeDoc | WaitDoc]:
+def all_docs() -> dict[str, Doc]:
     """The text of every code: errors, findings, waits."""
     return {**error_docs(), **checks.CODES, **stuck.CODES}
 
 
-def find(code: str) -> ErrorDoc | CodeDoc | WaitDoc:
+def find(code: str) -> Doc:
     """The text of a code, in any case; UnknownCode with the nearest ones for any other."""
     wanted = code.strip().upper()
     known = all_docs()

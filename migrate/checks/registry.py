@@ -75,7 +75,11 @@ CHECKS: Final[dict[str, Check]] = {}
 class Draft:
     """The texts of a check that has no rule yet."""
 
-    doc: CodeDoc
+    code: str
+    title: str
+    why: str
+    fix: str
+    source: str
 
     def sees(
         self,
@@ -86,13 +90,16 @@ class Draft:
         proof: bool = False,
     ) -> Callable[[Callable[[T, World], Result]], Callable[[T, World], Result]]:
         """Register the rule: what it sees, the first stage that a hit blocks (None for W and I), its phases."""
-        code = self.doc.code
+        code = self.code
+        stage, blocks = NEVER, "no stage"
+        if blocks_from is not None:
+            stage, blocks = int(blocks_from), f"{blocks_from.label} and later"
+        doc = CodeDoc(code, self.title, self.why, self.fix, self.source, blocks)
 
         def register(decide: Callable[[T, World], Result]) -> Callable[[T, World], Result]:
             assert code not in CHECKS, code
             assert (code[0] == "B") is (blocks_from is not None), code
-            stage = NEVER if blocks_from is None else int(blocks_from)
-            CHECKS[code] = Check(self.doc, look, decide, stage, when, proof)
+            CHECKS[code] = Check(doc, look, decide, stage, when, proof)
             return decide
 
         return register
@@ -100,7 +107,7 @@ class Draft:
 
 def check(code: str, title: str, why: str, fix: str, source: str) -> Draft:
     """Begin a check with what `explain` says of its code; `.sees(...)` registers the function below it."""
-    return Draft(CodeDoc(code, title, why, fix, source))
+    return Draft(code, title, why, fix, source)
 
 
 def run_all(world: World) -> Iterator[Finding]:

@@ -15,7 +15,7 @@ from migrate.model.findings import CodeDoc, WaitDoc
 from migrate.report.lines import Page, Tone
 
 if TYPE_CHECKING:
-    from migrate.checks.pages import ErrorDoc
+    from migrate.checks.pages import Doc
 
 
 @click.command()
@@ -30,7 +30,7 @@ def explain(codes: tuple[str, ...], output: str) -> int:
 
     found = [texts.find(code) for code in codes] or list(texts.all_docs().values())
     if output == "json":
-        give_answer([texts.answer(doc) for doc in found])
+        give_answer(found)
     elif not codes:
         say_text("\n".join(f"{doc.code:<13} {_title(doc)}" for doc in found))
     else:
@@ -43,19 +43,13 @@ def explain(codes: tuple[str, ...], output: str) -> int:
     return EXIT_OK
 
 
-def _blocks(doc: ErrorDoc | CodeDoc | WaitDoc) -> str:
-    from migrate.checks.pages import blocks
-
-    return blocks(doc.code) if isinstance(doc, CodeDoc) else ""
-
-
-def _title(doc: ErrorDoc | CodeDoc | WaitDoc) -> str:
+def _title(doc: Doc) -> str:
     from migrate.checks.pages import ErrorDoc
 
     return doc.meaning if isinstance(doc, ErrorDoc) else doc.title
 
 
-def _write(page: Page, doc: ErrorDoc | CodeDoc | WaitDoc) -> None:
+def _write(page: Page, doc: Doc) -> None:
     rows: tuple[tuple[str, str], ...]
     if isinstance(doc, WaitDoc):
         rows = (
@@ -68,7 +62,7 @@ def _write(page: Page, doc: ErrorDoc | CodeDoc | WaitDoc) -> None:
         )
     elif isinstance(doc, CodeDoc):
         rows = (
-            ("blocks", _blocks(doc)),
+            ("blocks", doc.blocks),
             ("why", doc.why),
             ("fix", doc.fix),
             ("source", doc.source),

@@ -45,13 +45,14 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class CodeDoc:
-    """What `explain CODE` and the generated page say of a code."""
+    """What `explain CODE` and the generated page say of a code; `blocks` are the stages, in words."""
 
     code: str
     title: str
     why: str
     fix: str
     source: str
+    blocks: str
 
 
 class Word(StrEnum):
@@ -253,6 +254,7 @@ class WaitDoc:
     fix: str
     by_itself: str
     source: str
+    blocks: str = ""  # as every code answers: no stage
 
 
 @dataclass(frozen=True, slots=True)
