@@ -446,7 +446,7 @@ def _bounds(found: Schema) -> str:
 
 def _key_default(found: Schema) -> str:
     default = found.get("default")
-    if default is None or default in ([], {}) or isinstance(default, Mapping):
+    if default in (None, "", [], {}) or isinstance(default, Mapping):
         return ""
     if found.get("pattern") in PATTERNS and isinstance(default, int | float):
         return f"`{_duration(float(default))}`"

@@ -119,6 +119,11 @@ def answer_schema(name: str) -> dict[str, Any]:
         def field_is_required(self, field: Any, total: bool) -> bool:
             return bool(field.get("required", total)) if field["type"] == "typed-dict-field" else True
 
+        def dataclass_schema(self, schema: Any) -> dict[str, Any]:
+            found = super().dataclass_schema(schema)
+            found.pop("additionalProperties", None)  # a section of a file refuses other keys; an answer may get more
+            return found
+
         def field_title_should_be_set(self, _: Any) -> bool:
             return False
 
@@ -128,7 +133,7 @@ def answer_schema(name: str) -> dict[str, Any]:
             return super().enum_schema(schema)
 
     def schema_of(answer: Any) -> dict[str, Any]:
-        return TypeAdapter(answer).json_schema(schema_generator=Written, mode="serialization")
+        return TypeAdapter(answer).json_schema(by_alias=False, schema_generator=Written, mode="serialization")
 
     found, result = schema_of(Envelope), schema_of(resolve_name(TYPES[name]))
     found["title"] = f"kraft-migrate {name.replace('-', ' ')} --output json"

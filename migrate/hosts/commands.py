@@ -18,8 +18,8 @@ from migrate.errors import WordRefused
 from migrate.hosts.host_setup import PROGRAM
 from migrate.model import limits
 from migrate.model.ids import NodeId
-from migrate.model.inventory import UNIT
 from migrate.model.kafka_values import IPV6
+from migrate.model.written import UNIT
 
 # a destination of ssh(1): a name of the operator's own configuration, or user@host
 DESTINATION: Final = re.compile(rf"([A-Za-z0-9_][A-Za-z0-9._-]*@)?([A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?|{IPV6})")

@@ -254,4 +254,4 @@ def login(topology: Topology) -> ZookeeperLogin:
 def properties(topology: Topology, who: str) -> AddedProperties | None:
     """The properties added to brokers or controllers; None until the lab's files exist."""
     path = added_path(topology, who)
-    return added(str(path), str) if path.exists() else None
+    return added(str(path)) if path.exists() else None

@@ -1,19 +1,43 @@
-"""Where the cluster is and what is wanted: the values that playbook, inventory and fleet files become."""
+"""Where the cluster is and what is wanted: the values that playbook, inventory and fleet files become.
+
+A `section` is written so in a file: its keys, their forms and their defaults are declared there alone.
+"""
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final
+from typing import Annotated, Final
+
+from annotated_types import Ge, Le, MaxLen, MinLen
 
 from migrate.errors import Defect, MigrateError
 from migrate.model.ids import NodeId
 from migrate.model.patterns import compiled
 from migrate.model.stage import ACTING, DirectoryPolicy, Stage
 from migrate.model.windows import Window
+from migrate.model.written import (
+    Address,
+    CommandWord,
+    Duration,
+    FilePath,
+    Flag,
+    Form,
+    Host,
+    HostPath,
+    MetadataPath,
+    NodeNumber,
+    Text,
+    UnitName,
+    UserName,
+    VariableName,
+    Whole,
+    lasting,
+    one_of,
+    section,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,28 +61,56 @@ class SecretCommand:
     argv: tuple[str, ...]
 
 
-Secret = SecretFile | SecretVariable | SecretCommand
+@section()
+@dataclass(frozen=True, slots=True)
+class SecretReference:
+    """A secret by one of: `file` of mode 0600 with nothing else, `env` variable, `command` that prints it."""
+
+    file: FilePath | None = None
+    env: VariableName | None = None
+    command: Annotated[tuple[CommandWord, ...], MinLen(1)] | None = None  # no shell: a list of words
+
+    def __post_init__(self) -> None:
+        if sum(one is not None for one in (self.file, self.env, self.command)) != 1:
+            raise ValueError("exactly one of file, env and command is expected")
+        if self.command is not None and not self.command[0].startswith("/"):
+            raise ValueError("the command's first word is the absolute path of a program")
+
+    @property
+    def secret(self) -> SecretFile | SecretVariable | SecretCommand:
+        if self.file is not None:
+            return SecretFile(self.file)
+        return SecretVariable(self.env) if self.env is not None else SecretCommand(self.command or ())
 
 
+REFERRED: Final = Form(  # a file has a `SecretReference`, which becomes the secret
+    lambda core, source, handler: core.no_info_after_validator_function(
+        lambda found: found.secret,
+        handler.generate_schema(SecretReference),
+        serialization=core.plain_serializer_function_ser_schema(lambda value: value, return_schema=handler(source)),
+    )
+)
+Secret = Annotated[SecretFile | SecretVariable | SecretCommand, REFERRED]
+
+
+@section(kind="type")
 @dataclass(frozen=True, slots=True)
 class Store:
-    """A file with certificates, or with a key and its certificates: `kind` is PEM, PKCS12 or JKS."""
+    """A file with certificates, or with a key and its certificates."""
 
-    path: str
-    kind: str = "PEM"
+    path: FilePath
+    kind: Annotated[str, one_of("PEM", "PKCS12", "JKS")]
     password: Secret | None = None  # PEM: of the private key in it
 
 
+@section()
 @dataclass(frozen=True, slots=True)
 class Access:
-    """How to speak to a listener: Kafka's security.protocol; for SASL mechanism and user; for TLS the stores.
+    """How to connect to a listener.  Host names are always verified; without a truststore the host's are used."""
 
-    Without a truststore the authorities of this host are trusted.  Host names are always verified.
-    """
-
-    protocol: str = "PLAINTEXT"
-    mechanism: str = ""
-    username: str = ""
+    protocol: Annotated[str, one_of("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")] = "PLAINTEXT"
+    mechanism: Annotated[str, one_of("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")] = ""
+    username: Text = ""
     password: Secret | None = None
     truststore: Store | None = None
     keystore: Store | None = None
@@ -87,21 +139,25 @@ class AddedProperties:
     values: Mapping[str, str] = field(repr=False)
 
 
+Command = Annotated[tuple[CommandWord, ...], MinLen(1), MaxLen(64)]  # no shell: a list of words
+
+
+@section()
 @dataclass(frozen=True, slots=True)
 class OwnCommands:
-    """A node that is no unit of systemd: whose process it is, and the operator's commands, run by root on its host.
+    """How a node is started and stopped that is no unit of systemd: by commands that root runs on its host.
 
     The exit code of `status` says whether the node runs: 0 that it does, 3 that it does not, others neither; the host's
     processes must agree.  `timeout` is how many seconds a stop may take: later the process is killed, or the stop
     command gives up.
     """
 
-    user: str
-    start: tuple[str, ...]
-    stop: tuple[str, ...]
-    status: tuple[str, ...]
-    timeout: float
-    java_home: str = ""  # for kafka-storage.sh; "": java is on the PATH
+    user: UserName  # whose process it is
+    start: Command
+    stop: Command
+    status: Command
+    timeout: Annotated[Duration, lasting(1, 86400)]
+    java_home: HostPath = ""  # for kafka-storage.sh; "": java is on the PATH
 
     def typed(self, verb: str) -> str:
         """What a person types to `start`, `stop` or `restart` the node."""
@@ -109,28 +165,30 @@ class OwnCommands:
         return " && ".join(map(shlex.join, words))
 
 
+@section()
 @dataclass(frozen=True, slots=True)
 class OwnExecutor:
-    """How one node's host is worked, where that is not as the inventory's executor says; "" and None: as that says."""
+    """How one node's host is worked, in place of what `spec.executor` says."""
 
-    kind: str = ""
-    host_program: str = ""
-    sudo: bool | None = None
+    kind: Annotated[str, one_of("local", "ssh")] = ""
+    host_program: HostPath = ""
+    sudo: Flag | None = None
 
 
+@section()
 @dataclass(frozen=True, slots=True)
 class BrokerNode:
-    """A broker: `address` is host:port of the listener that `Inventory.access_of` opens."""
+    """One broker; `address` is host:port of the listener that its access opens."""
 
-    id: NodeId
-    host: str
-    address: str
-    config: str
-    rack: str | None = None
-    jmx: str | None = None  # host:port where it offers JMX, without a password
-    unit: str = ""  # of systemd, where an executor works units
+    id: NodeNumber
+    host: Host
+    address: Address
+    config: HostPath
+    rack: Text | None = None
+    jmx: Address | None = None  # where it offers JMX without a password; read only where a broker reports nothing
+    unit: UnitName = ""  # of systemd, where an executor works units
     service: OwnCommands | None = None  # in place of a unit
-    kafka_home: str = ""  # these three: "" and None mean that it is as the other nodes are
+    kafka_home: HostPath = ""  # these three: "" and None mean that it is as the other nodes are
     access: Access | None = None
     executor: OwnExecutor | None = None
 
@@ -140,19 +198,20 @@ class BrokerNode:
         return self.unit or f"broker {int(self.id)}"
 
 
+@section()
 @dataclass(frozen=True, slots=True)
 class ControllerNode:
-    """A controller, planned or running: `address` is host:port of the controller listener."""
+    """One controller, planned or running; `address` is host:port of its controller listener."""
 
-    id: NodeId
-    host: str
-    address: str
-    config: str
-    metadata_directory: str
-    unit: str = ""
-    jmx: str | None = None  # host:port that its JMX will have; planned, so that no other port is the same
+    id: NodeNumber
+    host: Host
+    address: Address
+    config: HostPath
+    metadata_directory: MetadataPath
+    unit: UnitName = ""
+    jmx: Address | None = None  # the port that it will have: no other one of the host may be the same
     service: OwnCommands | None = None  # in place of a unit
-    kafka_home: str = ""  # these three: as for a broker
+    kafka_home: HostPath = ""  # these three: as for a broker
     access: Access | None = None
     executor: OwnExecutor | None = None
 
@@ -252,12 +311,13 @@ class RollOrder(StrEnum):
     CANARY_FIRST = "canary-first"  # the fewest leaders, then rack by rack, ZooKeeper's controller last
 
 
+@section(later={"unhealthy_limit": "a wait ends when nothing advances: no_progress_timeout"})
 @dataclass(frozen=True, slots=True)
 class HealthPolicy:
-    """Before each restart so many looks in a row, so many seconds apart, must find every partition whole."""
+    """Before each restart: `samples` looks in a row, `interval` apart, find no partition without its full ISR."""
 
-    samples: int = 3
-    interval: float = 5.0
+    samples: Annotated[Whole, Ge(1), Le(1000)] = 3
+    interval: Annotated[Duration, lasting(1, 600)] = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,11 +406,6 @@ class AcceptedDifference:
     reason: str
     ticket: str
     expires: str
-
-
-# systemd.unit(5): the characters of a unit's name; ours must name a service, and never begins like an option
-UNIT: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9:_.@\\-]{0,246}\.service")
-USER: Final = re.compile(r"[a-z_][a-z0-9_-]{0,31}")  # useradd(8)
 
 
 class Target(StrEnum):

@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import javaproperties
 
 from migrate.errors import DocumentUnreadable
 from migrate.hosts.properties import is_secret
 from migrate.kafka.secrets import read_secret, take_from_environment
+from migrate.model.ids import NodeId
 from migrate.model.inventory import (
     Access,
     AddedProperties,
@@ -23,10 +25,10 @@ from migrate.model.inventory import (
     Store,
     ZookeeperLogin,
 )
+from migrate.model.written import BESIDE, FilePath, Text, keys_of
 from migrate.playbook.document import Location, read_deciding, read_trusted
-from migrate.playbook.fields import Fault, FilePath, SecretReference, Section, Text, refuse, validate
+from migrate.playbook.fields import Fault, Section, refuse, validate
 
-At = Location
 Place = Callable[[str], str]
 SASL: Final = ("mechanism", "username", "password")
 OURS: Final = (  # keys that the tool sets itself, from the inventory
@@ -46,37 +48,18 @@ OURS: Final = (  # keys that the tool sets itself, from the inventory
 AddedSection = FilePath | dict[Text, Text] | None
 
 
-class StoreSection(Section):
-    """A file with certificates, or with a key and its certificates."""
-
-    path: FilePath
-    type: Literal["PEM", "PKCS12", "JKS"]
-    password: SecretReference | None = None  # PEM: of the private key in it
-
-
-class AccessSection(Section):
-    """How to connect to a listener.  Host names are always verified; without a truststore the host's are used."""
-
-    protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
-    mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] | None = None
-    username: Text | None = None
-    password: SecretReference | None = None
-    truststore: StoreSection | None = None
-    keystore: StoreSection | None = None
-
-
 class SaslSection(Section):
     """A SASL identity of ZooKeeper: DIGEST-MD5, what DigestLoginModule checks."""
 
     username: Text
-    password: SecretReference
+    password: Secret
 
 
 class TlsSection(Section):
     """TLS to ZooKeeper."""
 
-    truststore: StoreSection | None = None
-    keystore: StoreSection | None = None
+    truststore: Store | None = None
+    keystore: Store | None = None
 
 
 class ZookeeperAccessSection(Section):
@@ -85,11 +68,17 @@ class ZookeeperAccessSection(Section):
     sasl: SaslSection | None = None
     tls: TlsSection | None = None
 
+    @property
+    def login(self) -> ZookeeperLogin:
+        username, password = ("", None) if self.sasl is None else (self.sasl.username, self.sasl.password)
+        tls = self.tls or TlsSection()
+        return ZookeeperLogin(username, password, self.tls is not None, tls.truststore, tls.keystore)
+
 
 # -- rules -------------------------------------------------------------------------------------------------------
-def access_faults(access: AccessSection, at: At) -> Iterator[Fault]:
+def access_faults(access: Access, at: Location) -> Iterator[Fault]:
     """SASL has its user, and nothing else has one; TLS alone has stores."""
-    given = {name for name in SASL if getattr(access, name) is not None}
+    given = {name for name in SASL if getattr(access, name)}
     if access.protocol.startswith("SASL_"):
         for name in SASL:
             if name not in given:
@@ -106,62 +95,33 @@ def access_faults(access: AccessSection, at: At) -> Iterator[Fault]:
     yield from store_faults({"truststore": access.truststore, "keystore": access.keystore}, at)
 
 
-def zookeeper_faults(access: ZookeeperAccessSection | None, at: At) -> Iterator[Fault]:
+def zookeeper_faults(access: ZookeeperAccessSection | None, at: Location) -> Iterator[Fault]:
     if access is not None and access.tls is not None:
         stores = {"truststore": access.tls.truststore, "keystore": access.tls.keystore}
         yield from store_faults(stores, (*at, "tls"))
 
 
-def store_faults(stores: Mapping[str, StoreSection | None], at: At) -> Iterator[Fault]:
+def store_faults(stores: Mapping[str, Store | None], at: Location) -> Iterator[Fault]:
     """Only PEM goes without a password."""
     for name, store in stores.items():
-        if store is not None and store.type != "PEM" and store.password is None:
-            yield Fault((*at, name), f"{name}.password is missing", f"a {store.type} store is opened by its password")
+        if store is not None and store.kind != "PEM" and store.password is None:
+            yield Fault((*at, name), f"{name}.password is missing", f"a {store.kind} store is opened by its password")
 
 
 # -- values ------------------------------------------------------------------------------------------------------
-def access_of(section: AccessSection, beside: Place) -> Access:
-    return Access(
-        section.protocol,
-        section.mechanism or "",
-        section.username or "",
-        secret_of(section.password, beside),
-        _store(section.truststore, beside),
-        _store(section.keystore, beside),
-    )
+def take_variables(value: object) -> None:
+    """Take each environment variable that holds a secret of that value out of ours, before anything is started."""
+    if isinstance(value, SecretVariable):
+        take_from_environment(value.name)
+    elif isinstance(value, tuple):
+        for entry in value:
+            take_variables(entry)
+    elif is_dataclass(value):
+        for found in fields(value):
+            take_variables(getattr(value, found.name))
 
 
-def login_of(section: ZookeeperAccessSection | None, beside: Place) -> ZookeeperLogin:
-    """The value; an empty one where nothing is said."""
-    if section is None:
-        return ZookeeperLogin()
-    sasl, tls = section.sasl, section.tls
-    return ZookeeperLogin(
-        "" if sasl is None else sasl.username,
-        None if sasl is None else secret_of(sasl.password, beside),
-        tls is not None,
-        None if tls is None else _store(tls.truststore, beside),
-        None if tls is None else _store(tls.keystore, beside),
-    )
-
-
-def _store(section: StoreSection | None, beside: Place) -> Store | None:
-    return None if section is None else Store(beside(section.path), section.type, secret_of(section.password, beside))
-
-
-def secret_of(reference: SecretReference | None, beside: Place) -> Secret | None:
-    """The value.  An environment variable is taken out of our environment here, before anything is started."""
-    if reference is None:
-        return None
-    if reference.file is not None:
-        return SecretFile(beside(reference.file))
-    if reference.env is not None:
-        take_from_environment(reference.env)
-        return SecretVariable(reference.env)
-    return SecretCommand(tuple(reference.command or ()))
-
-
-def properties_faults(given: AddedSection, at: At) -> Iterator[Fault]:
+def properties_faults(given: AddedSection, at: Location) -> Iterator[Fault]:
     """Of properties that stand in the inventory itself, which is read by many: our own keys, and secrets."""
     for key, value in given.items() if isinstance(given, Mapping) else ():
         if key in OURS:
@@ -171,7 +131,7 @@ def properties_faults(given: AddedSection, at: At) -> Iterator[Fault]:
             yield Fault((*at, key), f"{key} holds a secret", "an inventory is read by many, and kept with plans", hint)
 
 
-def added(given: AddedSection, beside: Place) -> AddedProperties | None:
+def added(given: AddedSection) -> AddedProperties | None:
     """The properties of the mapping or of the file, which has mode 0600 where one of its values may be a secret.
 
     Raises:
@@ -181,19 +141,18 @@ def added(given: AddedSection, beside: Place) -> AddedProperties | None:
     """
     if given is None or isinstance(given, Mapping):
         return None if given is None else AddedProperties("", dict(given))
-    place = beside(given)
     try:
-        values = _properties_in(place)
+        values = _properties_in(given)
     except ValueError as error:
-        raise DocumentUnreadable("the file holds no properties as Java reads them", where=place) from error
+        raise DocumentUnreadable("the file holds no properties as Java reads them", where=given) from error
     if ours := sorted(set(values) & set(OURS)):
         raise DocumentUnreadable(
             f"{', '.join(ours)} cannot be added",
-            where=place,
+            where=given,
             why="these keys follow from the inventory",
             next_step="take them out of the file",
         )
-    return AddedProperties(place, values)
+    return AddedProperties(given, values)
 
 
 def _properties_in(place: str) -> dict[str, str]:
@@ -206,7 +165,8 @@ def _properties_in(place: str) -> dict[str, str]:
 
 
 # -- and back ----------------------------------------------------------------------------------------------------
-def dumped_secret(value: Secret, relative: Place) -> dict[str, Any]:
+def dumped(value: Any, relative: Place) -> Any:
+    """A value as a file writes it: what is as it would be without a word is left out."""
     match value:
         case SecretFile(path):
             return {"file": relative(path)}
@@ -214,39 +174,35 @@ def dumped_secret(value: Secret, relative: Place) -> dict[str, Any]:
             return {"env": name}
         case SecretCommand(argv):
             return {"command": list(argv)}
-
-
-def dumped_access(value: Access, relative: Place) -> dict[str, Any]:
-    found: dict[str, Any] = {"protocol": value.protocol}
-    if value.mechanism:
-        found |= {"mechanism": value.mechanism, "username": value.username}
-    if value.password:
-        found["password"] = dumped_secret(value.password, relative)
-    return found | _stores(value.truststore, value.keystore, relative)
+        case NodeId():
+            return int(value)
+        case float():
+            return f"{value:.0f}s"
+        case tuple():
+            return list(value)
+    if not is_dataclass(value):
+        return value
+    found = {}
+    for (key, kind), entry in zip(keys_of(type(value)).items(), fields(value), strict=True):
+        one = getattr(value, entry.name)
+        if one != entry.default:
+            found[key] = relative(one) if BESIDE in getattr(kind, "__metadata__", ()) else dumped(one, relative)
+    return found
 
 
 def dumped_login(value: ZookeeperLogin, relative: Place) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if value.username and value.password:
-        found["sasl"] = {"username": value.username, "password": dumped_secret(value.password, relative)}
+        found["sasl"] = {"username": value.username, "password": dumped(value.password, relative)}
     if value.tls:
-        found["tls"] = _stores(value.truststore, value.keystore, relative)
+        stores = {"truststore": value.truststore, "keystore": value.keystore}
+        found["tls"] = {name: dumped(store, relative) for name, store in stores.items() if store is not None}
     return found
 
 
 def dumped_added(value: AddedProperties | None, relative: Place) -> dict[str, Any]:
     """The path alone, or what stood in the inventory."""
     return {} if value is None else {"properties": relative(value.path) if value.path else dict(value.values)}
-
-
-def _stores(truststore: Store | None, keystore: Store | None, relative: Place) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, store in (("truststore", truststore), ("keystore", keystore)):
-        if store is not None:
-            found[name] = {"path": relative(store.path), "type": store.kind}
-            if store.password is not None:
-                found[name]["password"] = dumped_secret(store.password, relative)
-    return found
 
 
 def load_zookeeper_access(path: Path) -> ZookeeperLogin:
@@ -256,7 +212,8 @@ def load_zookeeper_access(path: Path) -> ZookeeperLogin:
     file:line:column.
     """
     document = read_deciding(path)
-    section = validate(document, ZookeeperAccessSection)
-    refuse(document, list(zookeeper_faults(section, ())))
     near = path.resolve().parent
-    return login_of(section, lambda text: os.path.normpath(near / text))
+    section = validate(document, ZookeeperAccessSection, lambda text: os.path.normpath(near / text))
+    refuse(document, zookeeper_faults(section, ()))
+    take_variables(section.login)
+    return section.login

@@ -16,12 +16,12 @@ from pydantic import AfterValidator, Field
 from migrate.model.ids import NodeId
 from migrate.model.inventory import HealthPolicy, Inventory, Pace, Playbook
 from migrate.model.stage import DirectoryPolicy, Stage
+from migrate.model.written import Duration, HostPath, Name, Text, lasting
 from migrate.playbook.document import Document, Location
-from migrate.playbook.fields import Duration, Fault, FilePath, Metadata, Name, Section, Text, refuse
+from migrate.playbook.fields import Fault, Metadata, Section, refuse
 from migrate.playbook.schema import (
     Availability,
     Cluster,
-    Health,
     Lock,
     MigrationPlaybook,
     Rollback,
@@ -41,7 +41,7 @@ def _log_dir(path: str) -> str:
     return path
 
 
-LogDir = Annotated[FilePath, AfterValidator(_log_dir)]
+LogDir = Annotated[HostPath, AfterValidator(_log_dir)]
 
 
 class NewDirectories(Section):
@@ -57,8 +57,8 @@ class RollPolicies(Section):
 
     availability: Availability = Availability()
     rollout: Rollout = Rollout()
-    health: Health = Health()
-    no_progress_timeout: Annotated[Duration, Field(ge=10)] = 600.0
+    health: HealthPolicy = HealthPolicy()
+    no_progress_timeout: Annotated[Duration, lasting(10)] = 600.0
 
 
 class ProtocolPolicies(RollPolicies):
@@ -166,10 +166,10 @@ def shared_playbook(
         lock_path="",
         expect_cluster_id=expect.cluster_id,
         expect_brokers=tuple(NodeId(number) for number in expect.brokers) if expect.brokers else None,
-        inventory=document.beside(spec.cluster.inventory),
+        inventory=spec.cluster.inventory,
         windows={name: section.window(name) for name, section in spec.windows.items()},
         rollback_window=spec.rollback.window or "",
-        health=HealthPolicy(spec.policy.health.samples, spec.policy.health.interval),
+        health=spec.policy.health,
         pace=Pace(rollout.node_estimate),
     )
 

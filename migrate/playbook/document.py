@@ -31,6 +31,7 @@ from yaml.events import (
 from migrate.errors import DocumentNotTrusted, DocumentUnreadable, InputError, YamlRefused
 from migrate.model import limits
 from migrate.model.trusted import distrust_at
+from migrate.model.written import Quoted
 
 MAX_BYTES: Final = limits.most("playbook")
 MAX_DEPTH: Final = 32
@@ -40,12 +41,6 @@ LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # only its parser
 
 
 Location = tuple[str | int, ...]  # keys and indexes that lead to a place in a document
-
-
-class Quoted(str):
-    """Text that the file quotes: the schema's numbers and booleans refuse it."""
-
-    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,15 +8,14 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Literal
 
 import yaml
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
-from migrate.model.ids import NodeId
 from migrate.model.inventory import (
     Access,
     BrokerNode,
@@ -24,143 +23,46 @@ from migrate.model.inventory import (
     Inventory,
     OwnCommands,
     OwnExecutor,
+    Secret,
     ZookeeperLogin,
 )
+from migrate.model.written import ClusterId, FilePath, Flag, HostPath, ListenerName, Rate, ZookeeperConnect
 from migrate.playbook.access import (
-    AccessSection,
     AddedSection,
     ZookeeperAccessSection,
     access_faults,
-    access_of,
     added,
-    dumped_access,
+    dumped,
     dumped_added,
     dumped_login,
-    dumped_secret,
-    login_of,
     properties_faults,
-    secret_of,
+    take_variables,
     zookeeper_faults,
 )
 from migrate.playbook.document import Document, Location, read_trusted
-from migrate.playbook.fields import (
-    API_VERSION,
-    Address,
-    ClusterId,
-    CommandWord,
-    Duration,
-    Fault,
-    FilePath,
-    Flag,
-    Host,
-    ListenerName,
-    Metadata,
-    NodeNumber,
-    Rate,
-    SecretReference,
-    Section,
-    Text,
-    UnitName,
-    UserName,
-    ZookeeperConnect,
-    refuse,
-    validate,
-)
+from migrate.playbook.fields import API_VERSION, Fault, Metadata, Section, refuse, validate
 
 HEADER: Final = "# Where the cluster is.  Relative paths are relative to this file; secrets are referred to.\n"
 
 
-SYSTEM: Final = re.compile(
-    r"/|/(bin|boot|dev|etc|home|lib(32|64|x32)?|proc|root|run|sbin|sys|tmp|usr|var|usr/local)"
-    r"|/var/(cache|lib|log|run|spool|tmp)"
-    r"|/(bin|boot|dev(?!/shm/)|etc|lib(32|64|x32)?|proc|sbin|sys|usr/bin|usr/lib)/.*"
-)
-
-
-def _of_kafka(text: str) -> str:
-    """A directory that a quorum may have for itself: files in it are made, and moved at a rollback."""
-    path = os.path.normpath(text)
-    path = path[1:] if path.startswith("//") else path  # normpath leaves two slashes at the beginning
-    if SYSTEM.fullmatch(path):
-        raise ValueError(f"{path} belongs to the system: a controller needs a directory of its own, as in its log.dirs")
-    return text
-
-
-MetadataPath = Annotated[FilePath, AfterValidator(_of_kafka)]
-
-
 SHELLS: Final = ("sh", "bash", "dash", "ksh", "zsh", "busybox")
-Command = Annotated[list[CommandWord], Field(min_length=1, max_length=64)]  # no shell: a list of words
-
-
-class ServiceSection(Section):
-    """How a node is started and stopped that is no unit of systemd: by commands that root runs on its host."""
-
-    user: UserName
-    start: Command
-    stop: Command
-    status: Command
-    timeout: Annotated[Duration, Field(ge=1, le=86400)]
-    java_home: FilePath | None = None
-
-
-class OwnExecutorSection(Section):
-    """How one node's host is worked, in place of what `spec.executor` says."""
-
-    kind: Literal["local", "ssh"] | None = None
-    host_program: FilePath | None = None
-    sudo: Flag | None = None
-
-
-class BrokerSection(Section):
-    """One broker."""
-
-    id: NodeNumber
-    host: Host
-    address: Address
-    config: FilePath
-    rack: Text | None = None
-    jmx: Address | None = None  # where it offers JMX without a password; read only where a broker reports nothing
-    unit: UnitName | None = None
-    service: ServiceSection | None = None
-    kafka_home: FilePath | None = None  # these three: of this node alone, in place of what is said for all
-    access: AccessSection | None = None
-    executor: OwnExecutorSection | None = None
-
-
-class ControllerSection(Section):
-    """One controller, planned or running."""
-
-    id: NodeNumber
-    host: Host
-    address: Address
-    config: FilePath
-    metadata_directory: MetadataPath
-    unit: UnitName | None = None
-    jmx: Address | None = None  # the port that it will have: no other one of the host may be the same
-    service: ServiceSection | None = None
-    kafka_home: FilePath | None = None
-    access: AccessSection | None = None
-    executor: OwnExecutorSection | None = None
-
-
-Located = tuple[str, int, BrokerSection | ControllerSection]  # brokers or controllers, the place in that list
+Located = tuple[str, int, BrokerNode | ControllerNode]  # brokers or controllers, the place in that list
 
 
 class BrokersSection(Section):
     """All brokers; `address` of each is the listener that `access` opens."""
 
-    access: AccessSection = AccessSection()
+    access: Access = Access()
     properties: AddedSection = None  # Kafka properties that each gets at its first restart, or a file of them
-    nodes: Annotated[list[BrokerSection], Field(min_length=1)]
+    nodes: Annotated[list[BrokerNode], Field(min_length=1)]
 
 
 class ControllersSection(Section):
     """All controllers; `address` of each is its controller listener."""
 
-    access: AccessSection = AccessSection()
+    access: Access = Access()
     properties: AddedSection = None  # Kafka properties that each gets beyond what brokers have, or a file of them
-    nodes: Annotated[list[ControllerSection], Field(min_length=1)]
+    nodes: Annotated[list[ControllerNode], Field(min_length=1)]
 
 
 class ExecutorSection(Section):
@@ -179,9 +81,9 @@ class ExecutorSection(Section):
     kind: Literal["supervisor", "local", "ssh", "manual"]
     state: FilePath | None = None
     inbox: FilePath | None = None  # manual: where the collector's answers are put
-    kafka_home: FilePath | None = None
+    kafka_home: HostPath | None = None
     ssh_config: FilePath | None = None
-    host_program: FilePath | None = None  # where it is installed, if not at its own place
+    host_program: HostPath | None = None  # where it is installed, if not at its own place
     sudo: Flag | None = None
 
 
@@ -208,11 +110,11 @@ class InventorySpec(Section):
     zookeeper_access: ZookeeperAccessSection | None = None
     controller_listener: ListenerName
     executor: ExecutorSection
-    password_encoder_secret: SecretReference | None = None
-    password_encoder_old_secret: SecretReference | None = None  # while the brokers' secret is being replaced
+    password_encoder_secret: Secret | None = None
+    password_encoder_old_secret: Secret | None = None  # while the brokers' secret is being replaced
     brokers: BrokersSection
     controllers: ControllersSection
-    runs: FilePath = "runs"
+    runs: FilePath = Field(default="runs", validate_default=True)
     expect: ExpectSection = ExpectSection()
 
 
@@ -231,6 +133,7 @@ def inventory_of(document: Document) -> Inventory:
     parsed = validate(document, InventoryDocument)
     refuse(document, faults_of(parsed.spec))
     found = _value(parsed, document)
+    take_variables(found)
     return replace(found, sha256=_sum_of(document, found))
 
 
@@ -300,15 +203,15 @@ def _executor_faults(executor: ExecutorSection) -> Iterator[Fault]:
             yield Fault((*at, name), f"{name} is no absolute path", "it is a path on the nodes' hosts")
 
 
-def _host_faults(kind: str, node: BrokerSection | ControllerSection, at: tuple[str | int, ...]) -> Iterator[Fault]:
+def _host_faults(kind: str, node: BrokerNode | ControllerNode, at: tuple[str | int, ...]) -> Iterator[Fault]:
     """Units or commands, and absolute paths, where files and processes are those of hosts."""
     if node.service is not None:
         yield from _service_faults(kind, node, node.service, (*at, "service"))
     if kind == "supervisor":
-        if node.unit is not None:
+        if node.unit:
             yield Fault((*at, "unit"), "a unit for the supervisor", "it starts processes, not units", "take it out")
         return
-    if node.unit is None and node.service is None and kind != "manual":
+    if not node.unit and node.service is None and kind != "manual":
         yield Fault(
             at,
             f"node {node.id} has no unit",
@@ -321,11 +224,11 @@ def _host_faults(kind: str, node: BrokerSection | ControllerSection, at: tuple[s
 
 
 def _service_faults(
-    kind: str, node: BrokerSection | ControllerSection, service: ServiceSection, at: tuple[str | int, ...]
+    kind: str, node: BrokerNode | ControllerNode, service: OwnCommands, at: tuple[str | int, ...]
 ) -> Iterator[Fault]:
     if kind not in ("local", "ssh"):
         yield Fault(at, f"commands for executor {kind}", "the host program gives them: kinds local and ssh have one")
-    if node.unit is not None:
+    if node.unit:
         yield Fault(at, f"node {node.id} has a unit and commands", "one of them starts and stops it", "take one out")
     given = {name: getattr(service, name) for name in ("start", "stop", "status")}
     paths = {name: command[0] for name, command in given.items()}
@@ -343,22 +246,7 @@ def _service_faults(
             yield Fault((*at, name), "text for a shell is no command", why, "put it into a script of root's own")
 
 
-def _commands(section: ServiceSection | None) -> OwnCommands | None:
-    if section is None:
-        return None
-    return OwnCommands(
-        section.user,
-        tuple(section.start),
-        tuple(section.stop),
-        tuple(section.status),
-        section.timeout,
-        section.java_home or "",
-    )
-
-
-def _own_faults(
-    spec: InventorySpec, node: BrokerSection | ControllerSection, at: tuple[str | int, ...]
-) -> Iterator[Fault]:
+def _own_faults(spec: InventorySpec, node: BrokerNode | ControllerNode, at: tuple[str | int, ...]) -> Iterator[Fault]:
     """What a node has for itself: only `local` and `ssh` are mixed, and a quorum's listener has one protocol."""
     kind, own = spec.executor.kind, node.executor
     if own is not None and kind not in ("local", "ssh"):
@@ -369,7 +257,7 @@ def _own_faults(
         how = "make spec.executor `kind: ssh`, and give the nodes of this host `executor: {kind: local}`"
         what = f"node {node.id} has ssh beside local"
         yield Fault((*at, "executor", "kind"), what, "local is the exception: the one host on which the tool runs", how)
-    if node.kafka_home is not None and kind == "supervisor":
+    if node.kafka_home and kind == "supervisor":
         where = (*at, "kafka_home")
         yield Fault(where, "kafka_home for the supervisor", "it starts the lab's own Kafka", "take it out")
     for name, path in (("kafka_home", node.kafka_home), ("host_program", own and own.host_program)):
@@ -379,7 +267,7 @@ def _own_faults(
     if node.access is None:
         return
     yield from access_faults(node.access, (*at, "access"))
-    if isinstance(node, ControllerSection) and node.access.protocol != spec.controllers.access.protocol:
+    if isinstance(node, ControllerNode) and node.access.protocol != spec.controllers.access.protocol:
         yield Fault(
             (*at, "access"),
             f"controller {node.id} has {node.access.protocol}, the controllers have {spec.controllers.access.protocol}",
@@ -393,7 +281,7 @@ def _faults_of_one_host(executor: ExecutorSection, nodes: Iterable[Located]) -> 
     ways: dict[str, tuple[int, object]] = {}
     here: dict[str, int] = {}
     for kind, index, node in nodes:
-        own, at = node.executor or OwnExecutorSection(), ("spec", kind, "nodes", index, "executor")
+        own, at = node.executor or OwnExecutor(), ("spec", kind, "nodes", index, "executor")
         sudo = executor.sudo if own.sudo is None else own.sudo
         way = (own.kind or executor.kind, own.host_program or executor.host_program, sudo is not False)
         first, known = ways.setdefault("" if executor.kind == "local" else node.host, (node.id, way))
@@ -413,65 +301,32 @@ def _value(parsed: InventoryDocument, document: Document) -> Inventory:
         name=parsed.metadata.name,
         path=str(document.path.absolute()),
         zookeeper=spec.zookeeper or "",
-        brokers=tuple(
-            BrokerNode(
-                NodeId(node.id),
-                node.host,
-                node.address,
-                beside(node.config),
-                node.rack,
-                node.jmx,
-                node.unit or "",
-                _commands(node.service),
-                *_own(node, beside),
-            )
-            for node in spec.brokers.nodes
-        ),
+        brokers=tuple(replace(node, config=beside(node.config)) for node in spec.brokers.nodes),
         controllers=tuple(
-            ControllerNode(
-                NodeId(node.id),
-                node.host,
-                node.address,
-                beside(node.config),
-                beside(node.metadata_directory),
-                node.unit or "",
-                node.jmx,
-                _commands(node.service),
-                *_own(node, beside),
-            )
+            replace(node, config=beside(node.config), metadata_directory=beside(node.metadata_directory))
             for node in spec.controllers.nodes
         ),
         controller_listener=spec.controller_listener,
-        broker_access=access_of(spec.brokers.access, beside),
-        controller_access=access_of(spec.controllers.access, beside),
-        password_encoder_secret=secret_of(spec.password_encoder_secret, beside),
+        broker_access=spec.brokers.access,
+        controller_access=spec.controllers.access,
+        password_encoder_secret=spec.password_encoder_secret,
         executor=spec.executor.kind,
-        executor_options=_options(spec.executor, beside),
+        executor_options=_options(spec.executor),
         expect_cluster_id=spec.expect.cluster_id,
-        runs=beside(spec.runs),
+        runs=spec.runs,
         zookeeper_rate=spec.zookeeper_rate,
-        password_encoder_old_secret=secret_of(spec.password_encoder_old_secret, beside),
-        zookeeper_login=login_of(spec.zookeeper_access, beside),
-        broker_properties=added(spec.brokers.properties, beside),
-        controller_properties=added(spec.controllers.properties, beside),
+        password_encoder_old_secret=spec.password_encoder_old_secret,
+        zookeeper_login=ZookeeperLogin() if spec.zookeeper_access is None else spec.zookeeper_access.login,
+        broker_properties=added(spec.brokers.properties),
+        controller_properties=added(spec.controllers.properties),
     )
 
 
-def _own(
-    node: BrokerSection | ControllerSection, beside: Callable[[str], str]
-) -> tuple[str, Access | None, OwnExecutor | None]:
-    access = None if node.access is None else access_of(node.access, beside)
-    own = node.executor
-    executor = None if own is None else OwnExecutor(own.kind or "", own.host_program or "", own.sudo)
-    return node.kafka_home or "", access, executor
-
-
-def _options(section: ExecutorSection, beside: Callable[[str], str]) -> Mapping[str, str]:
-    """What is set; paths of this host are beside the inventory, those of other hosts are absolute."""
-    here = ("state", "ssh_config", "inbox")
+def _options(section: ExecutorSection) -> Mapping[str, str]:
+    """What is set."""
     needed, allowed = KEYS[section.kind]
     values = {name: getattr(section, name) for name in (needed, *allowed) if name != "sudo"}
-    found = {name: beside(value) if name in here else value for name, value in values.items() if value is not None}
+    found = {name: value for name, value in values.items() if value is not None}
     return found if section.sudo is None else {**found, "sudo": "yes" if section.sudo else "no"}
 
 
@@ -489,6 +344,13 @@ def dump_inventory(inventory: Inventory) -> str:
     def of_node(text: str) -> str:
         return relative(text) if inventory.executor == "supervisor" else text  # a path on the node's own host
 
+    def access(value: Access) -> dict[str, Any]:
+        return {"protocol": value.protocol, **dumped(value, relative)}
+
+    def of(node: BrokerNode | ControllerNode) -> dict[str, Any]:
+        found: dict[str, Any] = dumped(node, relative)
+        return found | {name: of_node(found[name]) for name in ("config", "metadata_directory") if name in found}
+
     spec: dict[str, Any] = {
         **({"zookeeper": inventory.zookeeper} if inventory.zookeeper else {}),
         "controller_listener": inventory.controller_listener,
@@ -503,48 +365,26 @@ def dump_inventory(inventory: Inventory) -> str:
     if inventory.zookeeper_rate is not None:
         spec["zookeeper_rate"] = inventory.zookeeper_rate
     if inventory.password_encoder_secret:
-        spec["password_encoder_secret"] = dumped_secret(inventory.password_encoder_secret, relative)
+        spec["password_encoder_secret"] = dumped(inventory.password_encoder_secret, relative)
     if inventory.password_encoder_old_secret:
-        spec["password_encoder_old_secret"] = dumped_secret(inventory.password_encoder_old_secret, relative)
+        spec["password_encoder_old_secret"] = dumped(inventory.password_encoder_old_secret, relative)
     if inventory.zookeeper_login != ZookeeperLogin():
         spec["zookeeper_access"] = dumped_login(inventory.zookeeper_login, relative)
     spec["brokers"] = {
-        "access": dumped_access(inventory.broker_access, relative),
+        "access": access(inventory.broker_access),
         **dumped_added(inventory.broker_properties, relative),
-        "nodes": [_node(node, of_node, relative) for node in inventory.brokers],
+        "nodes": [of(node) for node in inventory.brokers],
     }
     spec["controllers"] = {
-        "access": dumped_access(inventory.controller_access, relative),
+        "access": access(inventory.controller_access),
         **dumped_added(inventory.controller_properties, relative),
-        "nodes": [_node(node, of_node, relative) for node in inventory.controllers],
+        "nodes": [of(node) for node in inventory.controllers],
     }
     spec["runs"] = relative(inventory.runs)
     if inventory.expect_cluster_id:
         spec["expect"] = {"cluster_id": inventory.expect_cluster_id}
     whole = {"apiVersion": API_VERSION, "kind": "Inventory", "metadata": {"name": inventory.name}, "spec": spec}
     return HEADER + yaml.safe_dump(whole, sort_keys=False, allow_unicode=True, width=120)
-
-
-def _node(
-    node: BrokerNode | ControllerNode, of_node: Callable[[str], str], relative: Callable[[str], str]
-) -> dict[str, Any]:
-    found: dict[str, Any] = {"id": int(node.id), "host": node.host, "address": node.address}
-    found["config"] = of_node(node.config)
-    if isinstance(node, ControllerNode):
-        found["metadata_directory"] = of_node(node.metadata_directory)
-    rest = ("unit", "jmx") if isinstance(node, ControllerNode) else ("rack", "jmx", "unit")
-    found |= {name: value for name in (*rest, "kafka_home") if (value := getattr(node, name))}
-    if node.service is not None:
-        values = asdict(node.service) | {"timeout": f"{node.service.timeout:.0f}s"}
-        found["service"] = {
-            name: list(value) if isinstance(value, tuple) else value for name, value in values.items() if value
-        }
-    if node.access is not None:
-        found["access"] = dumped_access(node.access, relative)
-    if node.executor is not None:
-        own = {name: getattr(node.executor, name) for name in ("kind", "host_program", "sudo")}
-        found["executor"] = {name: value for name, value in own.items() if value not in ("", None)}
-    return found
 
 
 OPENING: Final = "<fill in"

@@ -26,6 +26,7 @@ from migrate.model.inventory import (
     Target,
 )
 from migrate.model.stage import DirectoryPolicy, Stage
+from migrate.model.written import HostPath, Text, ZookeeperConnect
 from migrate.playbook.directories import (
     DirectoryPlaybook,
     ProtocolPlaybook,
@@ -35,16 +36,7 @@ from migrate.playbook.directories import (
     shared_playbook,
 )
 from migrate.playbook.document import Document, Location, kind_of_file, read_deciding, read_document
-from migrate.playbook.fields import (
-    Fault,
-    FilePath,
-    Metadata,
-    Section,
-    Text,
-    ZookeeperConnect,
-    refuse,
-    validate,
-)
+from migrate.playbook.fields import Fault, Metadata, Section, refuse, validate
 from migrate.playbook.inventory import InventoryDocument, dump_inventory, inventory_of
 from migrate.playbook.schema import (
     STAGE_KEYS,
@@ -68,9 +60,9 @@ class MemberSection(Section):
     """One cluster: a name, and one of inventory, zookeeper and bundle."""
 
     name: Text
-    inventory: FilePath | None = None
+    inventory: HostPath | None = None
     zookeeper: ZookeeperConnect | None = None
-    bundle: FilePath | None = None
+    bundle: HostPath | None = None
 
     @property
     def named_by(self) -> list[tuple[Target, str]]:
@@ -247,7 +239,7 @@ def kind_of(path: str | Path) -> str:
 
 def _of_roll(document: Document, inventory: Inventory | None) -> tuple[Playbook, Inventory]:
     parsed = validate(document, ROLLS[document.kind])
-    named = document.beside(parsed.spec.cluster.inventory)
+    named = parsed.spec.cluster.inventory
     known = load_inventory(named) if inventory is None else inventory
     return roll_playbook(document, parsed, known), known
 
@@ -256,7 +248,7 @@ def lint_roll_playbook(path: str | Path) -> None:
     """Raise DocumentInvalid with every problem; against the inventory too, where that is there."""
     document = read_document(Path(path))
     parsed = validate(document, ROLLS[document.kind])
-    if Path(document.beside(parsed.spec.cluster.inventory)).exists():
+    if Path(parsed.spec.cluster.inventory).exists():
         _of_roll(document, None)
     else:
         refuse(document, faults_of(parsed.spec))
@@ -272,7 +264,7 @@ def named_inventory(path: str | Path) -> str:
         named = validate(document, ROLLS[kind]).spec.cluster.inventory
     else:
         return ""
-    return document.beside(named)
+    return named
 
 
 def json_schema(kind: str) -> dict[str, Any]:
@@ -299,7 +291,7 @@ def _playbook(document: Document, parsed: MigrationPlaybook) -> Playbook:
         own_classes=tuple(spec.policy.own_classes),
         wait_for_moves=directories.moves == "wait",
         assignments_per_request=directories.assignments_per_request,
-        accepted_differences=load_accepted(document.beside(accepted)) if accepted else (),
+        accepted_differences=load_accepted(accepted) if accepted else (),
         stage_patience={stage: seconds for stage, seconds in patience.items() if seconds is not None},
         soak_seconds=DEFAULT_SOAK if soak is None or soak.duration is None else soak.duration,
         lock_path=spec.policy.lock.path,

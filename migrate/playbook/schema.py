@@ -15,24 +15,23 @@ from pydantic import AfterValidator, Field
 from migrate.hosts.properties import is_secret
 from migrate.model.config_keys import override_fault
 from migrate.model.ids import NodeId
-from migrate.model.inventory import Inventory
+from migrate.model.inventory import HealthPolicy, Inventory
 from migrate.model.stage import Stage
-from migrate.playbook.document import Location
-from migrate.playbook.fields import (
+from migrate.model.written import (
     ClusterId,
     Day,
     Duration,
-    Fault,
     FilePath,
     Flag,
-    Metadata,
     Name,
     NodeNumber,
-    Section,
     Text,
     TopicPattern,
     Whole,
+    lasting,
 )
+from migrate.playbook.document import Location
+from migrate.playbook.fields import Fault, Metadata, Section
 from migrate.playbook.windows import WindowSection
 
 INVENTORY_HAS_IT: Final = "it is in the inventory that `inventory` names"
@@ -125,7 +124,7 @@ class Rollout(Section):
     later: ClassVar[Mapping[str, str]] = dict.fromkeys(
         ("order", "canary_soak", "batches"), "the plan shows the order; `apply --until` parks after a stage"
     )
-    node_estimate: Annotated[Duration, Field(ge=1)] = 900.0  # a node's p90, until this run has measured one
+    node_estimate: Annotated[Duration, lasting(1)] = 900.0  # a node's p90, until this run has measured one
 
 
 class MigrationRollout(Rollout):
@@ -135,15 +134,7 @@ class MigrationRollout(Rollout):
         ("batches",), "Ctrl-C parks a run before its next broker, `apply --until` after a step or stage"
     )
     order: Literal["inventory", "canary-first"] = "inventory"
-    canary_soak: Annotated[Duration, Field(ge=0)] = 0.0  # watched behind the first broker of each roll
-
-
-class Health(Section):
-    """Before each restart: `samples` looks in a row, `interval` apart, find no partition without its full ISR."""
-
-    later: ClassVar[Mapping[str, str]] = {"unhealthy_limit": "a wait ends when nothing advances: no_progress_timeout"}
-    samples: Annotated[Whole, Field(ge=1, le=1000)] = 3
-    interval: Annotated[Duration, Field(ge=1, le=600)] = 5.0
+    canary_soak: Annotated[Duration, lasting(0)] = 0.0  # watched behind the first broker of each roll
 
 
 class Policies(Section):
@@ -153,11 +144,11 @@ class Policies(Section):
     availability: Availability = Availability()
     rollout: MigrationRollout = MigrationRollout()
     lock: Lock = Lock()
-    health: Health = Health()
+    health: HealthPolicy = HealthPolicy()
     own_classes: list[Text] = Field(default_factory=list)  # B-CFG-37
     remove_copies: Flag = False
-    hybrid_max_age: Annotated[Duration, Field(ge=60)] = 86400.0  # half rolled or hybrid; KAFKA-19622
-    no_progress_timeout: Annotated[Duration, Field(ge=10)] = 600.0
+    hybrid_max_age: Annotated[Duration, lasting(60)] = 86400.0  # half rolled or hybrid; KAFKA-19622
+    no_progress_timeout: Annotated[Duration, lasting(10)] = 600.0
 
 
 class Diff(Section):
@@ -180,7 +171,7 @@ class StageSection(Section):
     }
     name: StageName
     window: Name | None = None
-    no_progress_timeout: Annotated[Duration, Field(ge=10)] | None = None
+    no_progress_timeout: Annotated[Duration, lasting(10)] | None = None
     diff: Diff | None = None
     duration: Duration | None = None
 

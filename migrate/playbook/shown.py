@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from migrate.model.inventory import Inventory, Playbook
 from migrate.model.stage import Stage
 from migrate.model.windows import label
+from migrate.model.written import keys_of
 from migrate.playbook.document import Document, Location, read_document
 from migrate.playbook.fields import Section, dotted, validate
 from migrate.playbook.load import KINDS, kind_of, load_playbook
@@ -51,7 +52,7 @@ def shown(path: str | Path) -> list[Shown]:
     """Every value of a playbook, in the order of the schema; raises as load_playbook does."""
     document = read_document(Path(path))
     schema = KINDS[kind_of(path)]
-    found = list(_section(validate(document, schema), document, ()))
+    found = list(_section(validate(document, schema, str), document, ()))
     playbook = load_playbook(path)
     found.append(Shown("inventory", playbook.inventory, "beside the playbook"))
     one_roll = playbook.of_directories or playbook.of_protocol
@@ -80,6 +81,9 @@ def _section(section: Section, document: Document, at: Location) -> Iterator[Sho
 def _value(value: Any, document: Document, at: Location) -> Iterator[Shown]:
     if isinstance(value, Section):
         yield from _section(value, document, at)
+    elif is_dataclass(value):
+        for key in keys_of(type(value)):
+            yield from _value(getattr(value, key), document, (*at, key))
     elif isinstance(value, dict) and value:
         for key, entry in value.items():
             yield from _value(entry, document, (*at, key))

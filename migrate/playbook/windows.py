@@ -11,8 +11,9 @@ from zoneinfo import ZoneInfo
 from pydantic import AfterValidator, Field
 
 from migrate.model.windows import DAY_NAMES, Always, Dated, LastBusinessDay, Span, Weekly, Window, ever_opens
+from migrate.model.written import Duration, Text
 from migrate.playbook.document import Location
-from migrate.playbook.fields import Duration, Fault, Section, Text
+from migrate.playbook.fields import Fault, Section
 
 DAY: Final = "(?:" + "|".join(DAY_NAMES) + ")"
 WEEKLY: Final = re.compile(rf"({DAY}(?:-{DAY})?(?:,{DAY}(?:-{DAY})?)*)(?: ([0-2]\d:[0-5]\d)-([0-2]\d:[0-5]\d))?")

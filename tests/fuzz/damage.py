@@ -17,7 +17,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from migrate.errors import MigrateError
-from migrate.playbook.document import Quoted, parse_document
+from migrate.model.written import Quoted
+from migrate.playbook.document import parse_document
 from migrate.run.journal import HEAD
 
 Choose = Callable[[int], int]  # from 0 to below the argument

@@ -150,7 +150,7 @@ def test_a_store_that_cannot_be_used_is_told_before_connecting(pki: Pki, tmp_pat
     """The inventory is wrong, not the world."""
     with node(pki.server()) as found:
         with pytest.raises(StoreUnreadable, match="No such file"):
-            ask(found.address, Access("SSL", truststore=Store(str(tmp_path / "none"))))
+            ask(found.address, Access("SSL", truststore=Store(str(tmp_path / "none"), "PEM")))
         assert found.connections == 0
 
 
@@ -249,7 +249,7 @@ def test_a_store_without_what_is_needed_is_told(pki: Pki, tmp_path: Path) -> Non
         (lambda: authorities(stored(tmp_path, "a", b"x", "PKCS12")), "password is not given"),
         (lambda: authorities(stored(tmp_path, "b", b"x", "PKCS12", password)), "cannot be opened"),
         (lambda: authorities(stored(tmp_path, "c", b"x", "BKS", password)), "'BKS' cannot be read"),
-        (lambda: authorities(Store(str(tmp_path / "none"))), "No such file"),
+        (lambda: authorities(Store(str(tmp_path / "none"), "PEM")), "No such file"),
         (lambda: authorities(stored(tmp_path, "d", b"-----BEGIN CERTIFICATE-----\nx")), "certificate cannot be read"),
         (lambda: authorities(stored(tmp_path, "e", b"x" * (9 << 20))), "larger than 8 MiB"),
     ]

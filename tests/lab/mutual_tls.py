@@ -57,12 +57,12 @@ def by_certificates(lab: Lab) -> Access:
     )
     login = secured.added_path(topology, secured.BROKER)
     replace_file(str(login), f"super.users={CALLER}\n".encode())
-    access = Access("SSL", truststore=Store(str(trusted)), keystore=Store(str(ours)))
+    access = Access("SSL", truststore=Store(str(trusted), "PEM"), keystore=Store(str(ours), "PEM"))
     inventory = replace(
         lab.inventory,
         controller_access=access,
-        broker_properties=added(str(login), str),
-        controller_properties=added(str(file), str),
+        broker_properties=added(str(login)),
+        controller_properties=added(str(file)),
     )
     replace_file(str(lab.inventory_path), dump_inventory(inventory).encode())
     return access

@@ -165,7 +165,7 @@ def test_nodes_with_settings_of_their_own_are_told_and_no_secret_of_them() -> No
     """A row for each; none where every node is as the others are."""
     world = whole(Stage.ASSESS)
     assert summary(world).own == ()
-    access = Access("SASL_SSL", "PLAIN", "ops", SecretFile("/canary"), Store("/t.pem", password=SecretFile("/canary")))
+    access = Access("SASL_SSL", "PLAIN", "ops", SecretFile("/canary"), Store("/t.pem", "PEM", SecretFile("/canary")))
     brokers = (replace(world.inventory.brokers[0], access=access, kafka_home="/srv/k"), *world.inventory.brokers[1:])
     here = OwnExecutor("local", sudo=False)
     controllers = (*world.inventory.controllers[:2], replace(world.inventory.controllers[2], executor=here))

@@ -64,7 +64,7 @@ def test_zookeepers_login_and_added_properties_are_read(tmp_path: Path) -> None:
     )
     found = load_inventory(written(tmp_path, SCRAM, text, "    properties: added.properties"))
     near = str(tmp_path)
-    login = ZookeeperLogin("kafka", SecretFile(f"{near}/zk"), tls=True, truststore=Store(f"{near}/a"))
+    login = ZookeeperLogin("kafka", SecretFile(f"{near}/zk"), tls=True, truststore=Store(f"{near}/a", "PEM"))
     assert found.zookeeper_login == login
     assert found.broker_properties is not None
     assert found.broker_properties.values == {"ssl.keystore.location": "/etc/c.p12"}

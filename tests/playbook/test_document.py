@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from migrate.errors import DocumentUnreadable, InputError, YamlRefused
+from migrate.model.written import Quoted
 from migrate.playbook.document import (
     MAX_BYTES,
     MAX_DEPTH,
-    Quoted,
     parse_document,
     read_document,
 )

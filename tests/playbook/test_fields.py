@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from migrate.playbook import fields
+from migrate.model import written as fields
 
 
 @pytest.mark.parametrize("text", ["ctl", "CTL", "Ctl"])

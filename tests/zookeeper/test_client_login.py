@@ -141,7 +141,7 @@ def test_secrets_and_stores_are_read_before_anything_is_asked(tmp_path: Path) ->
     with pytest.raises(SecretUnreadable, match="No such file"):
         access_of(ZookeeperLogin("kafka", SecretFile(str(tmp_path / "none"))))
     with pytest.raises(StoreUnreadable, match="No such file"):
-        access_of(ZookeeperLogin(tls=True, truststore=Store(str(tmp_path / "none"))))
+        access_of(ZookeeperLogin(tls=True, truststore=Store(str(tmp_path / "none"), "PEM")))
     assert access_of(ZookeeperLogin()).options() == {}
 
 
