@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.testing.kraft_cluster import kraft_cluster, kraft_cluster_of_session
-from tests.testing.rotating import PICKED
 from tests.testing.spark_session import spark, spark_handle
+from tests.testing.tiers import NOTES
 
 # A run that was started with signals ignored (nohup, a shell's background job) hands that on to what its tests start.
 if threading.current_thread() is threading.main_thread():
@@ -43,18 +43,18 @@ def _umask_is_left_as_it_was() -> Iterator[None]:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Hands what a process of several picked to the one that prints."""
+    """Hands the notes of a process of several to the one that prints."""
     if hasattr(session.config, "workeroutput"):
-        session.config.workeroutput["picked"] = PICKED
+        session.config.workeroutput["notes"] = NOTES
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
     """Takes it; one that died has said nothing."""
-    PICKED.extend(line for line in getattr(node, "workeroutput", {}).get("picked", ()) if line not in PICKED)
+    NOTES.extend(line for line in getattr(node, "workeroutput", {}).get("notes", ()) if line not in NOTES)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Names the rotating parts that this run was for, and what died on the way."""
-    for line in PICKED:
+    """Says what died on the way."""
+    for line in NOTES:
         terminalreporter.write_line(line)

@@ -23,7 +23,6 @@ from migrate.model.history import Event
 from migrate.run import journal
 from tests.bed.bed import Bed
 from tests.bed.operator import Operator
-from tests.testing.rotating import rotation
 
 POLL: Final = 0.1
 SESSIONS: Final = 12  # of one command; a fault stops at most three of them
@@ -94,14 +93,6 @@ FAULTS: Final[dict[str, Fault]] = {
     "silent": Fault(lambda bed, host: bed.silence(host), lambda bed, host: bed.speak(host), 40.0),
     "slow": Fault(_delay, _speak, 60.0),
     "run-killed": Fault(lambda _bed, _host: None, run=True),
-}
-
-
-MOMENTS: Final = {
-    "controllers": r"^controllers/start-controllers$",
-    "finalize": r"^finalize/2-of-3$",
-    "first-roll": r"^migration-mode/2$",
-    "second-roll": r"^kraft-mode/2$",
 }
 
 
@@ -213,12 +204,6 @@ def _events(path: Path) -> Sequence[Event]:
         return journal.read(path).events
     except (OSError, MigrateError):
         return ()
-
-
-def of_this_commit() -> Drawn:
-    """The one fault that a commit's migration meets, at the moment that it is drawn for."""
-    moment = rotation("evening-moment", sorted(MOMENTS))
-    return Drawn(rotation("evening", sorted(FAULTS)), "h2", Moment("effect", MOMENTS[moment], 1.0))
 
 
 def bag(chance: random.Random) -> Iterator[str]:

@@ -14,7 +14,7 @@ from tests.bed.bed import Bed
 from tests.bed.conftest import hosts_or_skip
 from tests.bed.operator import Operator
 from tests.bed.shape import Shape
-from tests.testing.rotating import rotated
+from tests.testing.tiers import parts
 
 pytestmark = pytest.mark.hosts
 FAULTS: Final = ("gone", "read-only", "full", "inodes", "unmounted")
@@ -133,7 +133,7 @@ def person() -> Iterator[Person]:
         yield Person(bed, operator)
 
 
-@pytest.mark.parametrize("fault", rotated("disks-of-hosts", FAULTS))
+@pytest.mark.parametrize("fault", parts(["gone"], [fault for fault in FAULTS if fault != "gone"]))
 def test_a_printed_remedy_is_typed_as_it_stands_and_the_cluster_is_whole(person: Person, fault: str) -> None:
     """In ZooKeeper mode; the other modes are those of the long test."""
     person.mends(fault)

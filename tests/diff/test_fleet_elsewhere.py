@@ -21,7 +21,6 @@ from tests.observe.test_fleet import bundle, large
 from tests.playbook.test_load_fleet import written
 from tests.steps.looks import whole
 from tests.testing.object_store import LOGIN, object_store
-from tests.testing.rotating import in_turn
 from tests.testing.spark_cluster import DEADLINE, SparkCluster, connect_server, standalone
 
 pytestmark = pytest.mark.spark
@@ -80,7 +79,7 @@ def compared(fleet: Path, *words: str) -> dict[str, Any]:
     return {row.pop("name"): {name: value for name, value in row.items() if name != "seconds"} for row in rows}
 
 
-@in_turn("spark-cluster")
+@pytest.mark.long
 def test_executors_without_this_package_give_the_same_answer(
     fleet: Path, here: dict[str, Any], cluster: SparkCluster, bare_python: Path
 ) -> None:
@@ -91,7 +90,7 @@ def test_executors_without_this_package_give_the_same_answer(
         assert list((cluster.folder / f"worker{number}").glob("app-*/*/kraft_migrate.zip"))
 
 
-@in_turn("spark-cluster")
+@pytest.mark.long
 def test_executors_read_an_object_store(
     fleet: Path, here: dict[str, Any], cluster: SparkCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -112,7 +111,7 @@ def test_executors_read_an_object_store(
     assert len(found) == len(SIZES)
 
 
-@in_turn("spark-cluster")
+@pytest.mark.long
 def test_bundles_are_assessed_there_as_here(tmp_path: Path, cluster: SparkCluster, bare_python: Path) -> None:
     """With one that is damaged; executors have the package from the job alone."""
     write_bundle(str(tmp_path / "kept.bundle"), whole(Stage.ASSESS), 1_700_000_000)
@@ -128,7 +127,7 @@ def test_bundles_are_assessed_there_as_here(tmp_path: Path, cluster: SparkCluste
     assert [row["verdict"] for row in answers[0][1]] == ["READY WITH WARNINGS", "NOT READ"]
 
 
-@in_turn("spark-cluster")
+@pytest.mark.long
 def test_a_worker_that_dies_while_it_reads_changes_nothing(
     fleet: Path, here: dict[str, Any], cluster: SparkCluster
 ) -> None:
@@ -151,7 +150,7 @@ def test_a_worker_that_dies_while_it_reads_changes_nothing(
     assert there == here
 
 
-@in_turn("spark-cluster")
+@pytest.mark.long
 def test_a_connect_server_reads_a_fleet_too(fleet: Path, here: dict[str, Any], tmp_path: Path) -> None:
     """The package goes there as an artifact."""
     with connect_server(tmp_path, free_ports(1)[0]) as url:

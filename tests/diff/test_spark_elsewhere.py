@@ -17,7 +17,6 @@ from migrate.observe.bundle import write_bundle
 from tests.cli.commands import Ended, kraft_migrate, process
 from tests.steps.looks import whole
 from tests.testing import worlds
-from tests.testing.rotating import in_turn
 from tests.testing.spark_cluster import DEADLINE, SparkCluster, connect_server, standalone
 
 SMALL = ("--spark-conf", "spark.driver.host=127.0.0.1", "--spark-conf", "spark.executor.memory=512m")
@@ -51,7 +50,7 @@ def found(ended: Ended) -> Any:
 
 
 @pytest.mark.spark
-@in_turn("spark-cluster")
+@pytest.mark.long
 def test_a_standalone_cluster_gives_the_same_answer(bundle: Path, cluster: SparkCluster) -> None:
     """Both workers had executors of it; every count and every row is that of the local session."""
     there = found(diff(bundle, "--spark-master", cluster.master, *SMALL))
@@ -62,7 +61,7 @@ def test_a_standalone_cluster_gives_the_same_answer(bundle: Path, cluster: Spark
 
 
 @pytest.mark.spark
-@in_turn("spark-cluster")
+@pytest.mark.long
 def test_a_worker_that_dies_under_a_comparison_changes_nothing(bundle: Path, cluster: SparkCluster) -> None:
     """Killed with its executor as soon as that runs; the other one has the whole work."""
     before = set(cluster.folder.glob("worker0/app-*"))
@@ -84,7 +83,7 @@ def test_a_worker_that_dies_under_a_comparison_changes_nothing(bundle: Path, clu
 
 
 @pytest.mark.spark
-@in_turn("spark-cluster")
+@pytest.mark.long
 def test_a_connect_server_gives_the_same_answer_and_goes_on(bundle: Path, tmp_path: Path) -> None:
     """A process of its own, as PySpark's package brings it; our command starts no Java, and ends its session there."""
     with connect_server(tmp_path, free_ports(1)[0]) as url:
@@ -97,7 +96,7 @@ def test_a_connect_server_gives_the_same_answer_and_goes_on(bundle: Path, tmp_pa
 
 
 @pytest.mark.spark
-@in_turn("spark-cluster")
+@pytest.mark.long
 def test_a_connect_server_that_is_not_there_is_told(bundle: Path) -> None:
     """Within seconds: pyspark itself would try for ten minutes."""
     ended = diff(bundle, "--spark-master", "sc://127.0.0.1:1")

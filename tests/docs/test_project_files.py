@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from migrate import __version__
+from tests.__main__ import PARTS
 
 ROOT = Path(__file__).parents[2]
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -53,7 +54,7 @@ def test_what_the_recipes_name_is_in_its_file() -> None:
         ("MANUALS", "migrate/cli/examples.py"),
         ("class Playbook", "migrate/model/inventory.py"),
         ("class Case", "tests/checks/cases.py"),
-        ("KRAFT_MIGRATE_ROTATE", "tests/testing/rotating.py"),
+        ("parts", "tests/testing/tiers.py"),
     ):
         assert name.split()[-1] in CONTRIBUTING
         assert path in CONTRIBUTING
@@ -68,9 +69,10 @@ def test_every_marker_is_explained() -> None:
 
 
 def test_the_workflow_runs_what_is_run_by_hand() -> None:
-    """One list of what CI runs: `.ci/run`."""
+    """One list of what CI runs: `.ci/run`, whose parts the workflow runs side by side."""
     workflow = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text(encoding="utf-8"))
     steps = workflow["jobs"]["tests"]["steps"]
-    assert [step["run"] for step in steps if "run" in step] == [".ci/run"]
+    assert [step["run"] for step in steps if "run" in step] == [".ci/run ${{ matrix.part }}"]
+    assert workflow["jobs"]["tests"]["strategy"]["matrix"]["part"] == ["lint", *PARTS]
     hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))["repos"]
     assert {repository["repo"] for repository in hooks} == {"local"}  # the tools of the virtual environment

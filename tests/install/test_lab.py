@@ -12,11 +12,10 @@ from migrate.java.jars import cached_jars
 from tests.install.venvs import built_wheels, copied_sources, installed, run
 from tests.lowest import declared
 from tests.release import LOCKS
-from tests.testing.rotating import in_turn
 
 pytestmark = [
     pytest.mark.kafka,
-    in_turn("install"),
+    pytest.mark.long,
     pytest.mark.skipif(cached_jars() is None, reason="Kafka's jars are not cached, and there is no network here"),
 ]
 LAB = """

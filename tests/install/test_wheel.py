@@ -13,10 +13,9 @@ import pytest
 
 from migrate import __version__
 from tests.install.venvs import ROOT, built_wheels, copied_sources, installed, run
-from tests.testing.rotating import in_turn
 
 SETUPTOOLS = "setuptools>=77.0.3"  # as in pyproject.toml
-pytestmark = [pytest.mark.slow, in_turn("install")]
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 DATA = (  # one of each kind
     "migrate/checks/data/advisor.json",
     "migrate/hosts/host_program.py",

@@ -40,9 +40,8 @@ from tests.testing.kraft_cluster import (
     wait_for,
 )
 from tests.testing.newer_kafka import KAFKAS, NEWER
-from tests.testing.rotating import in_turn, rotated
 
-pytestmark = [pytest.mark.kafka, in_turn("newer-kafka")]
+pytestmark = [pytest.mark.kafka, pytest.mark.long]
 TOPIC, NODE = 2, 4  # types of resources
 CORDONED = 1  # the number of the log directory
 ELR = "eligible.leader.replicas.version"
@@ -168,7 +167,7 @@ class Story:
         return Counter(re.findall(r'"type":"(\w+)"', done.out))
 
 
-@pytest.fixture(scope="module", params=rotated("newer-kafka", NEWER))
+@pytest.fixture(scope="module", params=NEWER)
 def story(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
     """All that happens, with a look behind each part."""
     release = str(request.param)

@@ -38,7 +38,7 @@ from migrate.zookeeper.client import ZookeeperClient, connect
 from tests.lab.commands import kraft_migrate
 from tests.testing.kafka_jvm import kafka_jvm
 from tests.testing.kraft_cluster import wait_for
-from tests.testing.rotating import rotated
+from tests.testing.tiers import parts
 
 pytestmark = pytest.mark.kafka
 
@@ -338,7 +338,7 @@ def kraft(lab: Lab) -> None:
 PARTS: Final[dict[str, Callable[[Lab], Any]]] = {"start": start, "copy": copy, "kraft-start": kraft}
 
 
-@pytest.mark.parametrize("part", rotated("bad-values", tuple(PARTS)))
+@pytest.mark.parametrize("part", parts(["kraft-start"], ["start", "copy"]))
 def test_processes_do_with_bad_values_what_the_table_says(part: str, lab: Lab) -> None:
     """And `assess` names each before."""
     PARTS[part](lab)

@@ -37,9 +37,8 @@ from migrate.run.drive import LOOK, Driver, to_send
 from tests.lab import faults
 from tests.lab.commands import kraft_migrate
 from tests.lab.links import ProxiedLab
-from tests.testing.rotating import in_turn
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark, in_turn("hole")]
+pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
 ASSIGN_REPLICAS_TO_DIRS = 73
 BROKER, DISK = 0, 1

@@ -1,7 +1,4 @@
-"""A real KRaft cluster with one log directory per broker gets three each, killed on the way, and gives them back.
-
-One of the rotation `disks` (`tests/testing/rotating.py`): `KRAFT_MIGRATE_ROTATE=disks=directory-playbook` for this one.
-"""
+"""A real KRaft cluster with one log directory per broker gets three each, killed on the way, and gives them back."""
 
 from __future__ import annotations
 
@@ -22,14 +19,8 @@ from migrate.model.history import Event
 from migrate.run import journal as journals
 from tests.lab.commands import kraft_migrate
 from tests.lab.kraft_lab import TOPIC
-from tests.testing.rotating import DISKS, in_turn, rotated
 
-PART = "directory-playbook"
-pytestmark = [
-    pytest.mark.kafka,
-    in_turn("disks"),
-    pytest.mark.skipif(PART not in rotated("disks", DISKS), reason="another part of this rotation is run"),
-]
+pytestmark = [pytest.mark.kafka, pytest.mark.long]
 CHANGES, BLOCKED, NOT_CONFIRMED = 2, 3, 4  # exit codes
 KILLED = (-9, 137)
 SECONDS = 240.0

@@ -1,8 +1,7 @@
 """A disk fails in each mode: what the broker does, what `status` says, that the next stage waits, and the way on.
 
-The way on is the one that `status` prints, done word by word (`tests/lab/sick_broker.py`).  A disk that is gone, in one
-mode and mended in one way a commit (`tests/testing/rotating.py`: rotations `disks` and `mended-disks`).  Every other
-failure is `long`: one lab a mode suffers them one after the other.
+The way on is the one that `status` prints, done word by word (`tests/lab/sick_broker.py`).  On each
+commit a disk is gone in each mode; every other failure is `long`: one lab a mode suffers them one after the other.
 """
 
 from __future__ import annotations
@@ -33,7 +32,6 @@ from tests.lab.faults import OLD, DiskFault, set_aside
 from tests.lab.links import ProxiedLab
 from tests.lab.loads import acknowledged
 from tests.lab.sick_broker import BLOCKED, CHANGES, INCOMPLETE, ROOT, STOP, SickBroker
-from tests.testing.rotating import DISKS, in_turn, rotated, rotation
 from tests.testing.sick_disks import broken_disks
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
@@ -43,7 +41,7 @@ UNTIL: Final = {"zookeeper": "prepare", "migration": "hybrid", "kraft": "soak", 
 NEXT: Final = {"zookeeper": (), "migration": ("--stage", "kraft-mode"), "kraft": ("--stage", "finalize")}
 UNDER, DOWN = "under a running broker", "while the broker is down"
 OLD_DISK, NEW_DISK = "old", "new"
-MENDED_WITH: Final = rotation("mended-disks", (OLD_DISK, NEW_DISK))
+MENDED_WITH: Final = {"zookeeper": OLD_DISK, "migration": NEW_DISK, "kraft": NEW_DISK}  # the others: `EVERY`
 HALT_IN_MIGRATION: Final = "some log directory has failed during migration mode"
 NO_META: Final = "No `meta.properties` found"
 RECORDS: Final = 600  # of the load, acknowledged while the disk is dead: three seconds of it
@@ -212,19 +210,17 @@ def ward(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 
 # -- tests -------------------------------------------------------------------------------------------------------
-@in_turn("disks")
-@pytest.mark.parametrize("part", [part for part in rotated("disks", DISKS) if part.endswith(f"-{DiskFault.GONE}")])
-def test_a_disk_is_gone_the_next_stage_waits_and_mended_it_goes_on(part: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("mode", sorted(MENDED_WITH))
+def test_a_disk_is_gone_the_next_stage_waits_and_mended_it_goes_on(mode: str, tmp_path: Path) -> None:
     """By `status`, by the plan's exit code, by the cluster's own state; in KRaft mode by the whole load besides."""
-    mode, _, fault = part.partition("-")
     with lab_at(tmp_path / "lab", mode, load=mode == "kraft") as lab:
         assert SickBroker(lab, 1).disks() == []
         load = UnderLoad(lab) if mode == "kraft" else None
-        case = Case(DiskFault(fault), UNDER, MENDED_WITH)
+        case = Case(DiskFault.GONE, UNDER, MENDED_WITH[mode])
         accepted = partial(named_replicas_are_accepted_and_the_disk_is_not, lab, 1)
         meanwhile = accepted if mode == "zookeeper" else load.works_on if load else lambda: None
         line = suffer(lab, mode, case, 1, meanwhile)
-        assert line.startswith(f"{mode}: {fault}")
+        assert line.startswith(f"{mode}: {DiskFault.GONE}")
         if load is not None:
             load.judge(1)
 

@@ -15,9 +15,8 @@ from migrate.model.outcome import Unknown
 from migrate.model.views import ZookeeperView
 from migrate.observe.bundle import read_bundle
 from tests.cli.commands import Ended, kraft_migrate
-from tests.testing.rotating import in_turn
 
-pytestmark = [pytest.mark.kafka, in_turn("from-bundle")]
+pytestmark = [pytest.mark.kafka, pytest.mark.long]
 PARTITIONS = 60
 INTERNAL = ("__consumer_offsets", "__transaction_state")
 LEAST = "min.insync.replicas"

@@ -10,7 +10,6 @@ import pytest
 
 from tests.lab.commands import kraft_migrate
 from tests.lab.kill_walk import STAGE_OF, UNTIL_HYBRID, as_markdown, effects_in, journal_of, killed_at, walk
-from tests.testing.rotating import in_turn, rotated
 
 pytestmark = pytest.mark.kafka
 # writing the same copy once more changes nothing; every process takes the lock anew, and so gives it back anew
@@ -26,8 +25,8 @@ def directory(tmp_path: Path) -> Iterator[Path]:
         kraft_migrate("lab", "down", "--dir", str(folder))
 
 
-@in_turn("killed")
-@pytest.mark.parametrize("kind", rotated("killed", sorted(STAGE_OF)))
+@pytest.mark.long
+@pytest.mark.parametrize("kind", sorted(STAGE_OF))
 def test_killed_before_and_after_the_effect_of_a_kind_of_step(kind: str, directory: Path) -> None:
     """The same command goes on; what had happened is not done again."""
     effect, words = UNTIL_HYBRID[kind][-1], ("--until", STAGE_OF[kind], "--no-load")

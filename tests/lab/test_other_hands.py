@@ -34,9 +34,9 @@ from migrate.zookeeper.client import connect
 from migrate.zookeeper.lock import acquire
 from tests.lab.commands import environment, kraft_migrate
 from tests.lab.one_topic import make_topic
-from tests.testing.rotating import HANDS, in_turn, rotated
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+HANDS = ("broker-start", "copy-drops", "in-hybrid")
 WAIT = 120.0
 
 
@@ -48,8 +48,8 @@ def directory(tmp_path: Path) -> Iterator[Path]:
         kraft_migrate("lab", "down", "--dir", str(tmp_path / "lab"))
 
 
-@in_turn("hands")
-@pytest.mark.parametrize("part", [part for part in rotated("hands", HANDS) if part != "topics"])
+@pytest.mark.long
+@pytest.mark.parametrize("part", HANDS)
 def test_a_roll_stops_by_name_and_goes_on_when_it_is_mended(part: str, directory: Path) -> None:
     """Nothing else is stopped meanwhile."""
     {"broker-start": broker_start, "copy-drops": copy_drops, "in-hybrid": in_hybrid}[part](directory)

@@ -29,12 +29,10 @@ from migrate.run import journal as journals
 from tests.hosts.test_other_users import PYTHON, UID
 from tests.lab.commands import kraft_migrate
 from tests.lab.one_topic import make_topic
-from tests.testing.rotating import HOSTS, in_turn, rotated
 
 pytestmark = [
     pytest.mark.kafka,
-    in_turn("hosts"),
-    pytest.mark.skipif("other-users" not in rotated("hosts", HOSTS), reason="another part of this rotation is run"),
+    pytest.mark.long,
     pytest.mark.skipif(os.geteuid() != 0, reason="other users need root"),
     pytest.mark.skipif(not shutil.which("setpriv") or not shutil.which("ssh"), reason="no setpriv or OpenSSH client"),
 ]

@@ -21,7 +21,6 @@ from migrate.run import journal as journals
 from tests.lab.commands import kraft_migrate
 from tests.lab.one_topic import make_topic
 from tests.lab.test_other_hands import planned
-from tests.testing.rotating import in_turn
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 FAULT: Final = {"metrics.recording.level": "LOUD"}  # read without a check as the metrics are made (RecordingLevel)
@@ -75,7 +74,7 @@ def to_controllers(lab: Lab) -> None:
         assert ended.returncode == 0, ended.stderr
 
 
-@in_turn("hands")
+@pytest.mark.long
 def test_the_first_roll_and_its_rollback_go_on_with_repaired_files(lab: Lab) -> None:
     """Forward by the same command, a key of the migration put back as it is printed; back, started by hand."""
     to_controllers(lab)

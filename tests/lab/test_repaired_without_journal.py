@@ -15,7 +15,6 @@ from migrate.model.views import Running, Stopped
 from tests.lab.commands import kraft_migrate
 from tests.lab.test_other_hands import planned
 from tests.lab.test_repaired_files import FAULT, REPAIR, change, fails, lab, to_controllers, told, value
-from tests.testing.rotating import in_turn
 
 __all__ = ["lab"]
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
@@ -38,7 +37,7 @@ def applied(lab: Lab, made: subprocess.CompletedProcess[str]) -> subprocess.Comp
     return kraft_migrate("apply", str(plan), "--confirm", fingerprint)
 
 
-@in_turn("hands")
+@pytest.mark.long
 def test_the_second_roll_goes_on_without_its_journal_and_finalize_with_a_repaired_file(lab: Lab) -> None:
     """What is printed is typed: the start of the broker, and the command of a new plan.  Then a controller."""
     to_controllers(lab)

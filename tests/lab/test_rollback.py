@@ -18,10 +18,11 @@ from migrate.run import journal as journals
 from tests.lab import lost_writes, odd_entries
 from tests.lab.commands import kraft_migrate
 from tests.lab.rollbacks import ENTRIES, ODD, Rehearsed, rehearse, roll_back_after
-from tests.testing.rotating import in_turn, rotated
+from tests.testing.tiers import parts
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 ALWAYS = "half-kraft-mode"
+EACH_COMMIT = ("hybrid", "copy-again")
 OTHERS = (*(entry for entry in ENTRIES if entry != ALWAYS), *ODD, *odd_entries.EACH_COMMIT)
 
 
@@ -95,7 +96,7 @@ def test_the_rollback_was_killed_once_and_no_effect_was_made_twice(half: Rehears
     assert sorted(deleted) == ["/controller", "/migration"]
 
 
-@in_turn("lost-writes")
+@pytest.mark.long
 def test_what_dual_write_lost_stops_a_rollback_before_any_controller(directory: Path) -> None:
     """Three last quotas and an ACL with `/`, acknowledged, passed by /migration; the printed remedies let it go on."""
     found = lost_writes.refused_and_repaired(directory, "hybrid")
@@ -110,8 +111,7 @@ def test_what_dual_write_lost_stops_a_rollback_before_any_controller(directory: 
     assert found.load.missing == found.load.duplicated == 0
 
 
-@in_turn("rollback")
-@pytest.mark.parametrize("part", rotated("rollback", OTHERS))
+@pytest.mark.parametrize("part", parts(EACH_COMMIT, [part for part in OTHERS if part not in EACH_COMMIT]))
 def test_from_one_of_the_other_entries_or_after_a_fault(part: str, directory: Path) -> None:
     """Back in ZooKeeper mode, everything that was made survives, no acknowledged record is lost."""
     if part in ODD:

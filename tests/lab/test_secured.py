@@ -34,7 +34,7 @@ from tests.lab.one_topic import make_topic
 from tests.lab.secrets_seen import Processes, holding
 from tests.lab.wrong_files import found_before_the_start
 from tests.testing.certificates import secret
-from tests.testing.rotating import in_turn, rotated
+from tests.testing.tiers import parts
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
@@ -244,8 +244,7 @@ PARTS: dict[str, Callable[[Path], None]] = {
 AT_LENGTH: dict[str, Callable[[Path], None]] = {"mutual-tls": mutual_tls, "to-the-end": to_the_end}
 
 
-@in_turn("secured")
-@pytest.mark.parametrize("part", rotated("secured", tuple(PARTS)))
+@pytest.mark.parametrize("part", parts(["into-hybrid"], [part for part in PARTS if part != "into-hybrid"]))
 def test_a_secured_cluster(part: str, directory: Path) -> None:
     """The part's own words say what holds."""
     PARTS[part](directory)

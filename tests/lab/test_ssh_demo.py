@@ -15,7 +15,6 @@ from migrate.lab.cluster import Lab
 from migrate.playbook.load import load_inventory
 from migrate.run import journal as journals
 from tests.lab.commands import kraft_migrate
-from tests.testing.rotating import HOSTS, in_turn, rotated
 
 pytestmark = [
     pytest.mark.kafka,
@@ -34,8 +33,8 @@ def folder(tmp_path: Path) -> Iterator[Path]:
         kraft_migrate("lab", "down", "--dir", str(tmp_path / "lab"))
 
 
-@in_turn("hosts")
-@pytest.mark.parametrize("executor", [part for part in rotated("hosts", HOSTS) if part != "other-users"])
+@pytest.mark.long
+@pytest.mark.parametrize("executor", ["ssh", "manual"])
 def test_by_hosts_a_killed_run_goes_on_and_every_step_is_proven(folder: Path, executor: str) -> None:
     """Files, formats, starts and stops by commands that we or a person run; killed before a broker's start."""
     module, words = "migrate", ["lab", "demo", "--dir", str(folder), "--executor", "ssh", "--no-load"]

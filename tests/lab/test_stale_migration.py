@@ -21,7 +21,6 @@ from kazoo.client import KazooClient
 
 from migrate.lab.cluster import Lab
 from tests.lab.commands import kraft_migrate
-from tests.testing.rotating import in_turn, rotated
 
 pytestmark = pytest.mark.kafka
 SECONDS = 300
@@ -85,8 +84,8 @@ def remembering(tmp_path: Path) -> Iterator[Path]:
             kraft_migrate("lab", "down", "--dir", str(folder))
 
 
-@in_turn("stale-migration")
-@pytest.mark.parametrize("guard", rotated("stale-migration", ["refused", "emptied"]))
+@pytest.mark.long
+@pytest.mark.parametrize("guard", ["refused", "emptied"])
 def test_a_stale_migration_znode(guard: str, remembering: Path) -> None:
     """With the guard nothing is started; without it every topic is gone from ZooKeeper."""
     before = topics(remembering)

@@ -1,7 +1,4 @@
-"""Six real clusters whose migration stands still: `status` says which node is missing, and why; mended, they go on.
-
-One of them a commit (`tests/testing/rotating.py`); `KRAFT_MIGRATE_ROTATE=stuck=all` for every one.
-"""
+"""Six real clusters whose migration stands still: `status` says which node is missing, and why; mended, they go on."""
 
 from __future__ import annotations
 
@@ -48,12 +45,11 @@ from migrate.run import journal as journals
 from migrate.steps import configuration
 from tests.lab.commands import kraft_migrate
 from tests.lab.throttled_move import throttled_move
-from tests.testing.rotating import in_turn, rotated
 
 pytestmark = pytest.mark.kafka
 
 TOPIC = "waits"
-PARTS = rotated("stuck", ("port", "dead-id", "topic-id", "flag", "sync", "moves"))
+PARTS = ("port", "dead-id", "topic-id", "flag", "sync", "moves")
 STOP = 60.0
 
 
@@ -140,10 +136,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
             fingerprint = json.loads(planned.stdout)["fingerprint"]
             ended = kraft_migrate("apply", str(Path(lab.inventory.runs) / fingerprint[:8] / "plan.json"))
             assert ended.returncode == 0, ended.stderr
-        if len(PARTS) > 1:
-            lab.down()
-            shutil.copytree(lab.topology.directory, kept_of(lab), symlinks=True)
-            lab.up()
+        lab.down()
+        shutil.copytree(lab.topology.directory, kept_of(lab), symlinks=True)
+        lab.up()
         yield Cluster(lab)
     finally:
         lab.down()
@@ -175,7 +170,7 @@ def bend_and_judge(part: str, cluster: Cluster, stack: ExitStack) -> None:
         parts[part](cluster, stack)
 
 
-@in_turn("stuck")
+@pytest.mark.long
 @pytest.mark.parametrize("part", PARTS)
 def test_a_migration_that_stands_still_is_explained_and_goes_on_when_mended(part: str, cluster: Cluster) -> None:
     """Before the first roll it says who has not been rolled; then the fault, and nothing else; mended, the copy."""

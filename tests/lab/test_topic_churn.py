@@ -22,12 +22,10 @@ from migrate.lab.cluster import Lab
 from migrate.lab.proofs import quiet_clients
 from migrate.run import journal as journals
 from tests.lab.commands import kraft_migrate
-from tests.testing.rotating import HANDS, in_turn, rotated
 
 pytestmark = [
     pytest.mark.kafka,
     pytest.mark.spark,
-    pytest.mark.skipif("topics" not in rotated("hands", HANDS), reason="another part of this rotation is run"),
 ]
 ENOUGH = 20  # topics that were created and deleted in the run, at the least
 
@@ -99,7 +97,7 @@ def directory(tmp_path: Path) -> Iterator[Path]:
         kraft_migrate("lab", "down", "--dir", str(tmp_path / "lab"))
 
 
-@in_turn("hands")
+@pytest.mark.long
 def test_a_migration_beside_topics_that_come_and_go_each_second_ends_proven(directory: Path) -> None:
     """Exit code 0 and PROVEN, with topics created and deleted from the first step to the last."""
     words = ("lab", "demo", "--dir", str(directory), "--no-load")

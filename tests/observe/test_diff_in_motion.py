@@ -31,9 +31,8 @@ from migrate.observe.sources import Sources
 from migrate.observe.world import ClusterObserver
 from tests.testing.dual_writing import churning, migrate_by_hand
 from tests.testing.kraft_cluster import wait_for
-from tests.testing.rotating import in_turn
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark, in_turn("motion")]
+pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.long]
 LOOKED_AT = frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.DIFF})
 Row = tuple[str, str, str]
 

@@ -27,7 +27,6 @@ from tests.oracles.placement import Act, cut_short
 from tests.oracles.test_placement import HERE, ROWS, THERE, THIRD, Row
 from tests.testing.kafka_loader import UNIQUE
 from tests.testing.kraft_cluster import BROKER, START_SECONDS, KraftCluster, running, seen, wait_for
-from tests.testing.rotating import rotated
 
 TOPIC = "placed-by-hand"
 PLACES = {HERE: 0, THERE: 1, THIRD: 2}  # the table's directories, as disks of the broker; the last is the one that dies
@@ -188,7 +187,7 @@ def cluster(kraft_cluster: KraftCluster) -> Iterator[KraftCluster]:
 
 
 @pytest.mark.kafka
-@pytest.mark.parametrize("part", rotated("placement", (ALL_ONLINE, ONE_DEAD)))
+@pytest.mark.parametrize("part", [ALL_ONLINE, ONE_DEAD])
 def test_a_real_broker_does_about_each_replica_what_the_table_says(cluster: KraftCluster, part: str) -> None:
     """All rows at once, at one start: those with every disk, or those with a dead one.
 

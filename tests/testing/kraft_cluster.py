@@ -31,7 +31,7 @@ from migrate.model.ids import DirectoryId, NodeId
 from migrate.model.inventory import Access, BrokerNode, ControllerNode, Inventory, SecretFile
 from migrate.model.views import KraftView
 from migrate.protocol.messages import METADATA
-from tests.testing.rotating import PICKED
+from tests.testing.tiers import NOTES
 
 CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
 BROKER = NodeId(7)
@@ -299,5 +299,5 @@ def kraft_cluster_of_session(tmp_path_factory: pytest.TempPathFactory) -> Iterat
 @pytest.fixture
 def kraft_cluster(kraft_cluster_of_session: KraftCluster, request: pytest.FixtureRequest) -> KraftCluster:
     """The session's cluster, whole."""
-    PICKED.extend(f"before {request.node.nodeid}: {told}" for told in kraft_cluster_of_session.revive())
+    NOTES.extend(f"before {request.node.nodeid}: {told}" for told in kraft_cluster_of_session.revive())
     return kraft_cluster_of_session
