@@ -253,6 +253,8 @@ class Lab:
         return all(Path(path).exists() for path in needed)
 
     def _describe_processes(self, kafka_home: str | None, progress: Progress) -> None:
+        if self.topology.ssh_port:
+            ssh_access.require()  # before the jars are fetched, which takes a minute
         java = find_java()
         self.describe(java, kafka_jars(kafka_home, progress, java=java))
 

@@ -41,6 +41,11 @@ def options(topology: Topology) -> dict[str, str]:
     }  # fmt: skip
 
 
+def require() -> None:
+    """Raise what is raised where asyncssh is not installed."""
+    from migrate.lab import ssh_hosts as _  # noqa: F401, PLC0415 - its import alone tells
+
+
 def lay_out(topology: Topology, specs: dict[str, ProcessSpec]) -> None:
     """Write keys, the client's configuration, and the programs for the sessions."""
     from migrate.lab import ssh_hosts  # noqa: PLC0415 - asyncssh, for this alone

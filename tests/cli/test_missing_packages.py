@@ -45,8 +45,11 @@ spec:
     ],
     ids=lambda value: value if isinstance(value, str) else " ".join(value[:2]),
 )
-def test_a_missing_package_is_one_error(tmp_path: Path, module: str, package: str, words: list[str]) -> None:
-    """The same of every package and from every command; nothing is left behind."""
+def test_a_missing_package_is_one_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str, package: str, words: list[str]
+) -> None:
+    """The same of every package and from every command, before anything is fetched; nothing is left behind."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     inventory = inventory_in(tmp_path)
     fleet = tmp_path / "fleet.yaml"
     fleet.write_text(FLEET, encoding="utf-8")

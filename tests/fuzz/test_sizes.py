@@ -120,7 +120,7 @@ def refused(idle: Callable[..., int], path: Path, *words: str | Path) -> None:
     assert peak - idle(*words) <= MOST, f"{(peak - idle(*words)) // limits.MIB} MiB over the idle process: {said[:200]}"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", TARS)
 def test_no_archive_takes_more_than_it_may(tmp_path: Path, idle: Callable[..., int], name: str) -> None:
     """A bundle: sizes that are claimed, bombs of brackets, digits and wide characters."""
@@ -129,7 +129,7 @@ def test_no_archive_takes_more_than_it_may(tmp_path: Path, idle: Callable[..., i
     refused(idle, tmp_path / "bundle", "bundle", "show")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", JSON)
 def test_no_text_takes_more_than_it_may(tmp_path: Path, idle: Callable[..., int], name: str) -> None:
     """A saved plan, a line of a backup, and a collector's answer."""
@@ -150,7 +150,7 @@ def test_no_text_takes_more_than_it_may(tmp_path: Path, idle: Callable[..., int]
     refused(idle, answer, "directories", "show", "--inventory", inventory, "--disks")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_bombs_of_gzip_are_refused_by_what_they_hold(tmp_path: Path, idle: Callable[..., int]) -> None:
     """Of zeros and of one endless line."""
     inventory = playbook_in(tmp_path, "assess").with_name("inventory.yaml")
@@ -161,7 +161,7 @@ def test_bombs_of_gzip_are_refused_by_what_they_hold(tmp_path: Path, idle: Calla
         refused(idle, path, "bundle", "show")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_file_of_holes_is_refused_by_its_size(tmp_path: Path, idle: Callable[..., int]) -> None:
     """A terabyte that takes no room on the disk is not read."""
     path = tmp_path / "holes"
@@ -171,7 +171,7 @@ def test_a_file_of_holes_is_refused_by_its_size(tmp_path: Path, idle: Callable[.
         refused(idle, path, *words)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_batch_of_unknown_fields_is_refused(tmp_path: Path, idle: Callable[..., int]) -> None:
     """One record of 16 MiB that is nothing but tagged fields, and one of as many small records."""
     fields = bytearray()
