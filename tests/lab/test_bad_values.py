@@ -38,7 +38,6 @@ from migrate.zookeeper.client import ZookeeperClient, connect
 from tests.lab.commands import kraft_migrate
 from tests.testing.kafka_jvm import kafka_jvm
 from tests.testing.kraft_cluster import wait_for
-from tests.testing.tiers import parts
 
 pytestmark = pytest.mark.kafka
 
@@ -338,7 +337,8 @@ def kraft(lab: Lab) -> None:
 PARTS: Final[dict[str, Callable[[Lab], Any]]] = {"start": start, "copy": copy, "kraft-start": kraft}
 
 
-@pytest.mark.parametrize("part", parts(["kraft-start"], ["start", "copy"]))
+@pytest.mark.long
+@pytest.mark.parametrize("part", tuple(PARTS))
 def test_processes_do_with_bad_values_what_the_table_says(part: str, lab: Lab) -> None:
     """And `assess` names each before."""
     PARTS[part](lab)

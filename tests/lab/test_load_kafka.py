@@ -42,7 +42,7 @@ from migrate.model.inventory import SecretFile
 from migrate.model.views import Running, Stopped
 from tests.lab.loads import acknowledged
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.long]
 READ = "records_consumed"
 
 TOPICS = ("safe", "pair", "single")

@@ -20,7 +20,7 @@ from migrate.playbook.load import shipped
 from migrate.run import journal as journals
 from tests.lab.commands import kraft_migrate
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.long]
 CHANGES, BLOCKED = 2, 3  # exit codes
 KILLED = (-9, 137)
 RECORDS, SECONDS = 300, 60.0

@@ -1,7 +1,7 @@
-"""The rollback on real Kafka, with one of fourteen entries, faults and odd states picked by the commit.
+"""The rollback on real Kafka, from each entry, after faults and from odd states.
 
-Always: from half of the second roll, killed on the way, with a second migration to its end.  The others, and one over
-changes that dual write lost, take turns.
+On each commit: from half of the second roll, killed on the way, from hybrid, and with the copy done again.  The others,
+a second migration to its end, and one over changes that dual write lost, are `long`.
 """
 
 from __future__ import annotations
@@ -39,25 +39,26 @@ def stopped(directory: Path) -> None:
         kraft_migrate("lab", "down", "--dir", str(directory))
 
 
-@pytest.fixture(scope="module")
-def half(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsed]:
-    """Two of three brokers in KRaft mode, back, and all the way again; killed with /controller just deleted."""
+@pytest.fixture(scope="module", params=parts(["assess"], ["cleanup"]))
+def half(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsed]:
+    """Two of three brokers in KRaft mode, back, and forward again so far; killed with /controller just deleted."""
     folder = tmp_path_factory.mktemp("half") / "lab"
     try:
         killed = rehearse(folder, ALWAYS, crash="after:delete-znode:/controller")
         assert killed.ended.returncode == -signal.SIGKILL, killed.ended.stderr[-4000:]
-        yield rehearse(folder, ALWAYS)
+        yield rehearse(folder, ALWAYS, until=request.param)
     finally:  # one that fails early leaves nothing behind either: the tests that follow need the machine
         stopped(folder)
 
 
-def test_from_half_of_the_second_roll_and_all_the_way_again_everything_is_proven(half: Rehearsed) -> None:
+def test_from_half_of_the_second_roll_and_forward_again_everything_is_proven(half: Rehearsed) -> None:
     """The same command goes on after the kill; exit code 0, and no claim that does not hold."""
     assert half.ended.returncode == 0, half.ended.stderr[-4000:]
     story = half.story()
     assert story["proven"] is True
     assert {claim["holds"] for claim in story["claims"]} <= {"holds", "not due yet"}
-    assert [leg["verdict"] for leg in story["legs"]] == ["left there, as wanted", "PROVEN", "PROVEN"]
+    there, back, again = (leg["verdict"] for leg in story["legs"])
+    assert (there, back, again.split()[0]) == ("left there, as wanted", "PROVEN", "PROVEN")
 
 
 def test_no_acknowledged_record_is_lost_over_two_migrations_and_a_rollback(half: Rehearsed) -> None:
@@ -79,13 +80,14 @@ def test_the_gap_and_the_downtime_of_each_partition_are_reported(half: Rehearsed
     assert "without a controller" in text
 
 
-def test_the_quorums_metadata_is_set_aside_and_the_next_quorum_is_another(half: Rehearsed) -> None:
+def test_the_quorums_metadata_is_set_aside_and_a_next_quorum_is_another(half: Rehearsed) -> None:
     """Moved whole into a folder beside what runs later, which was formatted again; Kafka leaves that folder alone."""
     for controller in Lab.open(half.directory).topology.controllers:
         now = Path(controller.metadata_directory)
         (aside,) = now.glob("kraft-migrate-aside-*")
         assert list((aside / "__cluster_metadata-0").glob("*.log"))
-        assert (aside / "meta.properties").read_text() != (now / "meta.properties").read_text()
+        again = now / "meta.properties"
+        assert not again.exists() or (aside / "meta.properties").read_text() != again.read_text()
 
 
 def test_the_rollback_was_killed_once_and_no_effect_was_made_twice(half: Rehearsed) -> None:
