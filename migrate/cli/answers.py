@@ -38,7 +38,7 @@ TYPES: Final = {  # of what each command answers as `result`: `playbook schema` 
     "playbook-lint": "migrate.cli.playbook:LintAnswer",
     "playbook-show": "migrate.playbook.shown:ShowAnswer",
     "rollback-plan": "migrate.report.plan_json:PlanAnswer",
-    "status": "migrate.cli.status_answer:StatusAnswer",
+    "status": "migrate.report.status:StatusAnswer",
     "unlock": "migrate.cli.unlock:UnlockAnswer",
 }
 

@@ -14,8 +14,8 @@ from migrate.model.windows import Closed, Window, local, state
 from migrate.model.words import estimate
 from migrate.plan.schedule import TimeLeft, time_left, window_for
 from migrate.report.wording import duration, plural
+from migrate.run.journal import concluded
 
-WELL: Final = ("Verified", "AlreadyDone")
 COMING: Final = 3
 
 
@@ -44,7 +44,7 @@ class Board:
 
 def board(plan: Plan, events: Sequence[Event], playbook: Playbook | None = None) -> Board:
     """The board of the journal so far; with the playbook, the time that is left and the change window."""
-    done = {e.data["step"] for e in events if e.name == "conclude" and e.data["outcome"] in WELL}
+    done = concluded(events)
     found = Present()
     for event in events:
         found.hear(event)

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from migrate.cli.status import as_text, unended, with_run
+from migrate.cli.status import unended, with_run
 from migrate.errors import JournalDamaged
+from migrate.report.status import as_text
 from migrate.run import journal as journals
 from migrate.run.journal import HEAD, Journal
 from migrate.run.past_runs import readable

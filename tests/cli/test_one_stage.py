@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from migrate.cli.planning import make_directory_plan, make_plan, make_rollback_plan
-from migrate.cli.status import as_text, describe
+from migrate.cli.status import describe
 from migrate.model.plan import Plan
 from migrate.model.stage import Stage
 from migrate.model.world import Need, World
 from migrate.plan import rollback
+from migrate.report.status import as_text
 from migrate.run.past_runs import by_journals
 from tests.run.test_engine import plan_for, run
 from tests.run.test_rollback import ENTRIES, forward

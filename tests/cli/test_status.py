@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from migrate.cli.status import BROKERS_RESTART, as_text, describe, named
+from migrate.cli.status import BROKERS_RESTART, describe, named
 from migrate.hosts.properties import parse
 from migrate.model.detect import CLEANUP_PROVEN
 from migrate.model.ensemble import Ensemble, EnsembleServer
@@ -18,6 +18,7 @@ from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
 from migrate.model.views import ConfigFile, MigrationZnode, Quorum, Stopped
 from migrate.model.world import World
+from migrate.report.status import as_text
 from migrate.zookeeper.client import connect
 from tests.cli.commands import dead_port, inventory_in, kraft_migrate, playbook_in, process
 from tests.steps.looks import registration, service, unhealthy, whole, without

@@ -6,12 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from migrate.cli import status
-from migrate.cli.status import as_text, describe, named
-from migrate.cli.status_answer import StatusAnswer
+from migrate.cli.status import describe, named
 from migrate.model.detect import detect
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.plan.directories import PLANNED_ON
+from migrate.report.status import StatusAnswer, as_text
 from migrate.steps import configuration
 from tests.run.test_directories import CONFIGS, carry_out, start
 from tests.testing.simulated_kraft import NEW, KraftCluster

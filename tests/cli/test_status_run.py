@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from migrate.cli.status import _command, as_text, describe, named, unended, with_run
-from migrate.cli.status_answer import RunLeft, StatusAnswer
+from migrate.cli.status import RunLeft, _command, describe, named, unended, with_run
 from migrate.model.stage import Stage
 from migrate.report.change_summary import next_command
-from migrate.report.status_text import WaitingRow
+from migrate.report.status import StatusAnswer, WaitingRow, as_text
 from migrate.run.locks import LockFile
 from tests.report import story
 from tests.run.gated import parked_behind_broker_0
@@ -31,7 +30,7 @@ def left(runs: Path) -> RunLeft:
     """The run that is not ended."""
     found = unended(runs)
     assert found is not None
-    assert "plan" in found
+    assert isinstance(found, RunLeft)
     return found
 
 
@@ -55,11 +54,11 @@ def half_rolled() -> StatusAnswer:
 
 def test_a_parked_run_goes_on_by_its_own_command(parked: Path) -> None:
     """No new plan: the run's own words of where it stands, and its own command."""
-    run = left(parked)
+    run = left(parked).run
     assert run["next"] == f"apply {parked}/run/plan.json"
     assert "parked before migration-mode/1: Ctrl-C asked for it" in run["told"]
-    assert run["nodes"] == [1, 2]
-    said = with_run(half_rolled(), run)
+    assert left(parked).nodes == {1, 2}
+    said = with_run(half_rolled(), left(parked))
     assert said["next"] == run["next"]
     text = as_text({**said, "waiting": []})
     assert "Ctrl-C asked for it; no process works on it\n" in text
@@ -68,22 +67,24 @@ def test_a_parked_run_goes_on_by_its_own_command(parked: Path) -> None:
 
 def test_a_broker_that_the_run_has_yet_to_roll_is_nobody_elses(parked: Path) -> None:
     """Stopped half way or not begun: who starts it by hand starts it with the previous file."""
-    run = left(parked)
-    (row,) = with_run(half_rolled(), run)["waiting"]
+    found = left(parked)
+    run = found.run
+    (row,) = with_run(half_rolled(), found)["waiting"]
     assert (row["owner"], row["next"]) == (f"run {run['plan']}", f"`kraft-migrate {run['next']}` continues it.")
     elsewhere = half_rolled()
     elsewhere["waiting"][0]["nodes"] = [0]  # rolled by this run already: what is wrong with it is somebody's to mend
-    assert with_run(elsewhere, run)["waiting"][0]["next"] == "Roll it."
+    assert with_run(elsewhere, found)["waiting"][0]["next"] == "Roll it."
 
 
 def test_a_run_that_lives_is_looked_at_again(parked: Path) -> None:
     """A second `apply` would only be refused."""
     lock = LockFile(parked / "lock")
     try:
-        run = left(parked)
-        said = named(with_run(half_rolled(), run), Path("p.yaml"))
+        found = left(parked)
+        said = named(with_run(half_rolled(), found), Path("p.yaml"))
     finally:
         lock.release()
+    run = found.run
     assert run["alive"] is True
     assert said["next"] == "status p.yaml"
     text = as_text({**said, "waiting": []})

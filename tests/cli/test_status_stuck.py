@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from migrate.cli.status import as_text, clues_for, describe
+from migrate.cli.status import clues_for, describe
 from migrate.model.findings import Clues
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
 from migrate.observe.world import ClusterObserver
+from migrate.report.status import as_text
 from tests.checks.stuck.test_reports import rows_of, unreported
 from tests.checks.stuck.worlds_that_wait import REFUSED, due, unregistered
 from tests.cli.commands import inventory_in, kraft_migrate

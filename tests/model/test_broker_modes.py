@@ -10,7 +10,7 @@ import pytest
 
 from migrate.checks.rollback import origin
 from migrate.checks.rollback.readiness import rollback_readiness
-from migrate.cli.status import as_text, describe
+from migrate.cli.status import describe
 from migrate.errors import MigrateError, NothingToPlan
 from migrate.model.broker_modes import FLAG, BrokerPosition, Mode, controller_flags, flag_of, has_flag, position_of
 from migrate.model.detect import Detected, detect
@@ -21,6 +21,7 @@ from migrate.model.views import ConfigFile, MetaProperties, NoFile, Running, Sto
 from migrate.model.world import World
 from migrate.plan.build import build
 from migrate.plan.rollback import start_of, steps_of
+from migrate.report.status import as_text
 from migrate.steps import configuration
 from migrate.steps.roll_broker import RollToMigrationMode
 from tests.steps.looks import registration, running, service, silent, whole

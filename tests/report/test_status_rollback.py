@@ -11,7 +11,7 @@ from migrate.model.outcome import Unknown
 from migrate.model.rollback_readiness import Reason, RollbackReadiness, Weight
 from migrate.model.stage import Stage
 from migrate.model.views import Stopped
-from migrate.report.status_text import rollback_lines, rollback_values
+from migrate.report.status import rollback_lines, rollback_values
 from tests.checks.rollback.test_readiness import GOOD, KEPT
 from tests.steps.looks import service, whole
 

@@ -6,7 +6,7 @@ import json
 
 from migrate.model.findings import Explanation
 from migrate.model.outcome import Unknown
-from migrate.report.status_text import waiting_lines, waiting_values
+from migrate.report.status import waiting_lines, waiting_values
 
 KNOWN = Explanation(
     "S-STUCK-31",
