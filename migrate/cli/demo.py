@@ -124,18 +124,24 @@ class Demo:
         """The plan in progress to its end, then a further one where it does not reach far enough."""
         while True:
             plan = self._plan(sources, playbook)
-            # planted: the first request of policy drive carries an old broker epoch
-            options = Options(plan.fingerprint, "lab demo", self._lines, StaleEpochOnce, plan.cluster)
             folder = folder_of(self._lab.inventory, plan)
             if not ended(folder):
-                try:
-                    with self._lines.following(plan, folder.journal, playbook, lambda: sources.work):
-                        folder = carry_out(plan, sources, options)
-                except PlanIsStale:
-                    self._remember(plan=None)  # the same command plans anew
-                    raise
+                self._carry_out("plan", plan, sources, playbook, self._lines)
             if plan.target >= self._options.until:
                 return plan, folder
+
+    def _carry_out(
+        self, key: str, plan: Plan, sources: Sources, playbook: Playbook, listen: Callable[[Event], None]
+    ) -> None:
+        """With the board below the lines.  Planted: the first request of policy drive carries an old broker epoch."""
+        options = Options(plan.fingerprint, "lab demo", listen, StaleEpochOnce, plan.cluster)
+        journal = folder_of(self._lab.inventory, plan).journal
+        try:
+            with self._lines.following(plan, journal, playbook, lambda: sources.work):
+                carry_out(plan, sources, options)
+        except PlanIsStale:
+            self._remember(**{key: None})  # the same command plans anew
+            raise
 
     # -- the way there -----------------------------------------------------------------------------------------------
     def _adopt(self, state: dict[str, Any]) -> None:
@@ -154,17 +160,25 @@ class Demo:
         return find_load(self._folder)
 
     def _plan(self, sources: Sources, playbook: Playbook) -> Plan:
-        """The plan in progress, or a new one; shown either way."""
-        saved = self._state().get("plan")
-        if saved and pathlib.Path(saved).exists():
-            plan = load_plan(pathlib.Path(saved))
-            if plan.target >= self._options.until or not ended(folder_of(sources.inventory, plan)):
-                return plan
-        plan = make_plan(
-            ClusterObserver(sources), playbook, target=self._options.until, only=False, created=time.time()
-        )
-        path = save_plan(sources.inventory, plan)
-        self._remember(plan=str(path))
+        """The plan in progress, or a new one."""
+        plan = self._kept_plan("plan")
+        if plan is not None and (plan.target >= self._options.until or not ended(folder_of(sources.inventory, plan))):
+            return plan
+        return self._forward("plan", sources, playbook, self._options.until)
+
+    def _forward(self, key: str, sources: Sources, playbook: Playbook, target: Stage) -> Plan:
+        """A new plan up to that stage, remembered under the key."""
+        observer = ClusterObserver(sources)
+        return self._keep_plan(key, make_plan(observer, playbook, target=target, only=False, created=time.time()))
+
+    def _kept_plan(self, key: str) -> Plan | None:
+        saved = self._state().get(key)
+        return load_plan(pathlib.Path(saved)) if saved and pathlib.Path(saved).exists() else None
+
+    def _keep_plan(self, key: str, plan: Plan) -> Plan:
+        """The plan, once it is saved, remembered and shown."""
+        path = save_plan(self._lab.inventory, plan)
+        self._remember(**{key: str(path)})
         self._lines.print(plan_lines(plan, str(path), page_width(err=True)))
         return plan
 

@@ -78,8 +78,12 @@ def ended_by(error: BaseException) -> tuple[int, Problem | None]:
         return code, {"id": UsageWrong.id, "what": error.format_message(), "where": "", "why": "", "next": ""}
     assert isinstance(error, Exception)
     ours = as_ours(error)
-    values: Problem = {"id": ours.id, "what": ours.what, "where": ours.where, "why": ours.why, "next": ours.next_step}
-    return ours.exit_code, values
+    return ours.exit_code, as_values(ours)
+
+
+def as_values(error: MigrateError) -> Problem:
+    """The parts of the error's text, for programs."""
+    return {"id": error.id, "what": error.what, "where": error.where, "why": error.why, "next": error.next_step}
 
 
 @contextmanager

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import click
 from typing_extensions import TypedDict
 
-from migrate.cli.answers import give_answer
+from migrate.cli.answers import Problem, give_answer
 from migrate.cli.completion import complete_kind
-from migrate.cli.errors import EXIT_ERROR, EXIT_OK, render
+from migrate.cli.errors import EXIT_ERROR, EXIT_OK, as_values, render
 from migrate.cli.options import FILE, output_option
 from migrate.cli.screen import say, say_page, say_text
 from migrate.errors import DocumentInvalid, InputError, MigrateError
@@ -29,15 +29,10 @@ def playbook() -> None:
     """Playbooks, inventories and accepted differences: lint, schema, show."""
 
 
-class LintProblem(TypedDict):
+class LintProblem(Problem):
     """One problem, and the file that it is in."""
 
     file: str
-    id: str
-    where: str
-    what: str
-    why: str
-    next: str
 
 
 class LintAnswer(TypedDict):
@@ -59,10 +54,7 @@ def lint(files: tuple[pathlib.Path, ...], output: str) -> int:
     for _, problem in problems:  # the advice of other commands is this command
         problem.next_step = problem.next_step.partition("; `kraft-migrate playbook lint FILE`")[0]
     if output == "json":
-        rows: list[LintProblem] = [
-            {"file": str(file), "id": p.id, "where": p.where, "what": p.what, "why": p.why, "next": p.next_step}
-            for file, p in problems
-        ]
+        rows: list[LintProblem] = [{"file": str(file), **as_values(problem)} for file, problem in problems]
         give_answer(LintAnswer(ok=not rows, problems=rows))
     else:
         wrong = {file for file, _ in problems}

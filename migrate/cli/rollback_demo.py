@@ -16,27 +16,23 @@ from typing import Final
 from migrate.checks.rollback.readiness import rollback_readiness
 from migrate.cli.demo import Demo, DemoOptions, ended
 from migrate.cli.options import write_text
-from migrate.cli.planning import load_plan, make_plan, make_rollback_plan, save_plan
+from migrate.cli.planning import make_rollback_plan
 from migrate.cli.progress import ProgressLines
 from migrate.cli.report import Judged, read_report, write_reports
-from migrate.cli.screen import page_width
-from migrate.errors import LabProofFailed, PlanIsStale, UsageWrong
+from migrate.errors import LabProofFailed, UsageWrong
 from migrate.lab import rollback_proofs
 from migrate.lab.rollback_proofs import hash_broker_files, prove_rollback
-from migrate.lab.stale_epoch import StaleEpochOnce
 from migrate.model.history import Event, LoadSummary
 from migrate.model.inventory import Playbook
-from migrate.model.outcome import Unknown
 from migrate.model.plan import Plan
 from migrate.model.stage import Stage
 from migrate.observe.sources import Sources
 from migrate.observe.world import ClusterObserver
 from migrate.report.lines import Tone
-from migrate.report.plan_text import plan_lines
 from migrate.report.rehearsal import COUNTED_WHOLE, Leg, Rehearsal, down_between, load_between, markdown, values
 from migrate.report.run_values import Claim, Holds, RunReport
 from migrate.run import journal as journals
-from migrate.run.carry_out import Options, RunFolder, carry_out, folder_of
+from migrate.run.carry_out import RunFolder, folder_of
 from migrate.run.past_runs import ROLLBACK_NEEDS, rollback_facts
 
 MIGRATION_ROLL: Final = "roll-to-migration-mode"
@@ -158,10 +154,7 @@ class RollbackDemo(Demo):
     # -- there -------------------------------------------------------------------------------------------------------
     def _there(self, sources: Sources, playbook: Playbook) -> None:
         """The first migration, as far as the story wants it."""
-        plan = self._kept_plan("plan_there") or make_plan(
-            ClusterObserver(sources), playbook, target=self._turn.target, only=False, created=time.time()
-        )
-        self._keep_plan("plan_there", sources, plan)
+        plan = self._kept_plan("plan_there") or self._forward("plan_there", sources, playbook, self._turn.target)
         folder, last = folder_of(sources.inventory, plan), self._turn.park_at(plan)
         self._lines.say(f"going to {self._turn.name}, to turn back there", Tone.TITLE)
         planting = Planting(last, self._turn.held, begun=last in _begun(folder))
@@ -177,9 +170,8 @@ class RollbackDemo(Demo):
                 raise Parked
 
         if not ended(folder) and last not in _concluded(folder):
-            options = Options(plan.fingerprint, "lab demo", listen, StaleEpochOnce, plan.cluster)
             try:
-                self._carry_out(plan, sources, options, "plan_there")
+                self._carry_out("plan_there", plan, sources, playbook, listen)
             except Parked:
                 self._lines.say(f"left after {last}", Tone.GOOD)
         write_reports(plan, folder)
@@ -198,8 +190,7 @@ class RollbackDemo(Demo):
             ready = rollback_readiness(world, rollback_facts(world))
             self._lines.say(f"rollback readiness: {ready.line}", Tone.TITLE)
             self._remember(readiness=ready.line, ready=ready.word.value, origin=ready.origin)
-            plan = make_rollback_plan(observer, playbook, created=time.time())
-        self._keep_plan("plan_back", sources, plan)
+            plan = self._keep_plan("plan_back", make_rollback_plan(observer, playbook, created=time.time()))
         folder = folder_of(sources.inventory, plan)
         if self._turn.held and CONTROLLERS_GONE in _concluded(folder):
             rollback_proofs.release_copy(sources.zookeeper_client())
@@ -211,8 +202,7 @@ class RollbackDemo(Demo):
                 self._lines.say("the dead id is removed again: no controller is left to start a copy", Tone.WARN)
 
         if not ended(folder):
-            options = Options(plan.fingerprint, "lab demo", listen, StaleEpochOnce, plan.cluster)
-            self._carry_out(plan, sources, options, "plan_back")
+            self._carry_out("plan_back", plan, sources, playbook, listen)
         if self._turn.held:
             rollback_proofs.release_copy(sources.zookeeper_client())
         write_reports(plan, folder)
@@ -293,28 +283,6 @@ class RollbackDemo(Demo):
             report = read_report(plan, folder)
         word = "left there, as wanted" if name == "there" and not ended(folder) else str(report.verdict)
         return Leg(name, report.begin, report.end, word, str(folder.path / "report.html"))
-
-    # -- plans -------------------------------------------------------------------------------------------------------
-    def _kept_plan(self, key: str) -> Plan | None:
-        saved = self._state().get(key)
-        return load_plan(pathlib.Path(saved)) if saved and pathlib.Path(saved).exists() else None
-
-    def _keep_plan(self, key: str, sources: Sources, plan: Plan) -> None:
-        if self._state().get(key) is None:
-            path = save_plan(sources.inventory, plan)
-            self._remember(**{key: str(path)})
-            self._lines.print(plan_lines(plan, str(path), page_width(err=True)))
-
-    def _carry_out(self, plan: Plan, sources: Sources, options: Options, key: str) -> None:
-        try:
-            playbook = None if isinstance(sources.playbook, Unknown) else sources.playbook
-            with self._lines.following(
-                plan, folder_of(sources.inventory, plan).journal, playbook, lambda: sources.work
-            ):
-                carry_out(plan, sources, options)
-        except PlanIsStale:
-            self._remember(**{key: None})  # the same command plans anew
-            raise
 
 
 def _events(folder: RunFolder) -> tuple[Event, ...]:
