@@ -9,14 +9,13 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final
 
 import click
 from typing_extensions import TypedDict
 
 from migrate.cli.answers import give_answer
+from migrate.cli.doctor_items import Health, Item
 from migrate.cli.errors import EXIT_ERROR, EXIT_OK
 from migrate.cli.lab import DEFAULT_DIRECTORY, kafka_home_option
 from migrate.cli.options import FILE, load_target, output_option
@@ -34,25 +33,6 @@ LAB_DISK_MB: Final = 2000
 CACHE_DISK_MB: Final = 300
 PORTS: Final = 10
 CLUSTER: Final = ("ZooKeeper", "brokers", "controllers")
-
-
-class Health(StrEnum):
-    """Of one thing that was looked at."""
-
-    GOOD = "ok"
-    LATER = "later"  # not there yet, and comes by itself when it is needed
-    OPTIONAL = "optional"  # not installed, and needed for what its line names alone
-    MISSING = "missing"
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """One thing: how it is, what was found, and what to do where it is missing."""
-
-    name: str
-    health: Health
-    found: str
-    to_do: str = ""
 
 
 class DoctorAnswer(TypedDict):
@@ -174,12 +154,10 @@ def _host_items(path: pathlib.Path | None) -> Iterator[Item]:
 
 def _right_items(path: pathlib.Path | None) -> Iterator[Item]:
     """ZooKeeper's and Kafka's answers."""
-    from migrate.cli.doctor_rights import Stand, rights_of
+    from migrate.cli.doctor_rights import rights_of
     from migrate.zookeeper.lock import LOCK_PATH
 
-    healths = {Stand.GOOD: Health.GOOD, Stand.LATER: Health.LATER, Stand.MISSING: Health.MISSING}
-    for said in rights_of(_target(path), LOCK_PATH):
-        yield Item(said.name, healths[said.stand], said.found, said.to_do)
+    return rights_of(_target(path), LOCK_PATH)
 
 
 def _lines(items: list[Item]) -> Iterator[str]:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from enum import Enum, auto
 from functools import partial
 from typing import Final
 
+from migrate.cli.doctor_items import Health, Item
 from migrate.errors import MigrateError, NodeUnreachable
 from migrate.kafka.connection import Connection
 from migrate.kafka.live import cluster_rights, controller_rights, count_topics
@@ -23,25 +22,7 @@ NAMED: Final = 4  # paths in one line
 PAGE: Final = "docs/rights.md"
 
 
-class Stand(Enum):
-    """Result for one part."""
-
-    GOOD = auto()
-    LATER = auto()  # needed for some commands alone, or not to be seen yet
-    MISSING = auto()
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """One line of the answer."""
-
-    name: str
-    stand: Stand
-    found: str
-    to_do: str = ""
-
-
-def rights_of(inventory: Inventory, lock_path: str) -> Iterator[Said]:
+def rights_of(inventory: Inventory, lock_path: str) -> Iterator[Item]:
     """ZooKeeper, brokers, controllers; each by itself.  Nothing is changed by asking."""
     topics = None
     if inventory.zookeeper:
@@ -51,13 +32,13 @@ def rights_of(inventory: Inventory, lock_path: str) -> Iterator[Said]:
                 yield from _guarded(name, partial(_zookeeper, client, login, lock_path))
                 topics = _topics(client)
         except MigrateError as error:
-            yield _error(name, Stand.MISSING, error)
+            yield _error(name, Health.MISSING, error)
     for name, access, addresses in _by_access(inventory, "broker rights", inventory.brokers):
         brokers = [partial(_broker, name, access, address, topics) for address in addresses]
-        yield from _first(name, Stand.MISSING, brokers)
+        yield from _first(name, Health.MISSING, brokers)
     for name, access, addresses in _by_access(inventory, "controller rights", inventory.controllers):
         controllers = [partial(_controller, name, access, address) for address in addresses]
-        yield from _first(name, Stand.LATER, controllers)  # before the stage `controllers` none answers
+        yield from _first(name, Health.LATER, controllers)  # before the stage `controllers` none answers
 
 
 def _by_access(
@@ -71,31 +52,31 @@ def _by_access(
         yield f"{name}{of}", access, [node.address for node in same]
 
 
-def _first(name: str, unreachable: Stand, looks: Sequence[Callable[[], Iterator[Said]]]) -> Iterator[Said]:
+def _first(name: str, unreachable: Health, looks: Sequence[Callable[[], Iterator[Item]]]) -> Iterator[Item]:
     """What the first node says that can be reached; whoever refuses us has been reached."""
-    said: list[Said] = []
+    said: list[Item] = []
     for look in looks:
         try:
             said = list(look())
         except NodeUnreachable as error:
             said = said or [_error(name, unreachable, error)]
         except MigrateError as error:
-            said = [_error(name, Stand.MISSING, error)]
+            said = [_error(name, Health.MISSING, error)]
             break
         else:
             break
     yield from said
 
 
-def _guarded(name: str, look: Callable[[], Iterator[Said]]) -> list[Said]:
+def _guarded(name: str, look: Callable[[], Iterator[Item]]) -> list[Item]:
     try:
         return list(look())
     except MigrateError as error:
-        return [_error(name, Stand.MISSING, error)]
+        return [_error(name, Health.MISSING, error)]
 
 
-def _error(name: str, stand: Stand, error: MigrateError) -> Said:
-    return Said(name, stand, f"{error.id} {error}" + (f" ({error.why})" if error.why else ""), error.next_step)
+def _error(name: str, health: Health, error: MigrateError) -> Item:
+    return Item(name, health, f"{error.id} {error}" + (f" ({error.why})" if error.why else ""), error.next_step)
 
 
 def _topics(client: ZookeeperClient) -> int | None:
@@ -112,7 +93,7 @@ def _who(access: Access) -> str:
 
 
 # -- ZooKeeper ----------------------------------------------------------------------------------------------------
-def _zookeeper(client: ZookeeperClient, login: ZookeeperLogin, lock_path: str) -> Iterator[Said]:
+def _zookeeper(client: ZookeeperClient, login: ZookeeperLogin, lock_path: str) -> Iterator[Item]:
     name = "zookeeper rights"
     found = of_zookeeper.find_rights(client, login.username, lock_path)
     by_certificate = login.keystore is not None
@@ -123,50 +104,50 @@ def _zookeeper(client: ZookeeperClient, login: ZookeeperLogin, lock_path: str) -
             told = "; ".join(f"{lack.operation} on {lack.path}" for lack in some[:NAMED])
             more = f" and {len(some) - NAMED} more" if len(some) > NAMED else ""
             later = stops is of_zookeeper.For.ROLLBACK
-            yield Said(
+            yield Item(
                 name,
-                Stand.LATER if later else Stand.MISSING,
+                Health.LATER if later else Health.MISSING,
                 f"{found.identity} lacks {told}{more}: needed by {stops.value}",
                 "have the brokers' credentials available for a rollback"
                 if later
                 else f"grant it, or give another: {PAGE}",
             )
     if by_certificate:
-        yield Said(name, Stand.LATER, "the name of a certificate's identity does not show what it may write")
+        yield Item(name, Health.LATER, "the name of a certificate's identity does not show what it may write")
     elif not lacks:
-        yield Said(name, Stand.GOOD, f"{found.identity} has what is needed")
+        yield Item(name, Health.GOOD, f"{found.identity} has what is needed")
 
 
 # -- Kafka ---------------------------------------------------------------------------------------------------------
-def _broker(name: str, access: Access, address: str, there_are: int | None) -> Iterator[Said]:
+def _broker(name: str, access: Access, address: str, there_are: int | None) -> Iterator[Item]:
     with Connection(address, access) as connection:
         have, topics = cluster_rights(connection), count_topics(connection)
     who = _who(access)
     yield from _judged(name, f"{who} on Cluster", have, Side.BROKERS, CLUSTER)
     if "DESCRIBE_CONFIGS" not in have:
         told = f"{who} on Cluster: lacks DESCRIBE_CONFIGS, needed {rights.WHERE_DYNAMIC}"
-        yield Said(name, Stand.LATER, told, f"grant it there, or no plan is READY: {PAGE}")
+        yield Item(name, Health.LATER, told, f"grant it there, or no plan is READY: {PAGE}")
     if not topics:
-        yield Said(name, Stand.MISSING, f"{who} may describe no topic", f"grant DESCRIBE on Topic:*: {PAGE}")
+        yield Item(name, Health.MISSING, f"{who} may describe no topic", f"grant DESCRIBE on Topic:*: {PAGE}")
     elif there_are is None:
         told = f"{who} may describe {topics} topics; whether that is all of them is not known"
-        yield Said(name, Stand.LATER, told, "a run compares them with the metadata, and waits where some are left out")
+        yield Item(name, Health.LATER, told, "a run compares them with the metadata, and waits where some are left out")
     elif topics < there_are:
         told = f"{who} may describe {topics} of {there_are} topics"
-        yield Said(name, Stand.MISSING, told, f"grant DESCRIBE on Topic:*: {PAGE}")
+        yield Item(name, Health.MISSING, told, f"grant DESCRIBE on Topic:*: {PAGE}")
     else:
-        yield Said(name, Stand.GOOD, f"{who} may describe {topics} topics, which are all")
+        yield Item(name, Health.GOOD, f"{who} may describe {topics} topics, which are all")
 
 
-def _judged(name: str, who: str, have: frozenset[str], side: Side, resource: str) -> Iterator[Said]:
+def _judged(name: str, who: str, have: frozenset[str], side: Side, resource: str) -> Iterator[Item]:
     lacks = sorted(rights.needed_to_look(side, resource) - have)
     if lacks:
-        yield Said(name, Stand.MISSING, f"{who}: lacks {', '.join(lacks)}", f"grant it: {PAGE}")
+        yield Item(name, Health.MISSING, f"{who}: lacks {', '.join(lacks)}", f"grant it: {PAGE}")
     else:
-        yield Said(name, Stand.GOOD, f"{who}: {', '.join(sorted(have))}")
+        yield Item(name, Health.GOOD, f"{who}: {', '.join(sorted(have))}")
 
 
-def _controller(name: str, access: Access, address: str) -> Iterator[Said]:
+def _controller(name: str, access: Access, address: str) -> Iterator[Item]:
     with Connection(address, access) as connection:
         found = controller_rights(connection)
     who = _who(access)
@@ -176,12 +157,12 @@ def _controller(name: str, access: Access, address: str) -> Iterator[Said]:
     lacks = [right for right, has in (("DESCRIBE", found.describes), ("CLUSTER_ACTION", found.reads)) if not has]
     if lacks:
         advice = f"grant it, or before the copy make it one of the controllers' super.users: {PAGE}"
-        yield Said(name, Stand.MISSING, f"{who} on Cluster: lacks {', '.join(lacks)}", advice)
+        yield Item(name, Health.MISSING, f"{who} on Cluster: lacks {', '.join(lacks)}", advice)
         return
     told = f"{who} has DESCRIBE and CLUSTER_ACTION on Cluster, and no ALTER: elections after a rescue are not possible"
-    yield Said(
+    yield Item(
         name,
-        Stand.LATER,
+        Health.LATER,
         told,
         "only `directories rescue` needs it",
     )

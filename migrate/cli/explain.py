@@ -50,33 +50,16 @@ def _title(doc: Doc) -> str:
 
 
 def _write(page: Page, doc: Doc) -> None:
-    rows: tuple[tuple[str, str], ...]
-    if isinstance(doc, WaitDoc):
-        rows = (
-            ("state", doc.driver),
-            ("log", doc.line),
-            ("why", doc.why),
-            ("fix", doc.fix),
-            ("waiting", doc.by_itself),
-            ("source", doc.source),
-        )
-    elif isinstance(doc, CodeDoc):
-        rows = (
-            ("blocks", doc.blocks),
-            ("why", doc.why),
-            ("fix", doc.fix),
-            ("source", doc.source),
-        )
-    else:
-        tried = "the tool has retried before it reports this" if doc.retried else ""
-        rows = (
-            ("error", doc.name),
-            ("exit", str(doc.exit_code)),
-            ("retried", tried),
-            ("next", doc.next_step),
-            ("", ""),
-        )
+    match doc:
+        case WaitDoc():
+            rows = {"state": doc.driver, "log": doc.line, "why": doc.why, "fix": doc.fix, "waiting": doc.by_itself}
+            rows["source"] = doc.source
+        case CodeDoc():
+            rows = {"blocks": doc.blocks, "why": doc.why, "fix": doc.fix, "source": doc.source}
+        case _:
+            tried = "the tool has retried before it reports this" if doc.retried else ""
+            rows = {"error": doc.name, "exit": str(doc.exit_code), "retried": tried, "next": doc.next_step}
     page.wrap(f"{doc.code}: {_title(doc)}", Tone.TITLE, indent=0)
-    for label, text in rows:
+    for label, text in rows.items():
         if text not in ("", "-"):
             page.wrap(f"{label:<8}{text}", hang=8)

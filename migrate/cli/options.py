@@ -10,7 +10,7 @@ import pathlib
 import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -199,12 +199,11 @@ def observing(
     spark: bool = False,
     evidence: Evidence = NONE,
     lent: SparkHandle | None = None,
-    progress: bool = True,
 ) -> Iterator[ClusterObserver]:
     """An observer on the real sources, or on what was kept of them; closed at the end.
 
     A session that is `lent` is used instead of one of its own, and left running.  On a terminal a line shows the
-    progress, unless the caller has a picture of its own.
+    progress.
     """
     from migrate.observe.sources import Sources
     from migrate.observe.world import ClusterObserver
@@ -221,9 +220,12 @@ def observing(
         observer.sources.spark_where = spark_given()
         if lent is not None:
             observer.sources.use_spark(lent)
-        shown = ProgressLine.showing(partial(_in_progress, observer)) if progress else nullcontext()
-        with closing(observer), shown:
-            _use(observer, evidence)
+        with closing(observer), ProgressLine.showing(partial(_in_progress, observer)):
+            if evidence.disks:
+                from migrate.hosts.collected import read_all
+
+                known = [node.id for node in inventory.nodes]
+                observer.sources.use_collected(read_all(map(str, evidence.disks), known))
             yield observer
 
 
@@ -231,15 +233,6 @@ def _in_progress(observer: ClusterObserver) -> str:
     """Everything that is looked at now, with what was read of ZooKeeper until now."""
     read = observer.sources.pace.operations
     return ", ".join(filter(None, (str(observer.sources.work), f"{read:,} znodes read" if read else "")))
-
-
-def _use(observer: ClusterObserver, evidence: Evidence) -> None:
-    """Have the observer take what is in the files, instead of looking."""
-    if evidence.disks:
-        from migrate.hosts.collected import read_all
-
-        known = [node.id for node in observer.sources.inventory.nodes]
-        observer.sources.use_collected(read_all(map(str, evidence.disks), known))
 
 
 def stage_named(name: str, among: Iterable[Stage] = Stage) -> Stage:

@@ -64,9 +64,9 @@ def painted(line: Line) -> str:
     return "".join(click.style(part, **STYLES[tone]) if STYLES[tone] else part for part, tone in meanings(line.text))
 
 
-def say(line: object = "", *, err: bool = False, tone: Tone = Tone.PLAIN) -> None:
+def say(line: object = "", *, err: bool = False) -> None:
     """One line: line breaks in it are spelled out like every other control character."""
-    _say([Line(printable(str(line)), tone)], err=err)
+    _say([Line(printable(str(line)))], err=err)
 
 
 def say_text(text: str, *, err: bool = False) -> None:
@@ -74,15 +74,15 @@ def say_text(text: str, *, err: bool = False) -> None:
     _say([Line(printable(line)) for line in text.split("\n")], err=err)
 
 
-def say_lines(lines: Iterable[Line], *, err: bool = False) -> None:
+def say_lines(lines: Iterable[Line]) -> None:
     """A page's lines, which are folded already."""
-    _say([Line(printable(line.text), line.tone) for line in lines], err=err, folded=True)
+    _say([Line(printable(line.text), line.tone) for line in lines], err=False, folded=True)
 
 
-def say_page(text: str, *, err: bool = False, end: str = "\n") -> None:
+def say_page(text: str, *, end: str = "\n") -> None:
     """A page that we made, for a program or to be copied: what foreign values have in it is spelled out."""
     ProgressLine.clear()
-    _echo("\n".join(map(printable, text.split("\n"))) + end, err=err)
+    _echo("\n".join(map(printable, text.split("\n"))) + end, err=False)
 
 
 def _say(lines: Iterable[Line], *, err: bool, folded: bool = False) -> None:

@@ -14,7 +14,7 @@ from migrate.model.outcome import Unknown
 from migrate.model.views import PartlyRead
 from migrate.model.world import World
 from migrate.report.directories import DirectoryRow, disks_and_replicas, legend, told_columns
-from migrate.report.findings_text import FindingsBody, finding_lines, findings_body, rows
+from migrate.report.findings_text import FindingsBody, finding_lines, findings_body, told
 from migrate.report.lines import WIDTH, Line, Page, Tone
 from migrate.report.markup import render
 from migrate.report.plan_verdict import PlanVerdict, areas, counts, verdict
@@ -189,7 +189,7 @@ def assessment_html(found: Assessment) -> str:
         next_step=found.next_step,
         counts=counts(found.findings),
         areas=areas(found.findings),
-        rows=rows(found.findings),
+        rows=told(found.findings),
         directories=told_columns(found.directories),
         picture=disks_and_replicas(found.directories),
         legend=legend(found.directories),

@@ -211,7 +211,7 @@ def next_command(plan: Plan, path: str, *, read: bool = True) -> str:
     Only where the plan is `read` is that handed out.
     """
     confirm = f" --confirm {plan.fingerprint}" if plan.needs_confirmation and (read or not plan.irreversible) else ""
-    return f"kraft-migrate {plan.kind.apply_command} {shell_word(path)}{confirm}"
+    return f"kraft-migrate {plan.kind.apply_command} {shlex.quote(path)}{confirm}"
 
 
 def name_asked(plan: Plan) -> str:
@@ -219,16 +219,6 @@ def name_asked(plan: Plan) -> str:
     if plan.kind.rolls_back or not plan.irreversible:
         return ""
     return "it asks for the cluster's name; where there is no terminal, add --confirm-cluster with the name"
-
-
-def shell_word(word: str) -> str:
-    """The word as a shell reads it back."""
-    return shlex.quote(word)
-
-
-def target_words(plan: Plan) -> str:
-    """Where the plan goes."""
-    return plan.words.target
 
 
 def stage_words(plan: Plan, stage: Stage) -> str:

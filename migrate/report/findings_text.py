@@ -1,16 +1,17 @@
-"""Findings as plans and assessments show them: lines for a terminal, rows for a table, values for JSON."""
+"""Findings as plans and assessments show them: told once for a terminal and for a page, and as values for JSON."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from typing_extensions import TypedDict
 
 from migrate.model.findings import Finding, Severity, places
 from migrate.model.stage import Stage
-from migrate.report.lines import WIDTH, Line, Page, Tone
+from migrate.report.lines import Line, Page, Tone
 from migrate.report.plan_verdict import SEVERITY_WORDS, in_order, unseen
 from migrate.report.wording import clip, plural
 
@@ -23,33 +24,77 @@ TONES: Final = {
 }
 
 
-def finding_lines(findings: Sequence[Finding], width: int = WIDTH) -> tuple[Line, ...]:
-    """Each finding with its evidence and fix: blockers, warnings, blind spots by what could not be seen, infos."""
-    page = Page(width=width)
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A finding, or all blind spots with one reason, as a reader sees it; "" for a part that it does not have."""
+
+    code: str
+    severity: Severity
+    about: str
+    message: str = ""
+    each: str = ""
+    evidence: str = ""
+    fix: str = ""
+    blocks: str = ""
+
+    @property
+    def tone(self) -> Tone:
+        """How it should look."""
+        return TONES[self.severity]
+
+    @property
+    def kind(self) -> str:
+        """Its severity in words."""
+        return SEVERITY_WORDS[self.severity]
+
+
+def told(findings: Sequence[Finding]) -> list[Told]:
+    """Blockers, warnings, blind spots by what could not be seen, information."""
     ordered = in_order(findings)
-    for entry in (entry for entry in ordered if entry.severity in (Severity.BLOCKER, Severity.WARNING)):
-        _finding(page, entry)
-    for about, why, codes in unseen(findings):
+    blind = [
+        Told(
+            "?",
+            Severity.BLIND_SPOT,
+            about,
+            why,
+            blocks=f"{plural(len(codes), 'check')} could not be made: {', '.join(codes)}",
+        )
+        for about, why, codes in unseen(findings)
+    ]
+    return [
+        *(_told(entry) for entry in ordered if entry.severity in (Severity.BLOCKER, Severity.WARNING)),
+        *blind,
+        *(_told(entry) for entry in ordered if entry.severity is Severity.INFO),
+    ]
+
+
+def _told(entry: Finding) -> Told:
+    fix = entry.fix if entry.fix.strip("- ") else ""
+    return Told(
+        entry.code, entry.severity, entry.about, entry.message, places(entry), entry.evidence, fix, blocked_from(entry)
+    )
+
+
+def finding_lines(findings: Sequence[Finding], width: int) -> tuple[Line, ...]:
+    """Each finding with its evidence and fix."""
+    page = Page(width=width)
+    for entry in told(findings):
         page.add()
-        page.wrap(f"{'?':<9} {about}: {clip(why, FOLDED)}", Tone.WARN, hang=10)
-        page.wrap(f"so {plural(len(codes), 'check')} could not be made: {', '.join(codes)}", indent=12)
-    for entry in (entry for entry in ordered if entry.severity is Severity.INFO):
-        _finding(page, entry)
+        if entry.severity is Severity.BLIND_SPOT:
+            page.wrap(f"{entry.code:<9} {entry.about}: {clip(entry.message, FOLDED)}", entry.tone, hang=10)
+            page.wrap(f"so {entry.blocks}", indent=12)
+            continue
+        page.wrap(f"{entry.code:<9} {entry.about}", entry.tone, hang=10)
+        page.wrap(entry.message, indent=12)
+        if entry.each:
+            page.wrap(f"each: {clip(entry.each, FOLDED)}", indent=12, hang=6)
+        if entry.evidence:
+            page.wrap(f"seen: {clip(entry.evidence, FOLDED)}", Tone.DIM, 12, 6)
+        if entry.fix:
+            page.wrap(f"fix:  {entry.fix}", indent=12, hang=6)
+        if entry.blocks:
+            page.add(entry.blocks, entry.tone, 12)
     return tuple(page.lines)
-
-
-def _finding(page: Page, entry: Finding) -> None:
-    page.add()
-    page.wrap(f"{entry.code:<9} {entry.about}", TONES[entry.severity], hang=10)
-    page.wrap(entry.message, indent=12)
-    if where := places(entry):
-        page.wrap(f"each: {clip(where, FOLDED)}", indent=12, hang=6)
-    if entry.evidence:
-        page.wrap(f"seen: {clip(entry.evidence, FOLDED)}", Tone.DIM, 12, 6)
-    if entry.fix.strip("- "):
-        page.wrap(f"fix:  {entry.fix}", indent=12, hang=6)
-    if blocked := blocked_from(entry):
-        page.add(blocked, TONES[entry.severity], 12)
 
 
 class Counts(TypedDict):
@@ -83,7 +128,7 @@ class FindingsBody(TypedDict):
 
 def findings_body(findings: Sequence[Finding]) -> FindingsBody:
     """Counts by severity, and every finding."""
-    number = Counter(entry.severity for entry in findings)
+    number, stages = Counter(entry.severity for entry in findings), set(Stage)
     return {
         "counts": {
             "blocker": number[Severity.BLOCKER],
@@ -99,53 +144,11 @@ def findings_body(findings: Sequence[Finding]) -> FindingsBody:
                 "message": entry.message,
                 "evidence": entry.evidence,
                 "fix": entry.fix,
-                "blocks_from": _stage_blocked(entry),
+                "blocks_from": entry.blocks_from if entry.blocks_from in stages else None,
                 "objects": entry.objects,
             }
             for entry in in_order(findings)
         ],
-    }
-
-
-def _stage_blocked(finding: Finding) -> int | None:
-    return finding.blocks_from if finding.blocks_from in set(Stage) else None
-
-
-def rows(findings: Sequence[Finding]) -> list[dict[str, str]]:
-    """Findings as the templates' table shows them, in the order of `finding_lines`."""
-    ordered = in_order(findings)
-    return [
-        *(_row(entry) for entry in ordered if entry.severity in (Severity.BLOCKER, Severity.WARNING)),
-        *(_unseen_row(about, why, codes) for about, why, codes in unseen(findings)),
-        *(_row(entry) for entry in ordered if entry.severity is Severity.INFO),
-    ]
-
-
-def _unseen_row(about: str, why: str, codes: Sequence[str]) -> dict[str, str]:
-    return {
-        "code": "?",
-        "tone": str(Tone.WARN),
-        "severity": SEVERITY_WORDS[Severity.BLIND_SPOT],
-        "about": about,
-        "message": why,
-        "each": "",
-        "evidence": "",
-        "fix": "",
-        "blocks": f"{plural(len(codes), 'check')} could not be made: {', '.join(codes)}",
-    }
-
-
-def _row(entry: Finding) -> dict[str, str]:
-    return {
-        "code": entry.code,
-        "tone": str(TONES[entry.severity]),
-        "severity": SEVERITY_WORDS[entry.severity],
-        "about": entry.about,
-        "message": entry.message,
-        "each": places(entry),
-        "evidence": entry.evidence,
-        "fix": entry.fix if entry.fix.strip("- ") else "",
-        "blocks": blocked_from(entry),
     }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Final, Generic, Literal, TypeVar, cast
 
 from typing_extensions import TypedDict
@@ -16,10 +16,10 @@ from migrate.model.ledger import LedgerRow, LedgerSummary
 from migrate.model.words import counted
 from migrate.report.assessment import Assessment, AssessmentBody, ClusterFacts, assessment_body
 from migrate.report.diff_report import DiffAnswer, diff_json, diff_lines
-from migrate.report.findings_text import TONES, rows
+from migrate.report.findings_text import TONES, told
 from migrate.report.lines import WIDTH, Line, Page, Tone, fold
 from migrate.report.markup import render
-from migrate.report.plan_verdict import SEVERITY_ORDER, SEVERITY_WORDS, area_of, unseen
+from migrate.report.plan_verdict import SEVERITY_ORDER, SEVERITY_WORDS, area_of, in_order, unseen
 from migrate.report.wording import duration, plural, printable
 
 SCHEMA: Final = "kraft-migrate/fleet/v2"
@@ -143,14 +143,7 @@ def _worst(page: Page, answer: Answer) -> None:
     match answer.found:
         case NotRead():
             page.heading(f"{answer.member.name}: not read")
-            page.wrap(f"{answer.found.id} {answer.found.what}", Tone.BAD)
-            for name, value in (
-                ("where", answer.found.where),
-                ("why", answer.found.why),
-                ("next", answer.found.next_step),
-            ):
-                if value:
-                    page.wrap(f"{name:<5} {value}", hang=6)
+            _not_read(page, answer.found)
         case Assessment():
             blockers = [entry for entry in answer.found.findings if entry.severity is Severity.BLOCKER]
             if blockers:
@@ -166,9 +159,20 @@ def _worst(page: Page, answer: Answer) -> None:
         case DiffReport():
             if answer.tone is not Tone.GOOD:
                 page.heading(f"{answer.member.name}: {_differences(answer.found)}")
-                for line in diff_lines(answer.found, MORE):
-                    page.lines += [Line(piece) for piece in fold(printable(line), page.width)]
+                _compared(page, answer.found)
             _ledger_lines(page, answer)
+
+
+def _not_read(page: Page, found: NotRead) -> None:
+    page.wrap(f"{found.id} {found.what}", Tone.BAD)
+    for name, value in (("where", found.where), ("why", found.why), ("next", found.next_step)):
+        if value:
+            page.wrap(f"{name:<5} {value}", hang=6)
+
+
+def _compared(page: Page, found: DiffReport) -> None:
+    for line in diff_lines(found, MORE):
+        page.lines += [Line(piece) for piece in fold(printable(line), page.width)]
 
 
 Row = TypeVar("Row")
@@ -294,49 +298,40 @@ def _columns(answers: Sequence[Answer]) -> list[str]:
     """The map's columns: areas of findings, or kinds of what was compared."""
     found: set[str] = set()
     for answer in answers:
-        match answer.found:
-            case Assessment():
-                found |= {area_of(entry) for entry in answer.found.findings if entry.severity is not Severity.INFO}
-            case DiffReport():
-                found |= set(answer.found.counts)
-            case NotRead():
-                pass
+        if isinstance(answer.found, Assessment):
+            found |= {area_of(entry) for entry in answer.found.findings if entry.severity is not Severity.INFO}
+        elif isinstance(answer.found, DiffReport):
+            found |= set(answer.found.counts)
     return sorted(found)
 
 
 def _part(answer: Answer, columns: Sequence[str]) -> dict[str, Any]:
-    row = _row(answer)
-    part: dict[str, Any] = {
-        "name": answer.member.name,
-        "where": answer.member.where,
-        "word": answer.word,
-        "tone": str(answer.tone),
-        "told": row["found"],
-        "share": row.get("checks") or row.get("offset") or "",
-        "took": row["took"],
-        "facts": {name: row.get(name, "unknown") for name in ClusterFacts().words},
-        "next": answer.found.next_step if isinstance(answer.found, Assessment) else "",
-        "cells": [("?", "warn")] * len(columns),
-        "findings": [],
-        "checks": "",
-        "lines": [],
-        "error": {},
+    """What the template shows of a cluster: findings in a table, everything else as the lines of a terminal."""
+    found, row, page = answer.found, _row(answer), Page(width=WIDTH)
+    if isinstance(found, NotRead):
+        _not_read(page, found)
+    elif isinstance(found, DiffReport):
+        _compared(page, found)
+        _ledger_lines(page, answer)
+    return {
+        "answer": answer,
+        "row": row,
+        "told": "; ".join(filter(None, (row["found"], row.get("replicas")))),
+        "cells": [_cell(answer, name) for name in columns],
+        "findings": told(found.findings) if isinstance(found, Assessment) else [],
+        "lines": [line.text for line in page.lines],
     }
+
+
+def _cell(answer: Answer, name: str) -> tuple[str, str]:
+    """A number and its colour; "" where nothing was found, `?` where nothing was seen."""
     match answer.found:
         case NotRead():
-            part["error"] = asdict(answer.found)
+            return "?", str(Tone.WARN)
         case Assessment():
-            part["cells"] = [_area_cell(answer.found.findings, area) for area in columns]
-            part["findings"] = rows(answer.found.findings)
-            part["checks"] = str(answer.found.checks)
+            return _area_cell(answer.found.findings, name)
         case DiffReport():
-            part["cells"] = [_kind_cell(answer.found, kind) for kind in columns]
-            part["lines"] = list(diff_lines(answer.found, MORE))
-            ledger = Page(width=WIDTH)
-            _ledger_lines(ledger, answer)
-            part["lines"] += [line.text for line in ledger.lines]
-            part["told"] = "; ".join(filter(None, (row["found"], row.get("replicas"))))
-    return part
+            return _kind_cell(answer.found, name)
 
 
 def _area_cell(findings: Sequence[Finding], area: str) -> tuple[str, str]:
@@ -344,7 +339,7 @@ def _area_cell(findings: Sequence[Finding], area: str) -> tuple[str, str]:
     found = [entry for entry in findings if area_of(entry) == area and entry.severity is not Severity.INFO]
     if not found:
         return "", str(Tone.GOOD)
-    worst = min(found, key=lambda entry: SEVERITY_ORDER.index(entry.severity)).severity
+    worst = in_order(found)[0].severity
     return str(len(found)) + ("?" if worst is Severity.BLIND_SPOT else ""), str(TONES[worst])
 
 

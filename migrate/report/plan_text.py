@@ -26,12 +26,11 @@ from migrate.report.change_summary import (
     rollback_words,
     sources,
     stage_words,
-    target_words,
     znode_values,
     znodes,
 )
 from migrate.report.equal_changes import EqualSteps, changed_lines, differing_keys, equal_actions, equal_steps, spread
-from migrate.report.findings_text import finding_lines, rows
+from migrate.report.findings_text import finding_lines, told
 from migrate.report.lines import WIDTH, Line, Page, Tone, columns
 from migrate.report.markup import render
 from migrate.report.plan_verdict import areas, blind_spots, counts, head, judge, may_begin, told_beside_findings
@@ -314,7 +313,7 @@ def plan_html(plan: Plan, path: str = "PLAN") -> str:
         counts=counts(plan.findings),
         areas=areas(plan.findings),
         blind_spots=blind_spots(plan),
-        rows=rows(plan.findings),
+        rows=told(plan.findings),
         stages=by_stage(plan),
         symbols=SYMBOLS,
         znodes=[(step, action, znode_values(action)) for step, action in znodes(plan)],
@@ -328,7 +327,6 @@ def plan_html(plan: Plan, path: str = "PLAN") -> str:
         order=columns(plan.summary.order),
         command=next_command(plan, path),
         asked=name_asked(plan),
-        target=target_words(plan),
         inventory_heading=inventory_words(plan),
         stage_words={stage: stage_words(plan, stage) for stage in by_stage(plan)},
     )

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from migrate.model.findings import Finding, Severity, Share, Word, blocks, decide, share
+from migrate.model.findings import Finding, Severity, Word, blocks, decide, share
 from migrate.model.plan import Plan
 from migrate.model.stage import Stage
-from migrate.report.change_summary import restarts, summarize, target_words
+from migrate.report.change_summary import restarts, summarize
 from migrate.report.lines import Tone
 from migrate.report.wording import plural
 
@@ -91,22 +91,17 @@ def may_begin(plan: Plan) -> bool:
     )
 
 
-def checks_made(plan: Plan) -> Share | None:
-    """The share of checks behind the plan's verdict; None for a rollback, whose steps ask for what they need."""
-    return share(plan.summary.checks, plan.findings) if plan.summary.checks else None
-
-
 def head(plan: Plan) -> list[tuple[str, str]]:
     """What a reader asks first, but for the next command: one line a question."""
     total = next((row for row in plan.summary.schedule if row["stage"] == TOTAL), None)
-    made = checks_made(plan)
+    made = share(plan.summary.checks, plan.findings) if plan.summary.checks else None  # a rollback's steps ask anew
     windows = {row["window"]: None for row in plan.summary.schedule if row["stage"] != TOTAL}
     bound = "" if [*windows] == [ANY_TIME] else f" ({', '.join(windows)})"
     took = f"p50 {total['p50']}, p90 {total['p90']}; ends {total['ends']}" if total else ""
     return [
         ("Verdict", f"{judge(plan)}{f'; {made}' if made else ''}"),
         ("Detected", plan.summary.detected),
-        ("Target", target_words(plan)),
+        ("Target", plan.words.target),
         ("Changes", summarize(plan).line()),
         ("Cluster", _cluster(plan)),
         ("Restarts", _restarts(plan)),

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from migrate.cli.doctor import LAB_MEMORY_MB, Health, doctor, memory
+from migrate.cli.doctor import LAB_MEMORY_MB, doctor, memory
+from migrate.cli.doctor_items import Health
 from migrate.errors import UsageWrong
 from tests.cli.commands import inventory_in, kraft_migrate
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from migrate.cli.doctor_rights import Said, Stand, rights_of
+from migrate.cli.doctor_items import Health, Item
+from migrate.cli.doctor_rights import rights_of
 from migrate.model.inventory import Access, Inventory
 from migrate.model.rights import NOT_TOLD, OPERATIONS
 from migrate.protocol.loader import Values
@@ -85,7 +86,7 @@ def known(stack: ExitStack, brokers: list[dict[str, Script] | None], *controller
     )
 
 
-def asked(inventory: Inventory, part: str) -> list[Said]:
+def asked(inventory: Inventory, part: str) -> list[Item]:
     """What is said of brokers, or of controllers."""
     return [said for said in rights_of(inventory, LOCK_PATH) if said.name.startswith(part)]
 
@@ -94,26 +95,26 @@ def test_a_broker_that_is_down_is_passed_over(stack: ExitStack) -> None:
     """Rights are the cluster's: the next one tells them."""
     exact = broker(bits("DESCRIBE", "DESCRIBE_CONFIGS", "ALTER"), 3)
     found = asked(known(stack, [None, exact]), "broker")
-    assert [said.stand for said in found] == [Stand.GOOD, Stand.LATER]
+    assert [said.health for said in found] == [Health.GOOD, Health.LATER]
     assert "not known" in found[1].found, "without ZooKeeper nobody says how many topics there are"
 
 
 def test_where_no_broker_answers_nothing_is_fine(stack: ExitStack) -> None:
     """Missing, with the reason."""
     (said,) = asked(known(stack, [None, None]), "broker")
-    assert said.stand is Stand.MISSING
+    assert said.health is Health.MISSING
     assert "E-KAFKA-01" in said.found
 
 
 def test_what_a_broker_lacks_is_told(stack: ExitStack) -> None:
     """No DESCRIBE: Kafka tells nothing of the cluster then."""
     found = asked(known(stack, [broker(NOT_TOLD, 2)]), "broker")
-    told = {said.stand: said.found for said in found}
-    assert "lacks DESCRIBE" in told[Stand.MISSING]
+    told = {said.health: said.found for said in found}
+    assert "lacks DESCRIBE" in told[Health.MISSING]
     found = asked(known(stack, [broker(bits("DESCRIBE"), 2)]), "broker")
-    assert any(said.stand is Stand.LATER and "lacks DESCRIBE_CONFIGS, needed where" in said.found for said in found)
+    assert any(said.health is Health.LATER and "lacks DESCRIBE_CONFIGS, needed where" in said.found for said in found)
     (nothing,) = [said for said in asked(known(stack, [broker(NOT_TOLD, 0)]), "broker") if "topic" in said.found]
-    assert (nothing.stand, "describe no topic" in nothing.found) == (Stand.MISSING, True)
+    assert (nothing.health, "describe no topic" in nothing.found) == (Health.MISSING, True)
 
 
 @pytest.mark.parametrize(
@@ -127,7 +128,7 @@ def test_what_a_broker_lacks_is_told(stack: ExitStack) -> None:
 def test_what_a_controller_refuses_is_missing(answers: tuple[int, int, int], lacks: str, stack: ExitStack) -> None:
     """CLUSTER_ACTION too, which is told to nobody: it is tried by a read of the metadata."""
     (said,) = asked(known(stack, [], controller(*answers)), "controller")
-    assert (said.stand, lacks in said.found) == (Stand.MISSING, True)
+    assert (said.health, lacks in said.found) == (Health.MISSING, True)
     assert "super.users" in said.to_do
 
 
@@ -136,7 +137,7 @@ def test_a_follower_lets_in_as_the_leader_does(code: int, stack: ExitStack) -> N
     """It looks at the right first, and then says that it does not lead."""
     quorum = Code.NOT_LEADER_OR_FOLLOWER if code else Code.NONE
     (said,) = asked(known(stack, [], controller(quorum, code, Code.CLUSTER_AUTHORIZATION_FAILED)), "controller")
-    assert said.stand is Stand.LATER
+    assert said.health is Health.LATER
     assert "has DESCRIBE and CLUSTER_ACTION on Cluster, and no ALTER" in said.found
 
 
@@ -144,20 +145,20 @@ def test_an_answer_that_says_nothing_about_rights_is_not_taken_for_a_yes(stack: 
     """An error of the server's own: it is told as what it is."""
     for answers in ((Code.UNKNOWN_SERVER_ERROR, Code.NONE), (Code.NONE, Code.UNKNOWN_SERVER_ERROR)):
         (said,) = asked(known(stack, [], controller(*answers, Code.CLUSTER_AUTHORIZATION_FAILED)), "controller")
-        assert (said.stand, "E-KAFKA-10" in said.found) == (Stand.MISSING, True)
+        assert (said.health, "E-KAFKA-10" in said.found) == (Health.MISSING, True)
 
 
 def test_with_alter_a_controller_tells_everything(stack: ExitStack) -> None:
     """Exactly the table's."""
     exact = bits("DESCRIBE", "CLUSTER_ACTION", "ALTER")
     (good,) = asked(known(stack, [], controller(0, 0, 0, exact)), "controller")
-    assert good.stand is Stand.GOOD
+    assert good.health is Health.GOOD
 
 
 def test_only_a_controller_that_is_not_there_may_come_later(stack: ExitStack, tmp_path: Path) -> None:
     """One that refuses the login has been reached: that is missing, and no other one is asked."""
     (later,) = asked(known(stack, []), "controller")
-    assert later.stand is Stand.LATER
+    assert later.health is Health.LATER
     refusing: dict[str, Script] = {
         "SaslHandshake": lambda *_: {"errorCode": 0, "mechanisms": ["PLAIN"]},
         "SaslAuthenticate": lambda *_: {"errorCode": Code.SASL_AUTHENTICATION_FAILED, "errorMessage": "no"},
@@ -166,7 +167,7 @@ def test_only_a_controller_that_is_not_there_may_come_later(stack: ExitStack, tm
     login = Access("SASL_PLAINTEXT", "PLAIN", "admin", secret(tmp_path))
     with_login = replace(inventory, controller_access=login)
     (said,) = asked(with_login, "controller")
-    assert (said.stand, "E-KAFKA-05" in said.found) == (Stand.MISSING, True)
+    assert (said.health, "E-KAFKA-05" in said.found) == (Health.MISSING, True)
 
 
 @pytest.mark.zookeeper
@@ -178,11 +179,11 @@ def test_topics_that_brokers_leave_out_are_missed(stack: ExitStack, tmp_path_fac
             for number in range(3):
                 client.kazoo.create(f"/brokers/topics/t{number}", b"{}", makepath=True)
         found = asked(replace(inventory, zookeeper=server.address), "broker")
-        assert [said.found for said in found if said.stand is Stand.MISSING] == [
+        assert [said.found for said in found if said.health is Health.MISSING] == [
             "User:ANONYMOUS, or the name of a certificate may describe 2 of 3 topics"
         ]
         whole = known(stack, [broker(bits("DESCRIBE", "DESCRIBE_CONFIGS"), 3)])
-        assert {said.stand for said in asked(replace(whole, zookeeper=server.address), "broker")} == {Stand.GOOD}
+        assert {said.health for said in asked(replace(whole, zookeeper=server.address), "broker")} == {Health.GOOD}
 
 
 def test_each_identity_is_asked_for_itself_with_the_nodes_that_it_opens(stack: ExitStack) -> None:
@@ -198,5 +199,5 @@ def test_each_identity_is_asked_for_itself_with_the_nodes_that_it_opens(stack: E
     found = list(rights_of(replace(inventory, zookeeper="", brokers=brokers, controllers=()), LOCK_PATH))
     names = [said.name for said in found]
     assert set(names) == {"broker rights (0, 2)", "broker rights (1)"}
-    lacks = {said.name for said in found if said.stand is Stand.MISSING and "lacks" in said.found}
+    lacks = {said.name for said in found if said.health is Health.MISSING and "lacks" in said.found}
     assert lacks == {"broker rights (1)"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from migrate.report.assessment import SCHEMA, Assessment, assessment_json, assessment_lines
-from migrate.report.findings_text import rows
+from migrate.report.findings_text import told
 from migrate.report.lines import text
 from tests.report import story
 from tests.report.golden import same_as_golden
@@ -29,7 +29,7 @@ def test_blockers_come_first_in_every_form() -> None:
     order = [entry["code"] for entry in as_json()["findings"]]
 
     assert order == ["B-ZKN-05", "W-DIR-07", "B-MIG-02", "B-QRM-01", "I-VER-01"]
-    assert [row["code"] for row in rows(ALL)] == ["B-ZKN-05", "W-DIR-07", "?", "I-VER-01"]
+    assert [row.code for row in told(ALL)] == ["B-ZKN-05", "W-DIR-07", "?", "I-VER-01"]
 
 
 def test_the_json_has_a_schema_counts_and_the_callers_facts() -> None:
@@ -47,7 +47,7 @@ def test_the_json_has_a_schema_counts_and_the_callers_facts() -> None:
 
 def test_a_blocker_says_from_which_stage_on() -> None:
     """A finding that blocks nothing says nothing."""
-    blocks = {row["code"]: row["blocks"] for row in rows(ALL)}
+    blocks = {row.code: row.blocks for row in told(ALL)}
 
     assert blocks["B-ZKN-05"] == "Blocks from stage 4 migration-mode on"
     assert blocks["W-DIR-07"] == ""
