@@ -18,7 +18,7 @@ from migrate.model.inventory import Inventory
 from migrate.model.new_directories import alone, in_use
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage, ZkMigrationState
-from migrate.model.views import ControllerZnode, KraftView, MetaProperties, MigrationZnode, NodeAnswer, ZookeeperView
+from migrate.model.views import KraftView, MetaProperties, MigrationZnode, NodeAnswer, ZookeeperView
 from migrate.model.world import World
 
 DUAL_WRITE: Final = frozenset({Phase.DUAL_WRITE})
@@ -37,7 +37,7 @@ LAG: Final = 1000  # records
 ).sees(both(zookeeper, kraft), blocks_from=Stage.HYBRID, when=DUAL_WRITE)
 def stuck_after_copy(seen: tuple[ZookeeperView, KraftView], world: World) -> Result:
     znode = seen[0].migration
-    if not isinstance(znode, MigrationZnode) or not znode.copied:
+    if seen[0].copy_note is None:
         found = f"kraft_metadata_offset {znode.offset}" if isinstance(znode, MigrationZnode) else "no znode"
         yield Hit("/migration", f"the metadata log is at MIGRATION, /migration has {found}")
 
@@ -290,9 +290,9 @@ METADATA_VERSION: Final = "metadata.version"
     "KAFKA-20488; seen on 3.9.2",
 ).sees(zookeeper, when=DUAL_WRITE)
 def epoch_rule(view: ZookeeperView, world: World) -> Result:
-    owner, epoch = view.controller, view.controller_epoch
-    if isinstance(owner, ControllerZnode) and isinstance(epoch, int) and owner.kraft_epoch > epoch:
-        yield Hit("/controller_epoch", f"it is {epoch}, the KRaft controllers are at {owner.kraft_epoch}")
+    if view.epoch_below is not None:
+        epoch, kraft_epoch = view.epoch_below
+        yield Hit("/controller_epoch", f"it is {epoch}, the KRaft controllers are at {kraft_epoch}")
 
 
 def _kraft_done(world: World) -> bool:

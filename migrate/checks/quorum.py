@@ -97,8 +97,7 @@ def static_quorum(configs: Configs, world: World) -> Result:
     "B-QRM-03",
     "a controller's file lacks the migration flag",
     "A controller that starts without it sets an empty log to NONE for good, and ends a running migration as soon as "
-    "it "
-    "is elected.",
+    "it is elected.",
     "Put zookeeper.metadata.migration.enable=true into that file before its process starts again.",
     "KRaftMigrationDriver; ActivationRecordsGenerator; KAFKA-20960; seen on 3.9.2",
 ).sees(controller_configs, blocks_from=Stage.CONTROLLERS)

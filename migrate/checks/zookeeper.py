@@ -17,7 +17,7 @@ from migrate.checks.sight import Sight, entities, readable_zookeeper, zookeeper
 from migrate.model.copied import ORPHAN, orphaned
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage, ZkMigrationState
-from migrate.model.views import MigrationZnode, NoZnode, NullZnode, PartlyRead, ZnodePart, ZookeeperView
+from migrate.model.views import NoZnode, NullZnode, PartlyRead, ZnodePart, ZookeeperView
 from migrate.model.words import plural
 from migrate.model.world import World
 
@@ -42,8 +42,8 @@ def sample(names: list[str]) -> str:
 ).sees(readable_zookeeper, blocks_from=Stage.PREPARE)
 def stale_migration(view: ZookeeperView, world: World) -> Result:
     """An offset above 0 needs a metadata log at MIGRATION or POST_MIGRATION."""
-    znode = view.migration
-    if not isinstance(znode, MigrationZnode) or not znode.copied:
+    znode = view.copy_note
+    if znode is None:
         return
     written = f"kraft_metadata_offset {znode.offset}, kraft_metadata_epoch {znode.epoch}"
     evidence = f"{written}, controller {znode.controller_id}"

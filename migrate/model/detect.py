@@ -48,7 +48,7 @@ def by_cluster(world: World) -> Detected | Unknown:
 
 def _by_zookeeper(view: ZookeeperView, kraft: Unknown) -> Detected | Unknown:
     znode, owner = view.migration, view.controller
-    if isinstance(znode, NullZnode) or (isinstance(znode, MigrationZnode) and znode.copied):
+    if isinstance(znode, NullZnode) or view.copy_note is not None:
         return Unknown(f"/migration is there ({znode}), but no controller's metadata can be read: {kraft.reason}")
     if isinstance(znode, MigrationZnode):
         return Unknown(f"/migration waits, so controllers were started, but none answers: {kraft.reason}")

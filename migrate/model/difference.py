@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import astuple, dataclass, field
 from datetime import date
 from enum import StrEnum
@@ -91,6 +91,7 @@ class IdleAcceptance:
     why: IdleReason
 
 
+REGISTRATION: Final = "broker"  # the kind of row that no controller writes to ZooKeeper: each broker makes its own
 NOTHING_COMPARED: Final = "nothing was compared: two empty views prove nothing"
 
 
@@ -146,6 +147,15 @@ class DiffReport:
     def uncovered(self) -> tuple[Difference, ...]:
         """Differences that no rule covers, those that the playbook accepts for the way to KRaft as well."""
         return self._outside(BY_RULE)
+
+    def standing(self, discarded: Collection[DifferenceName] = ()) -> tuple[Difference, ...]:
+        """Differences that a rollback would make permanent and that nobody has given up.
+
+        What the playbook accepts was accepted for the way to KRaft: a rollback gives it up by its own list alone.
+        """
+        return tuple(
+            row for row in self.uncovered if row.kind != REGISTRATION and DifferenceName.of(row) not in discarded
+        )
 
     @property
     def uncovered_cut(self) -> bool:

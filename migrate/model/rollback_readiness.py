@@ -14,7 +14,7 @@ from migrate.model.columns import PartitionColumns
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import ZkMigrationState
-from migrate.model.views import KraftView, MigrationZnode, NoZnode, ZookeeperView
+from migrate.model.views import KraftView, NoZnode, ZookeeperView
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Growing(Unknown):
 def old_log(view: ZookeeperView, logs: MetadataLogs) -> str | None:
     """What a half-done rollback, or a copy that is stuck, has left of a quorum; None where /migration goes with it."""
     znode = view.migration
-    if isinstance(znode, MigrationZnode) and znode.copied:
+    if view.copy_note is not None:
         return None  # whether the log has made that copy is another rule's
     word = "absent" if isinstance(znode, NoZnode) else "without an offset"
     if logs.state in (ZkMigrationState.MIGRATION, ZkMigrationState.POST_MIGRATION):

@@ -166,6 +166,19 @@ class ZookeeperView:
         """Is /controller a KRaft controller's?  It makes the znode persistent; a broker's goes with its session."""
         return isinstance(self.controller, ControllerZnode) and not self.controller.ephemeral
 
+    @property
+    def copy_note(self) -> MigrationZnode | None:
+        """/migration, where it remembers a copy."""
+        return self.migration if isinstance(self.migration, MigrationZnode) and self.migration.copied else None
+
+    @property
+    def epoch_below(self) -> tuple[int, int] | None:
+        """/controller_epoch and the epoch of the KRaft controller that owns /controller, where the former is lower."""
+        owner, epoch = self.controller, self.controller_epoch
+        if isinstance(owner, ControllerZnode) and isinstance(epoch, int) and owner.kraft_epoch > epoch:
+            return epoch, owner.kraft_epoch
+        return None
+
 
 @dataclass(frozen=True, slots=True)
 class PartlyRead(Unknown):

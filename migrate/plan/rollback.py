@@ -234,14 +234,14 @@ def discarded_of(world: World) -> tuple[DifferenceName, ...]:
             "there are more differences than are listed: they cannot be discarded by name",
             next_step="see `kraft-migrate diff`, and repair what most of them have in common",
         )
-    return tuple(DifferenceName.of(row) for row in gates.standing(world.diff, ()))
+    return tuple(DifferenceName.of(row) for row in world.diff.standing())
 
 
 def _different(world: World, discarded: tuple[DifferenceName, ...]) -> Iterator[Finding]:
     """Differences that hold the rollback before it stops the controllers; stopped ones are started to write them."""
     if isinstance(world.diff, Unknown):
         return
-    found = gates.standing(world.diff, discarded)
+    found = world.diff.standing(discarded)
     for row in found[:SHOWN]:
         cause, name = cause_of(row), DifferenceName.of(row)
         yield Finding(

@@ -13,7 +13,7 @@ from migrate.model.outcome import AlreadyDone, Failed, NotYet, Outcome, Readines
 from migrate.model.ports import Effects
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.step import Action, HalfDone, NotBegun, Predicted, Progress
-from migrate.model.views import NOT_THERE, ConfigFile, MetaBroken, MetaProperties, MigrationZnode, NullZnode, Running
+from migrate.model.views import NOT_THERE, ConfigFile, MetaBroken, MetaProperties, NullZnode, Running
 from migrate.model.world import Need, World
 from migrate.steps import facts, gates, named_gates
 from migrate.steps.base import NARROW, BaseStep
@@ -218,7 +218,7 @@ def _no_other_copy(world: World) -> Readiness:
     znode = world.zookeeper.migration
     if isinstance(znode, NullZnode):
         return Refused("/migration exists with null data", ("B-ZKN-02",))
-    if isinstance(znode, MigrationZnode) and znode.copied:
+    if world.zookeeper.copy_note is not None:
         return Refused(f"/migration remembers a copy that this quorum has not made: {znode}", ("B-ZKN-01",))
     return Ready()
 

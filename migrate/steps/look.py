@@ -15,7 +15,7 @@ from migrate.model.ledger import ReplicaState
 from migrate.model.outcome import AlreadyDone, NotYet, Outcome, Readiness, Ready, Refused, Unknown
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.step import NotBegun, Predicted, Progress
-from migrate.model.views import MigrationZnode, ZookeeperView
+from migrate.model.views import ZookeeperView
 from migrate.model.words import counted, duration, plural
 from migrate.model.world import FOR_PROOFS, Need, World
 from migrate.steps import disks, facts, gates
@@ -113,10 +113,9 @@ class WatchCopy(BaseStep):
             return NotYet(
                 f"the metadata to be readable ({world.kraft.reason})", "the controllers", "look at their logs"
             )
-        view, kraft, znode = world.zookeeper, world.kraft, world.zookeeper.migration
-        copied = view.kraft_owns and isinstance(znode, MigrationZnode) and znode.copied
+        view, kraft, note = world.zookeeper, world.kraft, world.zookeeper.copy_note
         # progress is what was moved, not the offset: the leader writes NoOp records twice a second
-        if kraft.migration_state is not ZkMigrationState.MIGRATION or not copied:
+        if kraft.migration_state is not ZkMigrationState.MIGRATION or not view.kraft_owns or note is None:
             return NotYet(
                 _why_waiting(world, view) + stuck.because(world),
                 "the active controller's migration driver",
@@ -124,7 +123,6 @@ class WatchCopy(BaseStep):
                 + LEFT_ALONE,
                 progress=f"{kraft.migration_state.name} {len(kraft.partitions)} {len(kraft.entities)} {kraft.waiting}",
             )
-        assert isinstance(znode, MigrationZnode)
         left = _partitions(view.partitions) - _partitions(world.kraft.partitions)
         if left:
             return NotYet(
@@ -135,7 +133,7 @@ class WatchCopy(BaseStep):
             )
         return gates.as_outcome(
             gates.first(nothing_dropped(world), gates.replicas_full(world)),
-            f"/migration at metadata offset {znode.offset}, written by controller {znode.controller_id}",
+            f"/migration at metadata offset {note.offset}, written by controller {note.controller_id}",
             f"{len(world.kraft.partitions)} partitions in the metadata, {len(view.partitions)} in ZooKeeper",
             *copy_evidence(world),
         )

@@ -14,7 +14,7 @@ from migrate.model.ids import NodeId
 from migrate.model.new_directories import alone
 from migrate.model.outcome import Unknown
 from migrate.model.stage import ZkMigrationState
-from migrate.model.views import ConfigFile, MigrationZnode, NoZnode
+from migrate.model.views import ConfigFile, NoZnode
 from migrate.model.world import World
 
 
@@ -93,10 +93,7 @@ def _copied(world: World) -> bool:
     """Does the metadata lead, by its own word or by ZooKeeper's record of a copied offset?"""
     if not isinstance(world.kraft, Unknown):
         return world.kraft.migration_state in (ZkMigrationState.MIGRATION, ZkMigrationState.POST_MIGRATION)
-    if isinstance(world.zookeeper, Unknown):
-        return False
-    znode = world.zookeeper.migration
-    return isinstance(znode, MigrationZnode) and znode.copied
+    return not isinstance(world.zookeeper, Unknown) and world.zookeeper.copy_note is not None
 
 
 def _finalized(world: World, kraft: tuple[NodeId, ...]) -> bool:

@@ -36,10 +36,8 @@ from migrate.model.rollback_readiness import (
 )
 from migrate.model.stage import ZkMigrationState
 from migrate.model.views import (
-    ControllerZnode,
     MetaBroken,
     MetaMissing,
-    MigrationZnode,
     Quorum,
     Running,
     Stopped,
@@ -148,12 +146,12 @@ def dual_write(world: World, _facts: RollbackFacts, origin: Origin) -> Iterator[
     """What KRaft has and ZooKeeper lacks is lost by a rollback."""
     if isinstance(world.zookeeper, Unknown):
         return
-    znode = world.zookeeper.migration
+    znode, note = world.zookeeper.migration, world.zookeeper.copy_note
     if isinstance(znode, Unknown):  # also before the copy: it is what says that nothing was copied
         yield bar("migration-unknown", "/migration", znode.reason, "make /migration readable for us")
     elif not origin.copied:
         return
-    elif not isinstance(znode, MigrationZnode) or not znode.copied:
+    elif note is None:
         what = "the metadata says that the copy is done, `/migration` does not: no controller continues without help"
         kept = "a rollback keeps everything that was there before the copy"
         yield work("stuck-copy", "/migration", what, f"nothing was written to ZooKeeper since, so {kept}")
@@ -162,7 +160,7 @@ def dual_write(world: World, _facts: RollbackFacts, origin: Origin) -> Iterator[
         next_step = "bring a majority of the controllers up; or compare what their files hold with ZooKeeper"
         yield bar("lag-unknown", "the KRaft metadata", what, next_step)
     else:
-        lag = world.kraft.offset - znode.offset
+        lag = world.kraft.offset - note.offset
         if lag > LAG_MOST:
             what = f"dual write is {lag} records behind the metadata: what they say would be lost"
             next_step = "wait until it has caught up; if it does not move, look at the active controller's log"
@@ -192,7 +190,7 @@ def _compared(report: DiffReport | Unknown) -> Iterator[Reason]:
         next_step = "`kraft-migrate rollback plan` compares them and names each difference; the rollback does so again "
         yield work("not-compared", "ZooKeeper", what, f"{next_step}before it stops a controller")
         return
-    lasting = [row for row in report.uncovered if row.kind != "broker"]
+    lasting = report.standing()
     if lasting:
         row, *_ = lasting
         first, cause = DifferenceName.of(row), cause_of(row)
@@ -271,12 +269,13 @@ def znodes(world: World, _facts: RollbackFacts, origin: Origin) -> Iterator[Reas
     if origin.start < Start.CONTROLLERS or isinstance(world.zookeeper, Unknown):
         return
     view = world.zookeeper
-    owner, epoch = view.controller, view.controller_epoch
-    if isinstance(owner, Unknown) or isinstance(epoch, Unknown):
+    if isinstance(view.controller, Unknown) or isinstance(view.controller_epoch, Unknown):
         yield bar("controller-unknown", "/controller", "it cannot be read", "make /controller readable for us")
-    elif isinstance(owner, ControllerZnode) and isinstance(epoch, int) and owner.kraft_epoch > epoch:
-        what = f"it is {epoch}, the KRaft controllers are at {owner.kraft_epoch}: the rollback raises it before it "
-        yield Reason(Weight.NOTE, "epoch-rule", "/controller_epoch", f"{what}deletes /controller (KAFKA-20488)")
+    elif view.epoch_below is not None:
+        epoch, kraft_epoch = view.epoch_below
+        what = f"it is {epoch}, the KRaft controllers are at {kraft_epoch}: the rollback raises it before it "
+        what += "deletes /controller (KAFKA-20488)"
+        yield Reason(Weight.NOTE, "epoch-rule", "/controller_epoch", what)
     found = {"reassignments": view.pending.reassignments, "log directory failures": view.pending.log_dir_events}
     for name, entries in found.items():
         if entries:

@@ -264,8 +264,7 @@ DOCS: Final = (
         BROKERS,
         STILL_BROKERS,
         "The broker calls the active controller at the address in its own file, indefinitely; its log says 'started' "
-        "all "
-        "the same.",
+        "all the same.",
         "Correct controller.quorum.voters in that file, then restart that broker.",
         AT_ONCE,
         "BrokerLifecycleManager; seen",

@@ -38,8 +38,8 @@ def null_migration(view: ZookeeperView) -> Iterator[Explanation]:
 
 def stale_migration(world: World, clues: Clues, kraft: KraftView, view: ZookeeperView) -> Iterator[Explanation]:
     """An offset above 0 before this quorum's copy: the most dangerous wait there is."""
-    znode = view.migration
-    if not isinstance(znode, MigrationZnode) or not znode.copied:
+    znode = view.copy_note
+    if znode is None:
         return
     evidence = (
         f"/migration: kraft_metadata_offset {znode.offset}, kraft_metadata_epoch {znode.epoch}",
@@ -71,7 +71,7 @@ def missing_brokers(world: World, view: ZookeeperView, kraft: KraftView) -> set[
 def copy_not_noted(world: World, clues: Clues, kraft: KraftView, view: ZookeeperView) -> Iterator[Explanation]:
     """MIGRATION in the log, no offset in the znode.  For ever, where the leader is not the one that copied."""
     znode = view.migration
-    if isinstance(znode, Unknown | NullZnode) or (isinstance(znode, MigrationZnode) and znode.copied):
+    if isinstance(znode, Unknown | NullZnode) or view.copy_note is not None:
         return
     quorum = quorum_of(world)
     epoch = max(kraft.epoch, quorum.leader_epoch if isinstance(quorum, Quorum) else -1)

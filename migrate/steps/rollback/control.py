@@ -296,7 +296,7 @@ class FinishDualWrite(BaseStep):
     restores_controller = True
 
     def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:
-        lasting = () if isinstance(world.diff, Unknown) else back.standing(world.diff, names_from_text(self.discarded))
+        lasting = () if isinstance(world.diff, Unknown) else world.diff.standing(names_from_text(self.discarded))
         names = ", ".join(str(DifferenceName.of(row)) for row in lasting[: back.NAMED])
         more = f" and {len(lasting) - back.NAMED} more" if len(lasting) > back.NAMED else ""
         said = f"{names}{more}" if names else "ZooKeeper may lack what they have committed"
@@ -433,8 +433,7 @@ def _never_led(world: World) -> bool:
     if isinstance(world.zookeeper, Unknown) or isinstance(world.zookeeper.migration, Unknown) or epoch_low(world):
         return False
     view = world.zookeeper
-    copied = isinstance(view.migration, MigrationZnode) and view.migration.copied
-    return not copied and isinstance(view.controller, ControllerZnode) and not view.kraft_owns
+    return view.copy_note is None and isinstance(view.controller, ControllerZnode) and not view.kraft_owns
 
 
 def _known(world: World) -> Readiness:

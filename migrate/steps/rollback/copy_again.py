@@ -15,7 +15,7 @@ from migrate.model.outcome import AlreadyDone, Readiness, Ready, Refused, Unknow
 from migrate.model.ports import Effects
 from migrate.model.stage import ZkMigrationState
 from migrate.model.step import Action, HalfDone, NotBegun, Predicted, Progress
-from migrate.model.views import MigrationZnode, Running, Stopped
+from migrate.model.views import Running, Stopped
 from migrate.model.world import Need, World
 from migrate.steps import gates, named_gates, served
 from migrate.steps.base import BaseStep
@@ -32,8 +32,7 @@ def stuck(world: World) -> bool:
         return False
     if world.kraft.migration_state is not ZkMigrationState.MIGRATION:
         return False
-    znode = world.zookeeper.migration
-    return not isinstance(znode, Unknown) and not (isinstance(znode, MigrationZnode) and znode.copied)
+    return not isinstance(world.zookeeper.migration, Unknown) and world.zookeeper.copy_note is None
 
 
 @dataclass(frozen=True, slots=True)

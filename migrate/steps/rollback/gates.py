@@ -8,7 +8,7 @@ from typing import Final
 
 from migrate.model.broker_modes import Mode, controller_flags, positions
 from migrate.model.causes import Cause, cause_of
-from migrate.model.difference import NOTHING_COMPARED, Difference, DifferenceName, DiffReport
+from migrate.model.difference import NOTHING_COMPARED, REGISTRATION, Difference, DifferenceName, DiffReport
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Awaited, NotYet, Readiness, Ready, Refused, Unknown
 from migrate.model.rights import denied
@@ -31,7 +31,6 @@ from migrate.steps.named_gates import Gate
 
 ANSWERS: Final = 20  # a broker that believes in KRaft names a random broker: 20 equal answers by chance are N^-20
 NAMED: Final = 5  # differences of each cause that a refusal names
-REGISTRATION: Final = "broker"  # the kind of row that no controller writes to ZooKeeper
 REPAIR: Final = "Then run the same command again."
 START_AGAIN: Final = (
     "The cluster has no controller now: plan the rollback again at once. The new plan starts the controllers with the "
@@ -159,7 +158,7 @@ def equal_but(report: DiffReport | Unknown, discarded: Collection[DifferenceName
         return report
     if isinstance(report, Unknown):
         return Unknown(f"ZooKeeper was not compared with the metadata: {report.reason}")
-    lasting = standing(report, discarded)
+    lasting = report.standing(discarded)
     if lasting:
         return Refused(
             f"ZooKeeper and the metadata differ in {plural(len(lasting), 'place')}, and a rollback keeps what "
@@ -181,16 +180,6 @@ def equal_but(report: DiffReport | Unknown, discarded: Collection[DifferenceName
             "let it rest, so that it can be compared",
         )
     return Ready()
-
-
-def standing(report: DiffReport, discarded: Collection[DifferenceName]) -> tuple[Difference, ...]:
-    """The differences that a rollback would make permanent and that nobody has given up.
-
-    What the playbook accepts was accepted for the way to KRaft: a rollback gives it up by its own list alone.
-    """
-    return tuple(
-        row for row in report.uncovered if row.kind != REGISTRATION and DifferenceName.of(row) not in discarded
-    )
 
 
 def _told(rows: Iterable[Difference]) -> str:
@@ -216,7 +205,7 @@ def stopped_equal(world: World, discarded: Collection[DifferenceName]) -> Readin
     if isinstance(world.zookeeper, Unknown):
         return world.zookeeper
     view = world.zookeeper
-    if not isinstance(view.migration, MigrationZnode) or not view.migration.copied:
+    if view.copy_note is None:
         return Ready()  # nothing was ever copied: what ZooKeeper has is all that there is
     if not view.kraft_owns:
         return Ready()
