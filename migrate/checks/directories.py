@@ -248,8 +248,8 @@ def accepted_volatile(disks: Disks, world: World) -> Result:
 @check(
     "B-DIR-10",
     "a broker's registered directories are not those on its disks",
-    "The metadata can only name directories that are registered: replicas elsewhere are never proven. One that was "
-    "added, replaced or failed at the broker's start is not.",
+    "The metadata can only name directories that are registered: replicas elsewhere are never proven. A "
+    "directory that was added, replaced or failed at the broker's start is not registered.",
     "Restart the broker with all its directories healthy: it registers again.",
     "RegisterBrokerRequest.LogDirs; BrokerLifecycleManager",
 ).sees(both(kraft, broker_disks), blocks_from=Stage.KRAFT_MODE, when=ALWAYS)

@@ -140,9 +140,9 @@ def ignored(seen: Seen, world: World) -> Result:
     "W-VER-21",
     "a value is set with which the next release does not start",
     "Kafka 3.9 accepts the value, and Kafka 4 refuses it at its start. A topic's segment.bytes that is too small ends "
-    "every broker that has a replica of it, with 'Error starting LogManager'. It has stricter limits, refuses empty "
-    "entries of lists, such as the one that a comma at the end of log.dirs makes, and calls no URL of OAUTHBEARER that "
-    "its command line does not allow.",
+    "every broker that has a replica of it, with 'Error starting LogManager'. Kafka 4 has stricter limits, refuses "
+    "empty entries of lists, such as the one that a comma at the end of log.dirs makes, and calls no URL of "
+    "OAUTHBEARER that its command line does not allow.",
     "Correct the value before the upgrade: 3.9 accepts the new one, too. For a topic: kafka-configs --alter "
     "--entity-type topics --entity-name TOPIC --add-config segment.bytes=1048576. For a URL: add the property that the "
     "finding names to KAFKA_OPTS of the node's unit; 3.9 takes it, too. Tools that use such URLs need it as well.",
