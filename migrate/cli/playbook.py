@@ -50,60 +50,29 @@ def lint(files: tuple[pathlib.Path, ...], output: str) -> int:
 
     Exit code 1 where there is a problem.
     """
-    problems = [(file, problem) for file in files for problem in _problems(file)]
+    from migrate.playbook.load import lint as read_and_compared
+
+    problems: list[tuple[pathlib.Path, MigrateError]] = []
+    missing: dict[pathlib.Path, str] = {}
+    for file in files:
+        try:
+            missing[file] = read_and_compared(file)
+        except InputError as error:
+            problems += [(file, one) for one in (error.problems if isinstance(error, DocumentInvalid) else [error])]
     for _, problem in problems:  # the advice of other commands is this command
         problem.next_step = problem.next_step.partition("; `kraft-migrate playbook lint FILE`")[0]
     if output == "json":
         rows: list[LintProblem] = [{"file": str(file), **as_values(problem)} for file, problem in problems]
         give_answer(LintAnswer(ok=not rows, problems=rows))
     else:
-        wrong = {file for file, _ in problems}
-        for file in files:
-            if file not in wrong:
-                missing = _missing_inventory(file)
-                say(f"{file}: ok" + (f"; not compared with its inventory, which is missing: {missing}" * bool(missing)))
+        for file, named in missing.items():
+            say(
+                f"{file}: ok"
+                + (f"; not compared with its inventory, which is missing: {printable(named)}" * bool(named))
+            )
         for _, problem in problems:
             say_text(render(problem))
     return EXIT_ERROR if problems else EXIT_OK
-
-
-def _missing_inventory(file: pathlib.Path) -> str:
-    """The inventory that a valid playbook names and that is missing; "" where it was compared, or there is none."""
-    from migrate.playbook.load import named_inventory
-
-    named = named_inventory(file)
-    return printable(named) if named and not pathlib.Path(named).exists() else ""
-
-
-def _problems(file: pathlib.Path) -> list[MigrateError]:
-    from migrate.playbook.load import (
-        kind_of,
-        lint_roll_playbook,
-        load_accepted,
-        load_fleet,
-        load_inventory,
-        load_playbook,
-        load_playbook_with_inventory,
-    )
-
-    loaders: dict[str, Any] = {
-        "Inventory": load_inventory,
-        "AcceptedDifferences": load_accepted,
-        "DirectoryPlaybook": lint_roll_playbook,
-        "ProtocolPlaybook": lint_roll_playbook,
-        "Fleet": load_fleet,
-    }
-    try:
-        kind = kind_of(file)
-        if kind != "MigrationPlaybook":
-            loaders[kind](file)
-        elif pathlib.Path(load_playbook(file).inventory).exists():
-            load_playbook_with_inventory(file)
-    except DocumentInvalid as error:
-        return list(error.problems)
-    except InputError as error:
-        return [error]
-    return []
 
 
 @playbook.command()

@@ -18,17 +18,18 @@ from migrate.model.inventory import HealthPolicy, Inventory, Pace, Playbook
 from migrate.model.stage import DirectoryPolicy, Stage
 from migrate.model.written import Duration, HostPath, Name, Text, lasting
 from migrate.playbook.document import Document, Location
-from migrate.playbook.fields import Fault, Metadata, Section, refuse
+from migrate.playbook.fields import Fault, Metadata, Section
 from migrate.playbook.schema import (
     Availability,
     Cluster,
     Lock,
-    MigrationPlaybook,
     Rollback,
     Rollout,
     brokers_faults,
     expected_faults,
     id_faults,
+    shared,
+    zookeeper_faults,
 )
 from migrate.playbook.windows import WindowSection, closed_faults, window_faults
 
@@ -79,6 +80,26 @@ class RollSpec(Section):
     window: Name | None = None
     rollback: Rollback = Rollback()
 
+    def faults(self) -> Iterator[Fault]:
+        """Rules over several keys of the file."""
+        yield from closed_faults(self)
+        yield from window_faults(self, ("spec",), self.window)
+        yield from window_faults(self, ("spec", "rollback"), self.rollback.window)
+
+    def playbook(self, document: Document, metadata: Metadata, stage: Stage) -> Playbook:
+        """What both kinds say; the rest is left at nothing."""
+        return Playbook(
+            **shared(document, metadata, self),
+            stages=(stage,),
+            default_policy=DirectoryPolicy.OBSERVE,
+            broker_policies={},
+            accepted_differences=(),
+            soak_seconds=0.0,
+            lock_path="",
+            pace=Pace(self.policy.rollout.node_estimate),
+            stage_windows={stage: self.window} if self.window else {},
+        )
+
 
 class DirectorySpec(RollSpec):
     """The whole intent."""
@@ -90,6 +111,26 @@ class DirectorySpec(RollSpec):
     }
     directories: NewDirectories
 
+    def faults(self) -> Iterator[Fault]:
+        """No directory twice, ids are ids, something is asked for."""
+        add, brokers = self.directories.add, self.directories.brokers
+        lists: dict[Location, list[str]] = {("spec", "directories", "add"): add}
+        for at, paths in (lists | {(*BROKERS, text): paths for text, paths in brokers.items()}).items():
+            plain = [os.path.normpath(path) for path in paths]
+            for index, path in enumerate(paths):
+                if plain[index] in plain[:index]:
+                    yield Fault((*at, index), f"the directory {path} appears twice")
+        yield from id_faults(BROKERS, brokers)
+        if not add and not any(brokers.values()):
+            hint = "name them under `add`, or for single brokers"
+            yield Fault(("spec", "directories"), "no directory is named", next_step=hint)
+        yield from super().faults()
+
+    def faults_between(self, inventory: Inventory) -> Iterator[Fault]:
+        """Brokers that are not in the inventory, and a cluster that is not the expected one."""
+        yield from brokers_faults(BROKERS, self.directories.brokers, inventory)
+        yield from expected_faults(self.cluster.expect, inventory)
+
 
 class ProtocolSpec(RollSpec):
     """The whole intent: the version is always 3.9, the one that a migration begins with."""
@@ -100,6 +141,12 @@ class ProtocolSpec(RollSpec):
     }
     policy: ProtocolPolicies = ProtocolPolicies()
 
+    def faults_between(self, inventory: Inventory) -> Iterator[Fault]:
+        """An inventory without ZooKeeper, and a cluster that is not the expected one."""
+        why = "a KRaft cluster has metadata.version in the place of inter.broker.protocol.version"
+        yield from zookeeper_faults(inventory, why)
+        yield from expected_faults(self.cluster.expect, inventory)
+
 
 class DirectoryPlaybook(Section):
     """Gives the brokers of a KRaft cluster more log directories, one broker at a time."""
@@ -108,6 +155,20 @@ class DirectoryPlaybook(Section):
     kind: Literal["DirectoryPlaybook"]
     metadata: Metadata
     spec: DirectorySpec
+
+    def playbook(self, document: Document, inventory: Inventory) -> Playbook:
+        """The playbook as every part of a run knows one: `add` is for every broker of the inventory."""
+        wanted = {node.id: self._wanted(node.id, document) for node in inventory.brokers}
+        return replace(
+            self.spec.playbook(document, self.metadata, Stage.DIRECTORIES),
+            inventory=inventory.path,
+            accept_volatile=tuple(self.spec.directories.accept_volatile),
+            new_directories={node: paths for node, paths in wanted.items() if paths},
+        )
+
+    def _wanted(self, broker: NodeId, document: Document) -> tuple[str, ...]:
+        section = self.spec.directories
+        return tuple(map(document.beside, section.brokers.get(str(int(broker)), section.add)))
 
 
 class ProtocolPlaybook(Section):
@@ -118,107 +179,7 @@ class ProtocolPlaybook(Section):
     metadata: Metadata
     spec: ProtocolSpec
 
-
-RollPlaybook = DirectoryPlaybook | ProtocolPlaybook
-
-
-def roll_playbook(document: Document, parsed: RollPlaybook, inventory: Inventory) -> Playbook:
-    """The playbook as every part of a run knows one; raises DocumentInvalid with every problem, each with its place.
-
-    The inventory is needed, because `add` is for every broker in it, and a protocol version for a cluster's ZooKeeper.
-    """
-    spec = parsed.spec
-    refuse(document, [*faults_of(spec), *faults_between(spec, inventory)])
-    stage = stage_of(spec)
-    found = replace(
-        shared_playbook(document, parsed, (stage,)),
-        inventory=inventory.path,
-        stage_windows={stage: spec.window} if spec.window else {},
-    )
-    if isinstance(spec, ProtocolSpec):
-        return replace(found, lock_path=spec.policy.lock.path)
-    wanted = _wanted(spec.directories, inventory, document)
-    return replace(found, accept_volatile=tuple(spec.directories.accept_volatile), new_directories=wanted)
-
-
-def stage_of(spec: RollSpec) -> Stage:
-    return Stage.DIRECTORIES if isinstance(spec, DirectorySpec) else Stage.PROTOCOL
-
-
-def shared_playbook(
-    document: Document, parsed: RollPlaybook | MigrationPlaybook, stages: tuple[Stage, ...]
-) -> Playbook:
-    """What all kinds of playbooks say; the rest is left at nothing."""
-    spec = parsed.spec
-    expect, rollout = spec.cluster.expect, spec.policy.rollout
-    return Playbook(
-        name=parsed.metadata.name,
-        path=str(document.path.absolute()),
-        change=parsed.metadata.change or "",
-        sha256=document.sha256,
-        stages=stages,
-        default_policy=DirectoryPolicy.OBSERVE,
-        broker_policies={},
-        accept_unavailable=tuple(spec.policy.availability.accept_unavailable),
-        accepted_differences=(),
-        no_progress_seconds=spec.policy.no_progress_timeout,
-        soak_seconds=0.0,
-        lock_path="",
-        expect_cluster_id=expect.cluster_id,
-        expect_brokers=tuple(NodeId(number) for number in expect.brokers) if expect.brokers else None,
-        inventory=spec.cluster.inventory,
-        windows={name: section.window(name) for name, section in spec.windows.items()},
-        rollback_window=spec.rollback.window or "",
-        health=spec.policy.health,
-        pace=Pace(rollout.node_estimate),
-    )
-
-
-def _wanted(section: NewDirectories, inventory: Inventory, document: Document) -> dict[NodeId, tuple[str, ...]]:
-    """Broker -> its directories, absolute; brokers that get none are left out."""
-    found = {}
-    for broker in inventory.brokers:
-        paths = section.brokers.get(str(int(broker.id)), section.add)
-        if paths:
-            found[broker.id] = tuple(document.beside(path) for path in paths)
-    return found
-
-
-# -- rules over several keys ---------------------------------------------------------------------------------------
-def faults_of(spec: RollSpec) -> Iterator[Fault]:
-    """Of the file alone: no directory twice, ids are ids, something is asked for."""
-    if isinstance(spec, DirectorySpec):
-        yield from _directory_faults(spec.directories)
-    yield from closed_faults(spec)
-    yield from window_faults(spec, ("spec",), spec.window)
-    yield from window_faults(spec, ("spec", "rollback"), spec.rollback.window)
-
-
-def _directory_faults(section: NewDirectories) -> Iterator[Fault]:
-    lists: list[tuple[Location, list[str]]] = [(("spec", "directories", "add"), list(section.add))]
-    lists += [(("spec", "directories", "brokers", text), list(paths)) for text, paths in section.brokers.items()]
-    for at, paths in lists:
-        seen: set[str] = set()
-        for index, path in enumerate(paths):
-            if os.path.normpath(path) in seen:
-                yield Fault((*at, index), f"the directory {path} appears twice")
-            seen.add(os.path.normpath(path))
-    yield from id_faults(BROKERS, section.brokers)
-    if not section.add and not any(section.brokers.values()):
-        yield Fault(
-            ("spec", "directories"), "no directory is named", next_step="name them under `add`, or for single brokers"
-        )
-
-
-def faults_between(spec: RollSpec, inventory: Inventory) -> Iterator[Fault]:
-    """Against the inventory: brokers that are there, the cluster that is expected."""
-    if isinstance(spec, DirectorySpec):
-        yield from brokers_faults(BROKERS, spec.directories.brokers, inventory)
-    elif not inventory.zookeeper:
-        yield Fault(
-            ("spec", "cluster", "inventory"),
-            "the inventory names no ZooKeeper",
-            "a KRaft cluster has metadata.version in the place of inter.broker.protocol.version",
-            f"write `zookeeper` into {inventory.path}",
-        )
-    yield from expected_faults(spec.cluster.expect, inventory)
+    def playbook(self, document: Document, inventory: Inventory) -> Playbook:
+        """The playbook as every part of a run knows one."""
+        found = self.spec.playbook(document, self.metadata, Stage.PROTOCOL)
+        return replace(found, inventory=inventory.path, lock_path=self.spec.policy.lock.path)

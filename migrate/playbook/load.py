@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
@@ -13,44 +12,13 @@ from pydantic import Field
 
 from migrate.errors import DocumentInvalid, DocumentUnreadable
 from migrate.kafka.secrets import read_secret
-from migrate.model.ids import NodeId
-from migrate.model.inventory import (
-    URI,
-    AcceptedDifference,
-    Fleet,
-    Inventory,
-    Member,
-    Pace,
-    Playbook,
-    RollOrder,
-    Target,
-)
-from migrate.model.stage import DirectoryPolicy, Stage
+from migrate.model.inventory import URI, AcceptedDifference, Fleet, Inventory, Member, Playbook, Target
 from migrate.model.written import HostPath, Text, ZookeeperConnect
-from migrate.playbook.directories import (
-    DirectoryPlaybook,
-    ProtocolPlaybook,
-    RollPlaybook,
-    faults_of,
-    roll_playbook,
-    shared_playbook,
-)
-from migrate.playbook.document import Document, Location, kind_of_file, read_deciding, read_document
+from migrate.playbook.directories import DirectoryPlaybook, ProtocolPlaybook
+from migrate.playbook.document import Document, kind_of_file, read_deciding, read_document
 from migrate.playbook.fields import Fault, Metadata, Section, refuse, validate
 from migrate.playbook.inventory import InventoryDocument, dump_inventory, inventory_of
-from migrate.playbook.schema import (
-    STAGE_KEYS,
-    AcceptedDifferences,
-    MigrationPlaybook,
-    Spec,
-    StageSection,
-    brokers_faults,
-    expected_faults,
-    id_faults,
-    override_faults,
-    overrides_by_controller,
-)
-from migrate.playbook.windows import closed_faults, window_faults
+from migrate.playbook.schema import AcceptedDifferences, MigrationPlaybook
 
 SECRET: Final = re.compile(r"(secret|password|token|_key)[^=&]*=", re.IGNORECASE)
 TARGETS: Final = tuple(str(target) for target in Target)
@@ -150,6 +118,7 @@ __all__ = [
     "dump_inventory",
     "json_schema",
     "kind_of",
+    "lint",
     "load_accepted",
     "load_fleet",
     "load_inventory",
@@ -158,20 +127,18 @@ __all__ = [
     "read_secret",
 ]
 
-KINDS: Final[dict[str, type[Section]]] = {
+AnyPlaybook = MigrationPlaybook | DirectoryPlaybook | ProtocolPlaybook
+PLAYBOOKS: Final[dict[str, type[AnyPlaybook]]] = {
     "MigrationPlaybook": MigrationPlaybook,
     "DirectoryPlaybook": DirectoryPlaybook,
     "ProtocolPlaybook": ProtocolPlaybook,
+}
+KINDS: Final[dict[str, type[Section]]] = {
+    **PLAYBOOKS,
     "Inventory": InventoryDocument,
     "AcceptedDifferences": AcceptedDifferences,
     "Fleet": FleetDocument,
 }
-ROLLS: Final[dict[str, type[RollPlaybook]]] = {
-    "DirectoryPlaybook": DirectoryPlaybook,
-    "ProtocolPlaybook": ProtocolPlaybook,
-}
-BROKERS: Final = ("spec", "policy", "directories", "brokers")
-DEFAULT_SOAK: Final = 7 * 86400.0
 
 
 def load_playbook(path: str | Path, inventory: Inventory | None = None) -> Playbook:
@@ -181,9 +148,10 @@ def load_playbook(path: str | Path, inventory: Inventory | None = None) -> Playb
     Raises DocumentUnreadable, YamlRefused, DocumentInvalid or NotSupportedYet, each with file:line:column.
     """
     document = read_deciding(Path(path))
-    if document.kind in ROLLS:
-        return _of_roll(document, inventory)[0]
-    return _playbook(document, validate(document, MigrationPlaybook))
+    parsed = _parsed(document)
+    if isinstance(parsed, MigrationPlaybook):
+        return parsed.playbook(document, load_accepted)
+    return parsed.playbook(document, _compared(document, parsed, inventory))
 
 
 def load_inventory(path: str | Path) -> Inventory:
@@ -194,28 +162,52 @@ def load_inventory(path: str | Path) -> Inventory:
 def load_playbook_with_inventory(path: str | Path) -> tuple[Playbook, Inventory]:
     """The playbook and the inventory it names, held against each other; raises as load_playbook does."""
     document = read_deciding(Path(path))
-    if document.kind in ROLLS:
-        return _of_roll(document, None)
-    parsed = validate(document, MigrationPlaybook)
-    playbook = _playbook(document, parsed)
-    inventory = load_inventory(playbook.inventory)
-    refuse(document, _faults_between(parsed.spec, inventory))
-    return playbook, inventory
+    parsed = _parsed(document)
+    inventory = _compared(document, parsed)
+    if isinstance(parsed, MigrationPlaybook):
+        return parsed.playbook(document, load_accepted), inventory
+    return parsed.playbook(document, inventory), inventory
+
+
+def lint(path: str | Path) -> str:
+    """Raise DocumentInvalid with every problem of a file of ours; a playbook is compared with its inventory.
+
+    The path of the inventory that is missing, "" where it was compared or there is none.
+    """
+    kind = kind_of(path)
+    if kind not in PLAYBOOKS:
+        {"Inventory": load_inventory, "AcceptedDifferences": load_accepted, "Fleet": load_fleet}[kind](path)
+        return ""
+    document = read_deciding(Path(path))
+    parsed = _parsed(document)
+    if isinstance(parsed, MigrationPlaybook):
+        parsed.playbook(document, load_accepted)
+    named = parsed.spec.cluster.inventory
+    if not Path(named).exists():
+        return named
+    _compared(document, parsed)
+    return ""
+
+
+def _parsed(document: Document) -> AnyPlaybook:
+    """The playbook as its file says it; raises DocumentInvalid with every problem of the file alone."""
+    parsed = validate(document, PLAYBOOKS.get(document.kind, MigrationPlaybook))
+    refuse(document, parsed.spec.faults())
+    return parsed
+
+
+def _compared(document: Document, parsed: AnyPlaybook, inventory: Inventory | None = None) -> Inventory:
+    """The inventory, by default the one that the playbook names; raises DocumentInvalid where the two do not agree."""
+    known = load_inventory(parsed.spec.cluster.inventory) if inventory is None else inventory
+    refuse(document, parsed.spec.faults_between(known))
+    return known
 
 
 def load_accepted(path: str | Path) -> tuple[AcceptedDifference, ...]:
     """The acceptances of that file; raises as load_playbook does."""
     parsed = validate(read_deciding(Path(path)), AcceptedDifferences)
     return tuple(
-        AcceptedDifference(
-            rule=entry.rule,
-            kind=entry.selector.kind,
-            name=entry.selector.name,
-            field=entry.selector.field,
-            reason=entry.reason,
-            ticket=entry.ticket,
-            expires=entry.expires,
-        )
+        AcceptedDifference(**dict(entry.selector), **entry.model_dump(exclude={"selector"}))
         for entry in parsed.spec.accept
     )
 
@@ -237,119 +229,10 @@ def kind_of(path: str | Path) -> str:
     return found
 
 
-def _of_roll(document: Document, inventory: Inventory | None) -> tuple[Playbook, Inventory]:
-    parsed = validate(document, ROLLS[document.kind])
-    named = parsed.spec.cluster.inventory
-    known = load_inventory(named) if inventory is None else inventory
-    return roll_playbook(document, parsed, known), known
-
-
-def lint_roll_playbook(path: str | Path) -> None:
-    """Raise DocumentInvalid with every problem; against the inventory too, where that is there."""
-    document = read_document(Path(path))
-    parsed = validate(document, ROLLS[document.kind])
-    if Path(parsed.spec.cluster.inventory).exists():
-        _of_roll(document, None)
-    else:
-        refuse(document, faults_of(parsed.spec))
-
-
-def named_inventory(path: str | Path) -> str:
-    """The path of the inventory that a valid playbook of any kind names; "" for any other file of ours."""
-    document = read_document(Path(path))
-    kind = document.kind
-    if kind == "MigrationPlaybook":
-        named = validate(document, MigrationPlaybook).spec.cluster.inventory
-    elif kind in ROLLS:
-        named = validate(document, ROLLS[kind]).spec.cluster.inventory
-    else:
-        return ""
-    return named
-
-
 def json_schema(kind: str) -> dict[str, Any]:
     """The JSON Schema of a kind, for editors; KeyError for a kind that is none of ours."""
     found = KINDS[kind].model_json_schema(mode="validation")
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **found}
-
-
-def _playbook(document: Document, parsed: MigrationPlaybook) -> Playbook:
-    spec = parsed.spec
-    refuse(document, _faults(spec))
-    stages = {section.stage: section for section in spec.stages}
-    hybrid, soak = (stages.get(stage) for stage in (Stage.HYBRID, Stage.SOAK))
-    accepted = hybrid.diff.accept if hybrid and hybrid.diff else None
-    directories, rollout = spec.policy.directories, spec.policy.rollout
-    patience = {stage: section.no_progress_timeout for stage, section in stages.items()}
-    return replace(
-        shared_playbook(document, parsed, tuple(stages)),
-        default_policy=DirectoryPolicy[directories.default.upper()],
-        broker_policies={
-            NodeId(number): DirectoryPolicy[policy.upper()] for number, policy in directories.brokers.items()
-        },
-        accept_volatile=tuple(directories.accept_volatile),
-        own_classes=tuple(spec.policy.own_classes),
-        wait_for_moves=directories.moves == "wait",
-        assignments_per_request=directories.assignments_per_request,
-        accepted_differences=load_accepted(accepted) if accepted else (),
-        stage_patience={stage: seconds for stage, seconds in patience.items() if seconds is not None},
-        soak_seconds=DEFAULT_SOAK if soak is None or soak.duration is None else soak.duration,
-        lock_path=spec.policy.lock.path,
-        stage_windows={stage: section.window for stage, section in stages.items() if section.window is not None},
-        pace=Pace(rollout.node_estimate, spec.policy.hybrid_max_age),
-        roll_order=RollOrder(rollout.order),
-        canary_soak=rollout.canary_soak,
-        remove_copies=spec.policy.remove_copies,
-        controller_overrides=overrides_by_controller(spec.controllers),
-    )
-
-
-def _faults(spec: Spec) -> Iterator[Fault]:
-    for index, (before, section) in enumerate(zip([None, *spec.stages], spec.stages, strict=False)):
-        yield from _stage_faults(index, before, section)
-    yield from acting_faults(spec)
-    yield from override_faults(spec.controllers)
-    yield from id_faults(BROKERS, spec.policy.directories.brokers)
-    for where, ids in (
-        (("spec", "cluster", "expect", "brokers"), spec.cluster.expect.brokers),
-        (("spec", "controllers", "ids"), spec.controllers.ids if spec.controllers else None),
-    ):
-        for index, number in enumerate(ids or ()):
-            if number in (ids or ())[:index]:
-                yield Fault((*where, index), f"node id {number} appears twice")
-
-
-def _stage_faults(index: int, before: StageSection | None, section: StageSection) -> Iterator[Fault]:
-    at = ("spec", "stages", index)
-    if before is not None and section.stage != before.stage + 1:
-        expected = Stage(before.stage + 1).label if before.stage < Stage.CLEANUP else "no further stage"
-        yield Fault(
-            (*at, "name"),
-            f"stage {section.name} follows {before.name}",
-            f"after {before.name} comes {expected}: stages may start late or end early, but none is skipped or moved",
-        )
-    for key, stage in STAGE_KEYS.items():
-        if getattr(section, key) is not None and section.stage is not stage:
-            yield Fault((*at, key), f"stage {section.name} takes no `{key}`", f"it belongs to stage {stage.label}")
-
-
-def _faults_between(spec: Spec, inventory: Inventory) -> Iterator[Fault]:
-    if not inventory.zookeeper:
-        yield Fault(
-            ("spec", "cluster", "inventory"),
-            "the inventory names no ZooKeeper",
-            "a MigrationPlaybook takes a cluster away from it",
-            f"write `zookeeper` into {inventory.path}, or use a DirectoryPlaybook",
-        )
-    yield from brokers_faults(BROKERS, spec.policy.directories.brokers, inventory)
-    yield from expected_faults(spec.cluster.expect, inventory)
-    controllers = {int(node.id) for node in inventory.controllers}
-    if spec.controllers is not None and set(spec.controllers.ids) != controllers:
-        yield Fault(
-            ("spec", "controllers", "ids"),
-            f"the controllers are {sorted(spec.controllers.ids)}",
-            f"{inventory.path} has {sorted(controllers)}; ids are chosen once and never changed",
-        )
 
 
 PACKAGE: Final = Path(__file__).parents[1]
@@ -364,19 +247,3 @@ def shipped(name: str) -> Path:
     raise DocumentUnreadable(
         f"the installation has no playbook {name}", where=str(FOLDERS[0]), next_step="install the package again"
     )
-
-
-def acting_faults(spec: Spec) -> Iterator[Fault]:
-    """Windows that are not there or never open."""
-    yield from closed_faults(spec)
-    for index, stage in enumerate(spec.stages):
-        at: Location = ("spec", "stages", index)
-        if stage.stage is Stage.COPY and stage.window:
-            yield Fault(
-                (*at, "window"),
-                "stage copy takes no window",
-                "it starts with the registration of the last broker, and the same run waits for it",
-                "put it on migration-mode",
-            )
-        yield from window_faults(spec, at, stage.window)
-    yield from window_faults(spec, ("spec", "rollback"), spec.rollback.window)

@@ -7,16 +7,16 @@ refused by name, because a promise that is read and not kept is worse than one t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated, ClassVar, Final, Literal
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import AfterValidator, Field
 
 from migrate.hosts.properties import is_secret
 from migrate.model.config_keys import override_fault
 from migrate.model.ids import NodeId
-from migrate.model.inventory import HealthPolicy, Inventory
-from migrate.model.stage import Stage
+from migrate.model.inventory import AcceptedDifference, HealthPolicy, Inventory, Pace, Playbook, RollOrder
+from migrate.model.stage import DirectoryPolicy, Stage
 from migrate.model.written import (
     ClusterId,
     Day,
@@ -30,9 +30,12 @@ from migrate.model.written import (
     Whole,
     lasting,
 )
-from migrate.playbook.document import Location
+from migrate.playbook.document import Document, Location
 from migrate.playbook.fields import Fault, Metadata, Section
-from migrate.playbook.windows import WindowSection
+from migrate.playbook.windows import WindowSection, closed_faults, window_faults
+
+if TYPE_CHECKING:
+    from migrate.playbook.directories import RollSpec
 
 INVENTORY_HAS_IT: Final = "it is in the inventory that `inventory` names"
 KAFKAS_OWN: Final = ("admin", "brokers", "cluster", "config", "controller", "controller_epoch", "migration")
@@ -211,6 +214,47 @@ class Spec(Section):
         default_factory=lambda: [StageSection(name="assess")]
     )
 
+    def faults(self) -> Iterator[Fault]:
+        """Rules over several keys: the order of stages, their keys and windows, overrides, ids."""
+        for index, (before, section) in enumerate(zip([None, *self.stages], self.stages, strict=False)):
+            yield from _stage_faults(index, before, section)
+        yield from closed_faults(self)
+        for index, stage in enumerate(self.stages):
+            at: Location = ("spec", "stages", index)
+            if stage.stage is Stage.COPY and stage.window:
+                yield Fault(
+                    (*at, "window"),
+                    "stage copy takes no window",
+                    "it starts with the registration of the last broker, and the same run waits for it",
+                    "put it on migration-mode",
+                )
+            yield from window_faults(self, at, stage.window)
+        yield from window_faults(self, ("spec", "rollback"), self.rollback.window)
+        yield from override_faults(self.controllers)
+        yield from id_faults(BROKERS, self.policy.directories.brokers)
+        for where, ids in (
+            (("spec", "cluster", "expect", "brokers"), self.cluster.expect.brokers or []),
+            (("spec", "controllers", "ids"), self.controllers.ids if self.controllers else []),
+        ):
+            for index, number in enumerate(ids):
+                if number in ids[:index]:
+                    yield Fault((*where, index), f"node id {number} appears twice")
+
+    def faults_between(self, inventory: Inventory) -> Iterator[Fault]:
+        """What does not agree with the inventory: its ZooKeeper, brokers, cluster and controllers."""
+        yield from zookeeper_faults(
+            inventory, "a MigrationPlaybook takes a cluster away from it", ", or use a DirectoryPlaybook"
+        )
+        yield from brokers_faults(BROKERS, self.policy.directories.brokers, inventory)
+        yield from expected_faults(self.cluster.expect, inventory)
+        controllers = {int(node.id) for node in inventory.controllers}
+        if self.controllers is not None and set(self.controllers.ids) != controllers:
+            yield Fault(
+                ("spec", "controllers", "ids"),
+                f"the controllers are {sorted(self.controllers.ids)}",
+                f"{inventory.path} has {sorted(controllers)}; ids are chosen once and never changed",
+            )
+
 
 class MigrationPlaybook(Section):
     """Takes a ZooKeeper-mode cluster to KRaft, in stages."""
@@ -219,6 +263,36 @@ class MigrationPlaybook(Section):
     kind: Literal["MigrationPlaybook"]
     metadata: Metadata
     spec: Spec
+
+    def playbook(self, document: Document, load_accepted: Callable[[str], tuple[AcceptedDifference, ...]]) -> Playbook:
+        """The playbook as every part of a run knows one; `load_accepted` reads the acceptances that it names."""
+        policy, directories, rollout = self.spec.policy, self.spec.policy.directories, self.spec.policy.rollout
+        stages = {section.stage: section for section in self.spec.stages}
+        accepted = [section.diff.accept for section in stages.values() if section.diff and section.diff.accept]
+        return Playbook(
+            **shared(document, self.metadata, self.spec),
+            stages=tuple(stages),
+            default_policy=DirectoryPolicy[directories.default.upper()],
+            broker_policies={NodeId(text): DirectoryPolicy[mode.upper()] for text, mode in directories.brokers.items()},
+            accept_volatile=tuple(directories.accept_volatile),
+            own_classes=tuple(policy.own_classes),
+            wait_for_moves=directories.moves == "wait",
+            assignments_per_request=directories.assignments_per_request,
+            accepted_differences=load_accepted(accepted[0]) if accepted else (),
+            stage_patience={
+                stage: section.no_progress_timeout
+                for stage, section in stages.items()
+                if section.no_progress_timeout is not None
+            },
+            soak_seconds=next((one.duration for one in stages.values() if one.duration is not None), DEFAULT_SOAK),
+            lock_path=policy.lock.path,
+            stage_windows={stage: section.window for stage, section in stages.items() if section.window is not None},
+            pace=Pace(rollout.node_estimate, policy.hybrid_max_age),
+            roll_order=RollOrder(rollout.order),
+            canary_soak=rollout.canary_soak,
+            remove_copies=policy.remove_copies,
+            controller_overrides=overrides_by_controller(self.spec.controllers),
+        )
 
 
 class Selector(Section):
@@ -254,6 +328,49 @@ class AcceptedDifferences(Section):
     kind: Literal["AcceptedDifferences"]
     metadata: Metadata
     spec: AcceptedSpec
+
+
+BROKERS: Final = ("spec", "policy", "directories", "brokers")
+DEFAULT_SOAK: Final = 7 * 86400.0
+
+
+def shared(document: Document, metadata: Metadata, spec: Spec | RollSpec) -> dict[str, Any]:
+    """What all kinds of playbooks say."""
+    expect = spec.cluster.expect
+    return {
+        "name": metadata.name,
+        "path": str(document.path.absolute()),
+        "change": metadata.change or "",
+        "sha256": document.sha256,
+        "accept_unavailable": tuple(spec.policy.availability.accept_unavailable),
+        "no_progress_seconds": spec.policy.no_progress_timeout,
+        "expect_cluster_id": expect.cluster_id,
+        "expect_brokers": tuple(expect.brokers) if expect.brokers else None,
+        "inventory": spec.cluster.inventory,
+        "windows": {name: section.window(name) for name, section in spec.windows.items()},
+        "rollback_window": spec.rollback.window or "",
+        "health": spec.policy.health,
+    }
+
+
+def _stage_faults(index: int, before: StageSection | None, section: StageSection) -> Iterator[Fault]:
+    at = ("spec", "stages", index)
+    if before is not None and section.stage != before.stage + 1:
+        expected = Stage(before.stage + 1).label if before.stage < Stage.CLEANUP else "no further stage"
+        yield Fault(
+            (*at, "name"),
+            f"stage {section.name} follows {before.name}",
+            f"after {before.name} comes {expected}: stages may start late or end early, but none is skipped or moved",
+        )
+    for key, stage in STAGE_KEYS.items():
+        if getattr(section, key) is not None and section.stage is not stage:
+            yield Fault((*at, key), f"stage {section.name} takes no `{key}`", f"it belongs to stage {stage.label}")
+
+
+def zookeeper_faults(inventory: Inventory, why: str, instead: str = "") -> Iterator[Fault]:
+    if not inventory.zookeeper:
+        how = f"write `zookeeper` into {inventory.path}{instead}"
+        yield Fault(("spec", "cluster", "inventory"), "the inventory names no ZooKeeper", why, how)
 
 
 def id_faults(at: Location, ids: Iterable[str]) -> Iterator[Fault]:

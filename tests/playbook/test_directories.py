@@ -16,7 +16,7 @@ from migrate.playbook.directories import DirectoryPlaybook
 from migrate.playbook.load import (
     dump_inventory,
     kind_of,
-    lint_roll_playbook,
+    lint,
     load_inventory,
     load_playbook,
     load_playbook_with_inventory,
@@ -120,7 +120,7 @@ def test_its_kind_is_known_without_the_inventory(tmp_path: Path) -> None:
     path = lay(tmp_path, FULL)
     (tmp_path / "inventory.yaml").unlink()
     assert kind_of(path) == DirectoryPlaybook.__name__
-    lint_roll_playbook(path)
+    lint(path)
 
 
 def test_what_it_comes_to_is_shown_with_where_it_comes_from(tmp_path: Path) -> None:
@@ -203,7 +203,7 @@ def test_bad_input_is_refused_with_its_line(tmp_path: Path, bad: Bad) -> None:
 def test_lint_says_the_same(tmp_path: Path, bad: Bad) -> None:
     """What loads not, lints not."""
     with pytest.raises(InputError):
-        lint_roll_playbook(lay(tmp_path, bad.raw.decode()))
+        lint(lay(tmp_path, bad.raw.decode()))
 
 
 # -- the other playbook of one roll ----------------------------------------------------------------------------------
@@ -239,7 +239,7 @@ def test_a_protocol_playbook_becomes_its_values(tmp_path: Path) -> None:
     assert window.name == "nights"
     assert load_playbook(path, load_inventory(inventory.path)) == found
     assert {row.key: row.value for row in shown(path)}["window"].startswith("nights")
-    lint_roll_playbook(path)
+    lint(path)
 
 
 def test_a_protocol_playbook_locks_where_a_migration_does(tmp_path: Path) -> None:

@@ -21,7 +21,6 @@ from migrate.model.inventory import Access, Inventory, OwnCommands, SecretFile
 from migrate.model.stage import MIGRATION, DirectoryPolicy, Stage
 from migrate.playbook.load import (
     KINDS,
-    ROLLS,
     dump_inventory,
     json_schema,
     kind_of,
@@ -292,7 +291,7 @@ RUNNABLE = [path for path in sorted(PLAYBOOKS.glob("*.yaml")) if kind_of(path).e
 @pytest.mark.parametrize("path", RUNNABLE, ids=lambda path: path.name)
 def test_shipped_playbooks_are_right(path: Path, tmp_path: Path) -> None:
     """They are read by people first: what they say must load, one about every broker beside a lab's inventory."""
-    if kind_of(path) in ROLLS:
+    if kind_of(path) != "MigrationPlaybook":
         write(tmp_path, dump_inventory(inventory_of(plan_topology(tmp_path))), "inventory.yaml")
         path = Path(shutil.copy(path, tmp_path))
     assert load_playbook(path).stages
