@@ -62,7 +62,7 @@ def pages() -> dict[str, str]:
         "commands.md": _commands(),
         "configuration.md": _configuration(),
         "errors.md": _errors(),
-        "events.md": _events(),
+        "automation.md": _events(),
         "findings.md": _findings(),
         "limits.md": _limits(),
         "playbook-keys.md": _playbook_keys(),
@@ -230,7 +230,7 @@ GENERATED: Final = re.compile(r"(?<=<!-- generated: begin -->\n).*(?=\n<!-- gene
 def _events() -> Iterator[str]:
     """The page, with its tables made anew."""
     tables = "\n".join(_event_tables())
-    page, number = GENERATED.subn(lambda _: tables, (DOCS / "events.md").read_text(encoding="utf-8"))
+    page, number = GENERATED.subn(lambda _: tables, (DOCS / "automation.md").read_text(encoding="utf-8"))
     assert number == 1, "the page has no place for its tables"
     yield page.rstrip("\n")
 
@@ -320,7 +320,7 @@ KAFKA_RIGHTS: Final = (
 )
 HOST_RIGHTS: Final = (
     "sudo allows the login account one program on each host, which has a fixed list of verbs and a configuration",
-    "that root wrote: [executors](executors.md). `doctor --host-setup HOST --inventory FILE` prints the script that",
+    "that root wrote: [executors](hosts.md). `doctor --host-setup HOST --inventory FILE` prints the script that",
     "installs it, `doctor --hosts` verifies it. The executors `manual` and `supervisor` need no permission.",
     "",
     "Before the first effect `apply` and `rollback apply` ask each host program for its release and configuration. A",

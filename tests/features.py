@@ -67,7 +67,7 @@ def _codes() -> Iterator[str]:
 
 def _pages() -> Iterator[str]:
     """Playbook keys and events, from the pages that are generated from them."""
-    for kind, page in (("playbook key", "playbook-keys.md"), ("event", "events.md")):
+    for kind, page in (("playbook key", "playbook-keys.md"), ("event", "automation.md")):
         for line in (ROOT / "docs" / page).read_text(encoding="utf-8").split("\n"):
             if line.startswith("| `"):
                 yield from (f"{kind} {name}" for name in re.findall(r"`([^`]+)`", line.split("|")[1]))

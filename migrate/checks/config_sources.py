@@ -331,7 +331,7 @@ def unit_has_more(seen: Launches, world: World) -> Result:
     "the setup script of its host, in folders that root alone can write.",
     "Nothing. Where the link is to lead elsewhere, change it, and run the setup script again, before or after a run: "
     "until then the file is not read.",
-    "docs/executors.md",
+    "docs/hosts.md",
 ).sees(node_configs, when=ALWAYS)
 def is_a_link(configs: Configs, world: World) -> Result:
     for node, file in configs.items():

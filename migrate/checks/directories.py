@@ -68,7 +68,7 @@ def told_by_a_start(
     "In migration mode one failing directory stops the whole broker; its replicas stay MIGRATING and are not failed "
     "over when the broker comes back as KRaft.",
     "Repair or replace the disk and let its replicas catch up; then check again. It cannot be accepted: its replicas "
-    "could never be proven (docs/availability.md).",
+    "could never be proven (docs/directories.md).",
     "KAFKA-16431; DirectoryId.isOnline takes MIGRATING for online",
 ).sees(broker_disks, blocks_from=Stage.MIGRATION_MODE, when=ALWAYS)
 def broken_directory(disks: Disks, world: World) -> Result:

@@ -254,7 +254,7 @@ TO_CONFIRM: Final = (
     "boot starts stays down.",
     "On each host named, compare what the finding says with the supervisor's configuration. The report of a run does "
     "not say PROVEN where a start at boot is not seen.",
-    "docs/executors.md",
+    "docs/hosts.md",
 ).sees(inventory, when=ALWAYS)
 def unseen_supervisors(seen: Inventory, world: World) -> Result:
     for node in seen.nodes:

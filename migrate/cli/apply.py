@@ -46,7 +46,7 @@ def words_of(text: str | None) -> tuple[str, ...]:
     except ValueError as error:
         raise UsageWrong(f"--on-event is no command: {error}", next_step="quote its words as in a shell") from error
     if not words:
-        raise UsageWrong("--on-event names no command", next_step="name a program: docs/events.md has examples")
+        raise UsageWrong("--on-event names no command", next_step="name a program: docs/automation.md has examples")
     return words
 
 

@@ -81,7 +81,7 @@ MANUALS: Final[Mapping[str, Manual]] = {
             ("apply runs/1a2b3c4d/plan.json", "exactly that plan; the same command resumes after any stop"),
             ("apply runs/1a2b3c4d/plan.json --until hybrid", "park after a stage, or a step such as kraft-mode/1"),
             ("apply runs/1a2b3c4d/plan.json --json-lines", "each event for a program, on stdout"),
-            ("apply runs/1a2b3c4d/plan.json --on-event ./tell-mail", "each event to a command: docs/events.md"),
+            ("apply runs/1a2b3c4d/plan.json --on-event ./tell-mail", "each event to a command: docs/automation.md"),
         ),
         RUN_FILES,
     ),
@@ -111,7 +111,7 @@ MANUALS: Final[Mapping[str, Manual]] = {
         (
             ("diff playbook.yaml", "now, at one metadata offset"),
             ("diff playbook.yaml --parquet rows", "with every row as Parquet, for a look of one's own"),
-            ("diff playbook.yaml --spark-master spark://spark1:7077", "computed on another Spark (docs/spark.md)"),
+            ("diff playbook.yaml --spark-master spark://spark1:7077", "computed on another Spark (docs/comparison.md)"),
         ),
         (("--parquet FOLDER", "written; nothing else is"), *PLAYBOOK_READ),
     ),

@@ -34,7 +34,7 @@ def inventory() -> None:
     type=click.Choice(["supervisor", "local", "ssh", "manual"]),
     default="ssh",
     show_default=True,
-    help="Who works the hosts (docs/executors.md): OpenSSH, this host's systemd, people, or (supervisor) a lab's own "
+    help="Who works the hosts (docs/hosts.md): OpenSSH, this host's systemd, people, or (supervisor) a lab's own "
     "processes. What it needs is among the gaps.",
 )
 @click.option("--out", type=OUTPUT_FILE, help="Write there instead of to stdout.")

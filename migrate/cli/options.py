@@ -100,7 +100,7 @@ def spark_given(unnamed: str = LOCAL) -> SparkWhere:
     if master is not None and not MASTERS.match(master):
         raise UsageWrong(
             f"--spark-master takes local[N], spark://HOST:PORT, yarn, k8s://URL or sc://HOST:PORT, {master!r} is none",
-            next_step="docs/spark.md says what each of them needs",
+            next_step="docs/comparison.md says what each of them needs",
         )
     return SparkWhere(unnamed if master is None else master, conf)
 

@@ -168,7 +168,7 @@ def _as_answer(error: Exception) -> NotRead:
         error = SparkGone(
             "a package is missing where Spark's executors run",
             why=str(error),
-            next_step="install what docs/spark.md names there",
+            next_step="install what docs/comparison.md names there",
         )
     return NotRead.of(error)
 

@@ -216,7 +216,7 @@ def _host_faults(kind: str, node: BrokerNode | ControllerNode, at: tuple[str | i
             at,
             f"node {node.id} has no unit",
             f"executor {kind} starts and stops systemd units, or gives commands of yours",
-            "add `unit:` with the name that systemctl shows, such as kafka.service; or `service:` (docs/executors.md)",
+            "add `unit:` with the name that systemctl shows, such as kafka.service; or `service:` (docs/hosts.md)",
         )
     for name in ("config", "metadata_directory"):
         if not getattr(node, name, "/").startswith("/"):

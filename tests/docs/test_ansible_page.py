@@ -1,4 +1,4 @@
-"""docs/ansible.md: its role is what Ansible takes, and its tasks change and fail as the exit codes say."""
+"""docs/automation.md: its role is what Ansible takes, and its tasks change and fail as the exit codes say."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import yaml
 
 from tests.cli.commands import kraft_migrate
 
-PAGE = (Path(__file__).parents[2] / "docs" / "ansible.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "automation.md").read_text()
 FILES = dict(re.findall(r'^```yaml title="([^"]+)"\n(.*?)^```$', PAGE, re.MULTILINE | re.DOTALL))
 TASKS = "roles/kraft_migrate/tasks"
 PROGRAM = """#!/bin/sh

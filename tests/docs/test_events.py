@@ -1,4 +1,4 @@
-"""The scripts of docs/events.md, as they stand there: a real curl to a real server, a real file, a mailer on PATH."""
+"""The scripts of docs/automation.md, as they stand there: a real curl to a real server, a real file, a mailer on PATH."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from migrate.run.clock import SystemClock
 from migrate.run.on_event import EventCommand
 from tests.report import story
 
-PAGE = (Path(__file__).parents[2] / "docs" / "events.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "automation.md").read_text(encoding="utf-8")
 STOP = Event(57, 1796076000.5, "stop", {"reason": 'outside of "the window"\n', "code": "E-WIN-02"})
 STAGE = Event(3, 1796070000.0, "stage", {"stage": "copy"})
 WAITS = Event(9, 1796070001.0, "waiting", {"step": "copy/copy", "what": "the copy", "owner": "o", "next": "n"})

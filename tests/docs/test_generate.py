@@ -34,7 +34,7 @@ def test_generated_pages_are_fresh(name: str) -> None:
 
 def test_the_program_writes_every_page_beside_itself(tmp_path: Path) -> None:
     """The command that a stale page names."""
-    for name in ("generate.py", "key-meanings.toml", "events.md"):
+    for name in ("generate.py", "key-meanings.toml", "automation.md"):
         shutil.copy(DOCS / name, tmp_path)
     subprocess.run([sys.executable, tmp_path / "generate.py"], check=True, cwd=tmp_path)
     assert {path.name for path in tmp_path.glob("*.md")} == set(pages())
@@ -55,7 +55,7 @@ def test_every_event_that_a_run_writes_has_its_row() -> None:
     files = [path for path in (DOCS.parent / "migrate" / "run").glob("*.py") if path.stem not in OWN_JOURNALS]
     source = "".join(path.read_text() for path in files)
     written = set(re.findall(r'(?:_write|append)\(\s*(?:[\w.]+(?:\(\))?, )?"([a-z-]+)"', source))
-    heads = re.findall(r"^\| (`[a-z-]+`(?: / `[a-z-]+`)?) \|", pages()["events.md"], re.MULTILINE)
+    heads = re.findall(r"^\| (`[a-z-]+`(?: / `[a-z-]+`)?) \|", pages()["automation.md"], re.MULTILINE)
     rows = set(re.findall(r"[a-z-]+", " ".join(heads)))
     assert {"session", "stage", "intend", "waiting", "conclude", "end"} <= written & rows
     assert written <= rows, written - rows

@@ -1,4 +1,4 @@
-"""The page on rollback readiness names every reason that there is, with its weight, and no other."""
+"""The page on the rollback names every reason that there is, with its weight, and no other."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from migrate.model.rollback_readiness import GAP_SECONDS, RESTART_SECONDS, Rollb
 from migrate.zookeeper.backup import NEVER
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGE = (DOCS / "rollback-readiness.md").read_text(encoding="utf-8")
+PAGE = (DOCS / "rollback.md").read_text(encoding="utf-8")
 RULES = Path(__file__).parents[2] / "migrate" / "checks" / "rollback" / "readiness.py"
 CODE = RULES.read_text(encoding="utf-8")
 WEIGHTS = {
@@ -38,5 +38,5 @@ def test_words_defaults_and_turns_are_those_of_the_code() -> None:
 
 def test_the_page_on_backups_names_what_is_never_put_back() -> None:
     """Each znode of the closed list."""
-    page = (DOCS / "zookeeper-backup.md").read_text(encoding="utf-8")
+    page = (DOCS / "rollback.md").read_text(encoding="utf-8")
     assert [path for path in NEVER if f"`{path}`" not in page] == []

@@ -23,7 +23,7 @@ from tests.report import pages
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-PAGE = (DOCS / "runbook.md").read_text(encoding="utf-8")
+PAGE = (DOCS / "night.md").read_text(encoding="utf-8")
 TITLES = re.findall(r"^#{2,3} (.+)$", PAGE, flags=re.MULTILINE)
 HAND_WRITTEN = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
 COMMAND = re.compile(r"`(kraft-migrate [^`]+)`")
@@ -197,5 +197,5 @@ def test_a_line_that_cannot_be_given_is_found(line: str) -> None:
 
 def test_lines_are_found_at_all() -> None:
     """In blocks and in sentences."""
-    assert len(list(command_lines(DOCS / "runbook.md"))) > 30
+    assert len(list(command_lines(DOCS / "night.md"))) > 30
     assert any("lab demo" in line for line in command_lines(ROOT / "README.md"))

@@ -205,12 +205,12 @@ def test_what_people_search_for_leads_somewhere(words: str, site: Path) -> None:
     entries = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))["docs"]
     pattern = re.compile(rf"\b{re.escape(words)}\b", re.IGNORECASE)
     found = {entry["location"].partition("#")[0] for entry in entries if pattern.search(entry["title"] + entry["text"])}
-    assert found & {"support.html", "install.html", "integrate.html", "runbook.html", "index.html"}, found
+    assert found & {"support.html", "install.html", "automation.html", "night.html", "index.html"}, found
 
 
 def test_the_programs_of_the_page_on_integration_run(folder: Path) -> None:
     """Each reads what the command beside it prints."""
-    page = (ROOT / "docs" / "integrate.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "automation.md").read_text(encoding="utf-8")
     (metrics,) = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     answer = kraft_migrate("assess", "--from-bundle", folder / "cluster.tar.gz", "-o", "json").out
     assert _ran(metrics, answer)[0] == 'kraft_migrate_findings{cluster="lab",severity="blocker"} 0'
