@@ -1,4 +1,4 @@
-"""The scripts of docs/automation.md, as they stand there: a real curl to a real server, a real file, a mailer on PATH."""
+"""The scripts of docs/automation.md: a real curl to a real server, a real file, a mailer on PATH."""
 
 from __future__ import annotations
 
