@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import astuple, replace
 
+from migrate import checks
 from migrate.checks.next_release import NEXT_RELEASE
 from migrate.model.columns import EntityColumns, ReplicaColumns
 from migrate.model.difference import Difference, DifferenceClass, DiffReport, IdleAcceptance, IdleReason
 from migrate.model.ensemble import Ensemble, EnsembleServer
+from migrate.model.findings import Finding
 from migrate.model.ids import DirectoryId, NodeId
 from migrate.model.inventory import AcceptedDifference, OwnCommands
 from migrate.model.launch import STOP_SECONDS, Launch, Listening, Unit
@@ -17,6 +19,7 @@ from migrate.model.listeners import StoreFile
 from migrate.model.new_directories import NewDirectory
 from migrate.model.outcome import Unknown
 from migrate.model.rights import HostRights, Refused
+from migrate.model.stage import Stage
 from migrate.model.views import (
     ConfigFile,
     Directory,
@@ -45,6 +48,11 @@ from tests.testing.worlds import (
 Bend = Callable[[World], World]
 
 TLS_MAP = "PLAINTEXT:PLAINTEXT,TLS:SSL"
+
+
+def of(world: World, code: str) -> list[Finding]:
+    """The findings of one code."""
+    return [entry for entry in checks.run(world, target=Stage.CLEANUP) if entry.code == code]
 
 
 def same(world: World) -> World:

@@ -14,24 +14,19 @@ from migrate.checks.next_release import NEXT_RELEASE
 from migrate.checks.phase import Phase
 from migrate.checks.registry import CHECKS, MESSAGE_LIMIT, SHOWN
 from migrate.checks.sight import inventory as sees_inventory
-from migrate.model.findings import Finding, Severity
+from migrate.model.findings import Severity
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
 from migrate.model.views import ConfigFile, NoFile, PendingWork, Stopped
 from migrate.model.world import World
-from tests.checks.bends import SECURED, metadata, registration
+from tests.checks.bends import SECURED, metadata, of, registration
 from tests.checks.cases import CASES, Case
 from tests.testing import worlds
 from tests.testing.blocking import blocking
 from tests.testing.worlds import with_values, with_zk, world_at
 
 BLINDLY = {"W-ZKN-15"}  # have nothing but blind spots to tell
-
-
-def of(world: World, code: str) -> list[Finding]:
-    """The findings of one code."""
-    return [entry for entry in checks.run(world, target=Stage.CLEANUP) if entry.code == code]
 
 
 @pytest.mark.parametrize("stage", list(Stage), ids=lambda stage: stage.label)

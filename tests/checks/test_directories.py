@@ -17,10 +17,11 @@ from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
 from migrate.model.views import MetaBroken, MetaMissing, MetaProperties
 from migrate.model.world import World
-from tests.checks.bends import directory, metadata_apart, then, values, volatile
+from tests.checks.bends import directory, metadata_apart, new_directory, of, then, values, volatile
 from tests.steps.looks import Bend, registration, rows, whole, without
 from tests.testing import worlds
 from tests.testing.clusters import CLUSTER_ID, directory_id, uuid
+from tests.testing.worlds import world_at
 
 ZK, HYBRID, KRAFT = whole(Stage.ASSESS), whole(Stage.COPY), whole(Stage.KRAFT_MODE)
 
@@ -196,3 +197,57 @@ def test_a_folder_on_which_kafka_does_not_start_is_told_once() -> None:
     """As a blocker, and not among what is merely odd."""
     world = directory(0, 0, oddities=(f"{NO_REPLICA}lost+found", "link, not followed: x"))(ZK)
     assert told(world, "W-DIR-18") == {"broker 0: /data/b0/d0": "link, not followed: x"}
+
+
+# -- directories on one file system --------------------------------------------------------------------------------
+SHARED = "W-DIR-25"
+APART = then(*(directory(node, index, mount=f"/d{index}") for node in range(3) for index in range(3)))
+
+
+def at(stage: Stage = Stage.CLEANUP) -> World:
+    """Every directory on a disk of its own, the same names on every broker."""
+    return APART(world_at(stage))
+
+
+def test_a_disk_for_each_is_nothing_to_tell() -> None:
+    """Mounts of two brokers have nothing to do with each other."""
+    assert of(at(), SHARED) == []
+    assert of(new_directory(1, mount="/d7")(at()), SHARED) == []
+
+
+def test_two_on_one_file_system_are_named_with_it() -> None:
+    """The broker, the mount, each path; it blocks nothing."""
+    (told,) = of(directory(1, 2, mount="/d0")(at(Stage.ASSESS)), SHARED)
+    assert told.about == "broker 1"
+    assert told.message == "2 of its log directories are on /d0"
+    assert told.evidence == "/data/b1/d0, /data/b1/d2"
+    assert told.blocks_from == checks.NEVER
+
+
+def test_a_new_directory_on_the_disk_of_an_old_one_is_told_as_new() -> None:
+    """The folder was made, and the disk is not mounted."""
+    (told,) = of(new_directory(1, mount="/d2")(at()), SHARED)
+    assert told.message == "2 of its log directories are on /d2; new among them: /new/b1"
+
+
+def test_one_that_has_become_a_log_directory_is_not_counted_twice() -> None:
+    """Between its start and the end of the run it stands in both lists."""
+    added = new_directory(1, mount="/d0", path="/data/b1/d0")
+    assert of(added(at()), SHARED) == []
+    (told,) = of(then(added, directory(1, 2, mount="/d0"))(at()), SHARED)
+    assert told.message == "2 of its log directories are on /d0", "nothing of it is new any more"
+
+
+def test_a_broken_directory_lies_on_no_file_system() -> None:
+    """Where its disk is gone, its path leads to the one below: B-DIR-01 says what is wrong."""
+    broken = then(directory(1, 2, mount="/d0", problem="is no folder"), directory(1, 1, mount="", problem="is gone"))
+    assert of(broken(at()), SHARED) == []
+
+
+def test_where_the_new_ones_cannot_be_seen_that_is_said() -> None:
+    """Of one broker, or of all; without a DirectoryPlaybook nothing is missed."""
+    one = replace(new_directory(0, mount="/d7")(at()), new_directories={NodeId(0): Unknown("no such host")})
+    (told,) = of(one, SHARED)
+    assert (told.about, told.evidence) == ("the new directories of broker 0", "no such host")
+    every = of(replace(at(), new_directories=Unknown("no executor")), SHARED)
+    assert [entry.evidence for entry in every] == ["no executor"] * 3

@@ -7,21 +7,16 @@ from dataclasses import replace
 import pytest
 
 from migrate import checks
-from migrate.model.findings import Finding, Severity
+from migrate.model.findings import Severity
 from migrate.model.inventory import Access, AddedProperties, SecretFile, ZookeeperLogin
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
 from migrate.model.views import ZnodeAcl
 from migrate.model.world import World
-from tests.checks.bends import CALLED_BACK, OPEN_READ, SECURED, acls, called_back, login, then, values
+from tests.checks.bends import CALLED_BACK, OPEN_READ, SECURED, acls, called_back, login, of, then, values
 from tests.testing.worlds import world_at
 
 PREPARED = Stage.CONTROLLERS
-
-
-def of(world: World, code: str) -> list[Finding]:
-    """The findings of one code."""
-    return [entry for entry in checks.run(world, target=Stage.CLEANUP) if entry.code == code]
 
 
 def test_a_secured_cluster_whose_sides_agree_has_no_finding() -> None:

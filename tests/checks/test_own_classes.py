@@ -6,23 +6,17 @@ from dataclasses import replace
 
 import pytest
 
-from migrate import checks
-from migrate.model.findings import Finding, Severity
+from migrate.model.findings import Severity
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
 from migrate.model.views import PartlyRead
 from migrate.model.world import World
-from tests.checks.bends import then, values
+from tests.checks.bends import of, then, values
 from tests.steps.looks import whole
 from tests.testing import worlds
 
 OPA = "org.openpolicyagent.kafka.OpaAuthorizer"
 REPORTER = "com.linkedin.kafka.cruisecontrol.metricsreporter.CruiseControlMetricsReporter"
-
-
-def asked(world: World) -> list[Finding]:
-    """What B-CFG-37 finds."""
-    return [entry for entry in checks.run(world, target=Stage.PREPARE) if entry.code == "B-CFG-37"]
 
 
 def of_opa() -> World:
@@ -34,7 +28,7 @@ def of_opa() -> World:
 
 def test_each_class_is_one_question_with_the_brokers_and_the_keys_that_a_controller_would_lack() -> None:
     """Values are not shown; keys that controllers get, or that Kafka defines, are not listed."""
-    found = asked(of_opa())
+    found = of(of_opa(), "B-CFG-37")
     assert [entry.about for entry in found] == ["class a.B", f"class {REPORTER}", f"class {OPA}"]
     assert "authorizer.class.name of broker 0, 1" in found[2].message
     assert found[2].evidence.endswith(": opa.authorizer.url, opa.token")
@@ -46,13 +40,13 @@ def test_the_playbook_answers_by_name() -> None:
     world = of_opa()
     assert not isinstance(world.playbook, Unknown)
     answered = replace(world, playbook=replace(world.playbook, own_classes=("a.B", OPA, "never.Used")))
-    assert [entry.about for entry in asked(answered)] == [f"class {REPORTER}"]
+    assert [entry.about for entry in of(answered, "B-CFG-37")] == [f"class {REPORTER}"]
 
 
 def test_a_class_is_named_beside_znodes_that_cannot_be_read() -> None:
     """And it is said that there may be more."""
     world = worlds.with_entity(whole(Stage.ASSESS), "broker-config", "0", "metric.reporters", REPORTER)
-    found = asked(replace(world, zookeeper=PartlyRead("a quota is none", worlds.zk(world))))
+    found = of(replace(world, zookeeper=PartlyRead("a quota is none", worlds.zk(world))), "B-CFG-37")
     assert {(entry.about, entry.severity) for entry in found} == {
         (f"class {REPORTER}", Severity.BLOCKER),
         ("the malformed parts of ZooKeeper", Severity.BLIND_SPOT),
@@ -73,4 +67,4 @@ def test_a_class_is_named_beside_znodes_that_cannot_be_read() -> None:
 )
 def test_kafkas_and_javas_classes_are_no_question(key: str, value: str) -> None:
     """Nor what stands in keys that Kafka does not read."""
-    assert not asked(values(1, **{key: value})(whole(Stage.ASSESS)))
+    assert not of(values(1, **{key: value})(whole(Stage.ASSESS)), "B-CFG-37")

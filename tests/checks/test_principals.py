@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from migrate import checks
 from migrate.checks.principals import certificates_name, known_as
 from migrate.checks.registry import Blind
-from migrate.model.findings import Finding, Severity
+from migrate.model.findings import Severity
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Access, AddedProperties, Store
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
 from migrate.model.views import ConfigFile
 from migrate.model.world import World
+from tests.checks.bends import of
 from tests.testing import worlds
 from tests.testing.blocking import blocking
 from tests.testing.kafka_jvm import kafka_jvm
@@ -128,11 +128,6 @@ def with_subjects(world: World, other: dict[int, str | Unknown]) -> World:
         own = other.get(int(node), f"CN=n{node}")
         configs[node] = replace(file, subjects={f"/tls/n{node}.p12": own, "/our.p12": "CN=tool"})
     return replace(world, configs=configs)
-
-
-def of(world: World, code: str) -> list[Finding]:
-    """The findings of one code."""
-    return [entry for entry in checks.run(world, target=Stage.CLEANUP) if entry.code == code]
 
 
 def test_a_cluster_of_certificates_whose_names_are_all_let_in_has_no_finding() -> None:

@@ -6,26 +6,19 @@ from dataclasses import replace
 
 import pytest
 
-from migrate import checks
 from migrate.checks import NEVER
 from migrate.checks.quorum import port_of
-from migrate.model.findings import Finding, Severity
+from migrate.model.findings import Severity
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
 from migrate.model.views import ControllerRegistration, Running
-from migrate.model.world import World
-from tests.checks.bends import bound, placed, then, values
+from tests.checks.bends import bound, of, placed, then, values
 from tests.testing import worlds
 from tests.testing.clusters import uuid
 from tests.testing.worlds import with_kraft, world_at
 
 PLAIN = world_at(Stage.PREPARE)
-
-
-def of(world: World, code: str) -> list[Finding]:
-    """The findings of one code."""
-    return [finding for finding in checks.run(world, target=Stage.CONTROLLERS) if finding.code == code]
 
 
 @pytest.mark.parametrize(

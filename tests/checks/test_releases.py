@@ -9,6 +9,8 @@ import pytest
 
 from migrate import checks
 from migrate.checks import releases
+from migrate.checks.registry import MESSAGE_LIMIT, Hit, shown
+from migrate.checks.releases import REFUSALS, refusals
 from migrate.model.findings import Severity
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
@@ -150,3 +152,14 @@ def test_a_brokers_own_session_and_a_controllers_host_are_nobody_else() -> None:
     assert found(with_zk(world, clients=(*own, controller)), "W-ZKN-20") == []
     other = (ZookeeperSession("10.9.9.9", 1001), ZookeeperSession("10.9.9.9", 1002))
     assert found(with_zk(world, clients=(*own, *other)), "W-ZKN-20") == [(Severity.WARNING, "10.9.9.9")]
+
+
+# -- what the tool refuses -----------------------------------------------------------------------------------------
+def test_every_refusal_is_told_in_full() -> None:
+    """Each with what to do instead, within what a finding may hold."""
+    (hit,) = refusals(worlds.inventory(), worlds.world_at(Stage.ASSESS))
+    assert isinstance(hit, Hit)
+    told = hit.fix
+    assert shown(told) == told, f"longer than {MESSAGE_LIMIT} characters"
+    for what, instead in REFUSALS.items():
+        assert f"{what}: {instead}" in told

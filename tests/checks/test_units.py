@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from migrate import checks
+from migrate.model.findings import Severity
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
+from migrate.model.rights import HostRights
 from migrate.model.stage import Stage
 from migrate.model.views import Stopped
+from migrate.model.world import World
+from tests.checks.bends import of, refused_on_host
 from tests.testing import worlds
-from tests.testing.worlds import live
+from tests.testing.worlds import live, world_at
 
 
 def test_a_controller_that_does_not_run_is_named_with_host_unit_and_command() -> None:
@@ -31,3 +37,63 @@ def test_a_controller_that_does_not_run_is_named_with_host_unit_and_command() ->
     runs = replace(down, services=world.services)  # it runs, and does not answer
     told = {entry.evidence for entry in checks.run(runs, target=Stage.KRAFT_MODE) if entry.code == "B-MIG-07"}
     assert told == {"Connection refused"}
+
+
+# -- what is allowed on the hosts ----------------------------------------------------------------------------------
+
+
+def test_each_reason_of_each_node_is_a_warning_with_what_to_do() -> None:
+    """Two reasons on one node, none on the others; nothing is blocked by it."""
+    first, second = of(
+        refused_on_host(
+            1,
+            "unit-stop kafka.service (and 3 more commands): the host program refuses it: no",
+            "unit-show kafka.service: no",
+        )(world()),
+        "W-OPS-05",
+    )
+    assert {first.message, second.message} == {
+        "unit-stop kafka.service (and 3 more commands): the host program refuses it: no",
+        "unit-show kafka.service: no",
+    }
+    host = world().inventory.brokers[1].host
+    assert {entry.about for entry in (first, second)} == {f"node 1 on {host}"}
+    assert all(
+        entry.severity is Severity.WARNING and entry.fix and entry.blocks_from == checks.NEVER
+        for entry in (first, second)
+    )
+
+
+def test_hosts_where_all_is_allowed_make_no_finding() -> None:
+    """Every node was tried."""
+    assert of(refused_on_host(1)(world()), "W-OPS-05") == []
+
+
+@pytest.mark.parametrize("executor", ["local", "ssh"])
+def test_what_was_not_tried_is_a_blind_spot(executor: str) -> None:
+    """Nobody asked, a host did not answer, or a node is missing among the answers."""
+    asked = replace(world(), inventory=replace(world().inventory, executor=executor))
+    (spot,) = of(asked, "W-OPS-05")
+    assert (spot.severity, spot.about) == (Severity.BLIND_SPOT, "the rights on the nodes' hosts")
+    rights = {node.id: HostRights(node.host) for node in asked.inventory.nodes}
+    silent = replace(asked, host_rights={**rights, NodeId(2): Unknown("E-HOST-21 no route")})
+    (spot,) = of(silent, "W-OPS-05")
+    assert (spot.severity, spot.about, spot.evidence) == (
+        Severity.BLIND_SPOT,
+        "the rights on node 2's host",
+        "E-HOST-21 no route",
+    )
+    del rights[NodeId(2)]
+    (spot,) = of(replace(asked, host_rights=rights), "W-OPS-05")
+    assert spot.severity is Severity.BLIND_SPOT
+
+
+@pytest.mark.parametrize("executor", ["supervisor", "manual"])
+def test_where_no_hosts_are_worked_there_is_nothing_to_see(executor: str) -> None:
+    """People, and the lab's supervisor, need no host program."""
+    assert of(replace(world(), inventory=replace(world().inventory, executor=executor)), "W-OPS-05") == []
+
+
+def world() -> World:
+    """A healthy one."""
+    return world_at(Stage.ASSESS)
