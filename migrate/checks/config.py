@@ -8,7 +8,7 @@ from typing import Final
 
 from migrate.checks import processes
 from migrate.checks.phase import no_quorum_yet
-from migrate.checks.registry import ALWAYS, BEFORE_COPY, Blind, Hit, Result, check
+from migrate.checks.registry import ALWAYS, BEFORE_COPY, Blind, Hit, Result, check, placed
 from migrate.checks.sight import (
     Configs,
     both_configs,
@@ -78,9 +78,9 @@ def ids_are_disjoint(seen: Inventory, world: World) -> Result:
     "KIP-866: combined mode is not supported for migration",
 ).sees(node_configs, blocks_from=Stage.CONTROLLERS, when=ALWAYS)
 def roles_are_apart(configs: Configs, world: World) -> Result:
-    for node, file in configs.items():
+    for about, file in placed("node", configs):
         if len(roles_of(file.values)) > 1:
-            yield Hit(f"node {node}: {file.path}", f"process.roles is {file.values['process.roles']}")
+            yield Hit(about, f"process.roles is {file.values['process.roles']}")
 
 
 @check(
@@ -92,11 +92,11 @@ def roles_are_apart(configs: Configs, world: World) -> Result:
     "KAFKA-17543; KafkaConfig.validateValues: broker.id >= 0 with the migration flag",
 ).sees(broker_configs, blocks_from=Stage.CONTROLLERS)
 def broker_id_is_explicit(configs: Configs, world: World) -> Result:
-    for node, file in configs.items():
+    for about, file in placed("broker", configs):
         text = file.values.get("broker.id") or file.values.get("node.id") or ""
         value = number(text)
         if value is None or value < 0:
-            yield Hit(f"broker {node}: {file.path}", f"broker.id is {text or 'missing'}")
+            yield Hit(about, f"broker.id is {text or 'missing'}")
 
 
 @check(
@@ -108,12 +108,12 @@ def broker_id_is_explicit(configs: Configs, world: World) -> Result:
     "KAFKA-17042, KAFKA-17543; KafkaConfig.validateValues",
 ).sees(broker_configs, blocks_from=Stage.CONTROLLERS)
 def broker_id_is_reserved(configs: Configs, world: World) -> Result:
-    for node, file in configs.items():
+    for about, file in placed("broker", configs):
         value = number(file.values.get("broker.id", ""))
         limit = number(file.values.get(RESERVED_MAX, "")) or DEFAULT_RESERVED_MAX
         generated = truth(file.values, "broker.id.generation.enable", default=True)
         if mode_of(file.values) is not Mode.KRAFT and generated and value is not None and value > limit:
-            yield Hit(f"broker {node}: {file.path}", f"broker.id {value} is above {RESERVED_MAX} {limit}")
+            yield Hit(about, f"broker.id {value} is above {RESERVED_MAX} {limit}")
 
 
 @check(
@@ -124,9 +124,9 @@ def broker_id_is_reserved(configs: Configs, world: World) -> Result:
     "KAFKA-17788; KafkaConfig.validateValues",
 ).sees(broker_configs, blocks_from=Stage.KRAFT_MODE, when=ALWAYS)
 def control_plane_in_kraft(configs: Configs, world: World) -> Result:
-    for node, file in configs.items():
+    for about, file in placed("broker", configs):
         if mode_of(file.values) is Mode.KRAFT and file.values.get("control.plane.listener.name"):
-            yield Hit(f"broker {node}: {file.path}", "control.plane.listener.name is set in KRaft mode")
+            yield Hit(about, "control.plane.listener.name is set in KRaft mode")
 
 
 @check(
@@ -137,11 +137,10 @@ def control_plane_in_kraft(configs: Configs, world: World) -> Result:
     "KAFKA-17788; KafkaConfig.validateValues",
 ).sees(broker_configs)
 def control_plane_goes(configs: Configs, world: World) -> Result:
-    for node, file in configs.items():
+    for about, file in placed("broker", configs):
         name = file.values.get("control.plane.listener.name")
         if name and mode_of(file.values) is not Mode.KRAFT:
-            message = f"the control plane listener {name} ends with the second roll"
-            yield Hit(f"broker {node}: {file.path}", message, name)
+            yield Hit(about, f"the control plane listener {name} ends with the second roll", name)
 
 
 @check(
@@ -160,8 +159,8 @@ def listener_is_known(seen: tuple[Configs, Configs], world: World) -> Result:
         yield Hit("the brokers' files", f"they differ in the inter-broker listener: {sorted(map(str, wanted))}")
         return
     for name, protocol in wanted:
-        for node, file in controllers.items():
-            own, about = inter_broker_listener(file.values), f"controller {node}: {file.path}"
+        for about, file in placed("controller", controllers):
+            own = inter_broker_listener(file.values)
             if own != name:
                 yield Hit(about, f"the inter-broker listener is {own}, the brokers' is {name}")
             elif protocols(file.values).get(name) != protocol:
@@ -185,7 +184,7 @@ def listener_is_known(seen: tuple[Configs, Configs], world: World) -> Result:
 def controller_listener_is_new(configs: Configs, world: World) -> Result:
     """Names are compared in upper case, as Kafka's protocol map does."""
     name, protocol = world.inventory.controller_listener, world.inventory.controller_access.protocol
-    for node, file in configs.items():
+    for about, file in placed("broker", configs):
         places = [
             key
             for key in ("listeners", "advertised.listeners")
@@ -193,7 +192,6 @@ def controller_listener_is_new(configs: Configs, world: World) -> Result:
         ]
         if file.values.get("control.plane.listener.name", "").upper() == name.upper():
             places.append("control.plane.listener.name")
-        about = f"broker {node}: {file.path}"
         if places:
             yield Hit(about, f"{' and '.join(places)} has the controllers' listener {name}", name)
         elif mode_of(file.values) is Mode.ZOOKEEPER:
@@ -271,10 +269,10 @@ def policies(configs: Configs, world: World) -> Result:
     "KafkaConfig.validateValues",
 ).sees(broker_configs, blocks_from=Stage.CONTROLLERS)
 def flag_has_its_company(configs: Configs, world: World) -> Result:
-    for node, file in configs.items():
+    for about, file in placed("broker", configs):
         if mode_of(file.values) is not Mode.MIGRATION:
             continue
-        about, listener = f"broker {node}: {file.path}", file.values.get("controller.listener.names", "").strip()
+        listener = file.values.get("controller.listener.names", "").strip()
         if not listener:
             yield Hit(about, f"{FLAG}=true, and controller.listener.names is missing")
         elif entries(listener)[:1] and entries(listener)[0].upper() not in protocols(file.values):
@@ -343,10 +341,10 @@ def early_keys(configs: Configs, world: World) -> Result:
     """Those of the controllers' listener, too, by which a broker calls them: what the inventory adds is meant."""
     ours, properties = listener_prefix(world.inventory.controller_listener), world.inventory.broker_properties
     added = () if properties is None else properties.values
-    for node, file in configs.items():
+    for about, file in placed("broker", configs):
         if mode_of(file.values) is not Mode.ZOOKEEPER:
             continue
-        about, found = f"broker {node}: {file.path}", sorted(key for key in file.values if OF_KRAFT.fullmatch(key))
+        found = sorted(key for key in file.values if OF_KRAFT.fullmatch(key))
         found += sorted(key for key in file.values if key.startswith(ours) and key not in added)
         rolls = {key: [fate(key, moment) for moment in (Moment.FIRST_ROLL, Moment.SECOND_ROLL)] for key in found}
         replaced = [key for key in found if {Fate.SET, Fate.REMOVED} & {*rolls[key]}]
@@ -365,10 +363,10 @@ def early_keys(configs: Configs, world: World) -> Result:
     "KAFKA-16431; KafkaServer.scala; BrokerServer.scala",
 ).sees(broker_configs, blocks_from=Stage.FINALIZE, when=ALWAYS)
 def kraft_file_is_clean(configs: Configs, world: World) -> Result:
-    for node, file in configs.items():
+    for about, file in placed("broker", configs):
         left = sorted(key for key in file.values if key.startswith("zookeeper."))
         if mode_of(file.values) is Mode.KRAFT and left:
-            yield Hit(f"broker {node}: {file.path}", f"a KRaft broker's file has {', '.join(left)}")
+            yield Hit(about, f"a KRaft broker's file has {', '.join(left)}")
 
 
 @check(
@@ -380,11 +378,10 @@ def kraft_file_is_clean(configs: Configs, world: World) -> Result:
 ).sees(node_configs, blocks_from=Stage.CONTROLLERS)
 def chroot_is_one(configs: Configs, world: World) -> Result:
     wanted = chroot_of(world.inventory.zookeeper)
-    for node, file in configs.items():
+    for about, file in placed("node", configs):
         connect = file.values.get("zookeeper.connect", "")
         if (here := chroot_of(connect)) is not None and here != wanted:
-            message = f"its chroot is {here}, the inventory's is {wanted}"
-            yield Hit(f"node {node}: {file.path}", message, f"zookeeper.connect={connect}")
+            yield Hit(about, f"its chroot is {here}, the inventory's is {wanted}", f"zookeeper.connect={connect}")
 
 
 def chroot_of(connect: str) -> str | None:
@@ -457,9 +454,9 @@ def own_classes_are_answered_for(configs: Configs, world: World) -> Result:
     "it in 3.9.2",
 ).sees(broker_configs)
 def quota_callback(configs: Configs, world: World) -> Result:
-    for node, file in configs.items():
+    for about, file in placed("broker", configs):
         if name := file.values.get("client.quota.callback.class", ""):
-            yield Hit(f"broker {node}: {file.path}", f"client.quota.callback.class is {name}", name)
+            yield Hit(about, f"client.quota.callback.class is {name}", name)
 
 
 @check(
@@ -473,6 +470,6 @@ def quota_callback(configs: Configs, world: World) -> Result:
     "KafkaServer.controlledShutdown; BrokerServer.shutdown",
 ).sees(broker_configs, when=ALWAYS)
 def leaders_are_handed_over(configs: Configs, world: World) -> Result:
-    for node, file in configs.items():
+    for about, file in placed("broker", configs):
         if not truth(file.values, "controlled.shutdown.enable", default=True):
-            yield Hit(f"broker {node}: {file.path}", "controlled.shutdown.enable is false")
+            yield Hit(about, "controlled.shutdown.enable is false")

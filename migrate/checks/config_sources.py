@@ -9,7 +9,7 @@ from typing import Final
 
 from migrate.checks.forms import fault, misfits
 from migrate.checks.principals import JAAS
-from migrate.checks.registry import ALWAYS, Blind, Hit, Result, check
+from migrate.checks.registry import ALWAYS, Blind, Hit, Result, check, placed
 from migrate.checks.sight import (
     Configs,
     both,
@@ -75,10 +75,10 @@ def edited_by_us(key: str) -> bool:
 ).sees(node_configs, blocks_from=Stage.PREPARE)
 def key_stands_once(configs: Configs, world: World) -> Result:
     """Keys that some stage sets or removes; others may stand as often as their owner likes."""
-    for node, file in configs.items():
+    for about, file in placed("node", configs):
         twice = [key for key in duplicates(file.raw, file.path) if edited_by_us(key)]
         if twice:
-            yield Hit(f"node {node}: {file.path}", f"more than one line of {', '.join(twice)}")
+            yield Hit(about, f"more than one line of {', '.join(twice)}")
 
 
 def refusals(values: Mapping[str, str]) -> Iterator[str]:
@@ -126,12 +126,12 @@ def refusals(values: Mapping[str, str]) -> Iterator[str]:
     "KIP-297; AbstractConfig.resolveConfigVariables; ConfigDef.parseType; KafkaConfig.validateValues",
 ).sees(node_configs, blocks_from=Stage.PREPARE)
 def read_values_are_plain(configs: Configs, world: World) -> Result:
-    for node, file in configs.items():
+    for about, file in placed("node", configs):
         for reason in refusals(file.values):
-            yield Hit(f"node {node}: {file.path}", f"Kafka refuses this file: {reason}")
+            yield Hit(about, f"Kafka refuses this file: {reason}")
         for key, value in file.values.items():
             if (key in READ_BY_US or edited_by_us(key)) and value != HIDDEN and REFERENCE.search(value):
-                yield Hit(f"node {node}: {file.path}", f"{key} is a reference")
+                yield Hit(about, f"{key} is a reference")
 
 
 @check(
@@ -144,12 +144,11 @@ def read_values_are_plain(configs: Configs, world: World) -> Result:
 ).sees(broker_configs)
 def controllers_resolve(configs: Configs, world: World) -> Result:
     """One finding a broker's file, with the keys; values are never shown."""
-    for node, file in configs.items():
+    for about, file in placed("broker", configs):
         found = [key for key in taken(file.values) if file.values[key] != HIDDEN and REFERENCE.search(file.values[key])]
         if found:
             providers = file.values.get("config.providers", "").strip() or "none"
-            message = f"references in {', '.join(found)}"
-            yield Hit(f"broker {node}: {file.path}", message, f"config.providers={providers}")
+            yield Hit(about, f"references in {', '.join(found)}", f"config.providers={providers}")
 
 
 def in_kraft(entity: str, name: str) -> str:
@@ -334,9 +333,9 @@ def unit_has_more(seen: Launches, world: World) -> Result:
     "docs/hosts.md",
 ).sees(node_configs, when=ALWAYS)
 def is_a_link(configs: Configs, world: World) -> Result:
-    for node, file in configs.items():
+    for about, file in placed("node", configs):
         if file.target:
-            yield Hit(f"node {node}: {file.path}", f"it is followed: {file.shown}")
+            yield Hit(about, f"it is followed: {file.shown}")
 
 
 RAISE: Final = (

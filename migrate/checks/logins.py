@@ -20,7 +20,7 @@ from migrate.checks.principals import (
     controller_listener,
     super_users,
 )
-from migrate.checks.registry import ALWAYS, BEFORE_COPY, UNTIL_FINALIZED, Blind, Hit, Result, check
+from migrate.checks.registry import ALWAYS, BEFORE_COPY, UNTIL_FINALIZED, Blind, Hit, Result, check, placed
 from migrate.checks.security import BROKER_MECHANISM, CONTROLLER_MECHANISM, EXTERNAL, dynamic_at_start
 from migrate.checks.sight import (
     NOT_LOOKED,
@@ -83,8 +83,8 @@ def brokers_can_call(seen: tuple[Configs, Configs], world: World) -> Result:
         for file in controllers.values()
         if protocols(file.values).get(controller_listener(file.values), "").startswith("SASL")
     }
-    for node, file in brokers.items():
-        about, values = f"broker {node}: {file.path}", after_first_restart(file, world)
+    for about, file in placed("broker", brokers):
+        values = after_first_restart(file, world)
         for listener in sorted(listeners):
             mechanism = values.get(CONTROLLER_MECHANISM, "").strip()
             if not mechanism:
@@ -105,8 +105,8 @@ def passwords_agree(seen: tuple[Configs, Configs], world: World) -> Result:
     """PLAIN, whose passwords stand on both sides: brokers and controllers to controllers, controllers to brokers."""
     brokers, controllers = seen
     late = {node: after_first_restart(file, world) for node, file in brokers.items()}
-    for node, file in controllers.items():
-        listener, about = controller_listener(file.values), f"controller {node}: {file.path}"
+    for about, file in placed("controller", controllers):
+        listener = controller_listener(file.values)
         callers = [(f"broker {other}", values) for other, values in late.items()]
         callers += [(f"controller {other}", entry.values) for other, entry in controllers.items()]
         yield from _compare_passwords(about, file.values, listener, CONTROLLER_MECHANISM, callers)

@@ -9,7 +9,7 @@ from typing import Final
 
 from migrate.checks import processes, replicas
 from migrate.checks.phase import lost_at_the_end, no_quorum_yet
-from migrate.checks.registry import ALWAYS, Blind, Hit, Result, check
+from migrate.checks.registry import ALWAYS, Blind, Hit, Result, check, placed
 from migrate.checks.sight import (
     Configs,
     controller_configs,
@@ -58,12 +58,11 @@ def voters_of(text: str) -> dict[int, str]:
 def one_list_of_voters(configs: Configs, world: World) -> Result:
     """Every file that acts by the key; one of ZooKeeper mode does not, and the first roll replaces what it has."""
     wanted = voters_of(world.inventory.voters)
-    for node, file in configs.items():
+    for about, file in placed("node", configs):
         text = file.values.get(VOTERS, "").strip()
         if mode_of(file.values) is Mode.ZOOKEEPER:
             continue
         if voters_of(text) != wanted:
-            about = f"node {node}: {file.path}"
             yield Hit(about, f"{VOTERS} is {text or 'missing'}, the inventory gives {world.inventory.voters}")
 
 
@@ -81,11 +80,11 @@ def one_list_of_voters(configs: Configs, world: World) -> Result:
     "controller quorum",
 ).sees(node_configs, blocks_from=Stage.CONTROLLERS)
 def static_quorum(configs: Configs, world: World) -> Result:
-    for node, file in configs.items():
+    for about, file in placed("node", configs):
         if mode_of(file.values) is Mode.ZOOKEEPER:  # Kafka ignores it there, and the first roll removes it
             continue
         if file.values.get("controller.quorum.bootstrap.servers", "").strip():
-            yield Hit(f"node {node}: {file.path}", "controller.quorum.bootstrap.servers is set")
+            yield Hit(about, "controller.quorum.bootstrap.servers is set")
     if isinstance(world.kraft, Unknown):
         if not no_quorum_yet(world):
             yield Blind("the KRaft metadata", world.kraft.reason)
@@ -103,9 +102,9 @@ def static_quorum(configs: Configs, world: World) -> Result:
 ).sees(controller_configs, blocks_from=Stage.CONTROLLERS)
 def flag_in_files(configs: Configs, world: World) -> Result:
     """Until finalize begins, every controller's file has the flag."""
-    for node, file in configs.items():
+    for about, file in placed("controller", configs):
         if not has_flag(file.values):
-            yield Hit(f"controller {node}: {file.path}", f"{FLAG} is {file.values.get(FLAG) or 'missing'}")
+            yield Hit(about, f"{FLAG} is {file.values.get(FLAG) or 'missing'}")
 
 
 @check(

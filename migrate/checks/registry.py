@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from migrate.checks.phase import Phase, phase_of
-from migrate.checks.sight import FILES, Sight
+from migrate.checks.sight import FILES, Configs, Sight
 from migrate.model.findings import CodeDoc, Finding, Severity, group_key
 from migrate.model.stage import Stage
+from migrate.model.views import ConfigFile
 from migrate.model.world import World
 
 T = TypeVar("T")
@@ -47,6 +48,11 @@ class Blind:
 
 
 Result = Iterator[Hit | Blind]
+
+
+def placed(kind: str, configs: Configs) -> Iterator[tuple[str, ConfigFile]]:
+    """Each file with its place: `broker 1: /etc/kafka/server.properties`."""
+    return ((f"{kind} {node}: {file.path}", file) for node, file in configs.items())
 
 
 @dataclass(frozen=True, slots=True)

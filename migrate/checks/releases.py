@@ -9,7 +9,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Final
 
-from migrate.checks.registry import ALWAYS, BEFORE_COPY, UNTIL_FINALIZED, Blind, Hit, Result, check
+from migrate.checks.registry import ALWAYS, BEFORE_COPY, UNTIL_FINALIZED, Blind, Hit, Result, check, placed
 from migrate.checks.sight import (
     Configs,
     Sight,
@@ -324,9 +324,9 @@ def confluents_keys(values: Mapping[str, str]) -> tuple[list[str], list[str]]:
 ).sees(broker_configs, blocks_from=Stage.PREPARE, when=BEFORE_COPY)
 def confluents_server(configs: Configs, world: World) -> Result:
     """Keys and classes; the values are not shown."""
-    for node, file in configs.items():
+    for about, file in placed("broker", configs):
         if keys := confluents_keys(file.values)[1]:
-            yield Hit(f"broker {node}: {file.path}", f"it has {', '.join(keys[:3])}", f"{len(keys)} keys")
+            yield Hit(about, f"it has {', '.join(keys[:3])}", f"{len(keys)} keys")
 
 
 @check(
@@ -339,9 +339,9 @@ def confluents_server(configs: Configs, world: World) -> Result:
     "Confluent Metrics Reporter; MetricsReporter",
 ).sees(broker_configs)
 def confluents_reporter(configs: Configs, world: World) -> Result:
-    for node, file in configs.items():
+    for about, file in placed("broker", configs):
         if keys := confluents_keys(file.values)[0]:
-            yield Hit(f"broker {node}: {file.path}", f"it has {', '.join(keys)}", f"{len(keys)} keys")
+            yield Hit(about, f"it has {', '.join(keys)}", f"{len(keys)} keys")
 
 
 @check(
@@ -463,10 +463,10 @@ def release_is_not_visible(seen: Inventory, world: World) -> Result:
     "KIP-858; KAFKA-15450; ClusterControlManager.registerBroker; KafkaServer.scala",
 ).sees(broker_configs, blocks_from=Stage.CONTROLLERS)
 def protocol_version(configs: Configs, world: World) -> Result:
-    for node, file in zookeeper_mode(configs).items():
+    for about, file in placed("broker", zookeeper_mode(configs)):
         value = file.values.get(IBP, "")
         if value and version_name(value) != PROTOCOL:
-            yield Hit(f"broker {node}: {file.path}", f"{IBP} is {value}, not 3.9", value)
+            yield Hit(about, f"{IBP} is {value}, not 3.9", value)
 
 
 @check(
@@ -478,9 +478,9 @@ def protocol_version(configs: Configs, world: World) -> Result:
     "KafkaConfig.scala: interBrokerProtocolVersion defaults to the latest production version",
 ).sees(broker_configs, blocks_from=Stage.CONTROLLERS)
 def protocol_version_explicit(configs: Configs, world: World) -> Result:
-    for node, file in zookeeper_mode(configs).items():
+    for about, file in placed("broker", zookeeper_mode(configs)):
         if not file.values.get(IBP, ""):
-            yield Hit(f"broker {node}: {file.path}", f"{IBP} is not set")
+            yield Hit(about, f"{IBP} is not set")
 
 
 @check(

@@ -150,8 +150,7 @@ def no_partition_metadata(seen: tuple[ZookeeperView, Disks], world: World) -> Re
     for broker, folder, topic_id in out_of_place(*seen):
         if not folder.topic_id:
             what = "nothing assigns it" if topic_id is None else f"topic {folder.topic} is {topic_id or 'without id'}"
-            message = f"there is no partition.metadata, {what}"
-            yield Hit(at(broker, folder), message, f"{folder.size} bytes")
+            yield Hit(at(broker, folder), f"there is no partition.metadata, {what}", f"{folder.size} bytes")
 
 
 def strays(seen: tuple[ZookeeperView, Disks]) -> Iterator[tuple[NodeId, Folder, str]]:

@@ -19,7 +19,7 @@ from migrate.checks.principals import (
     principal_to,
     super_users,
 )
-from migrate.checks.registry import ALWAYS, BEFORE_COPY, Blind, Hit, Result, check
+from migrate.checks.registry import ALWAYS, BEFORE_COPY, Blind, Hit, Result, check, placed
 from migrate.checks.sight import Configs, both, both_configs, broker_configs, controller_configs, entities, zookeeper
 from migrate.hosts.collect_disks import DIGEST, HIDDEN
 from migrate.model.broker_modes import Mode, mode_of
@@ -49,12 +49,12 @@ EXTERNAL: Final = "${"  # a configuration provider resolves it on the node
     "seen on 3.9.2: 'invalid credentials' among controllers",
 ).sees(controller_configs, blocks_from=Stage.CONTROLLERS)
 def controller_mechanism(configs: Configs, world: World) -> Result:
-    for node, file in configs.items():
+    for about, file in placed("controller", configs):
         listener = controller_listener(file.values)
         mechanism = file.values.get("sasl.mechanism.controller.protocol", "GSSAPI").strip()
         is_sasl = protocols(file.values).get(listener, "").startswith("SASL")
         if is_sasl and (mechanism == "GSSAPI" or mechanism.startswith("SCRAM")):
-            yield Hit(f"controller {node}: {file.path}", f"listener {listener} uses {mechanism}")
+            yield Hit(about, f"listener {listener} uses {mechanism}")
 
 
 @check(
@@ -110,10 +110,9 @@ def _key_of(value: str) -> str:
 ).sees(both_configs, blocks_from=Stage.CONTROLLERS, when=ALWAYS)
 def controllers_let_in(seen: tuple[Configs, Configs], world: World) -> Result:
     brokers, controllers = seen
-    for node, file in controllers.items():
+    for about, file in placed("controller", controllers):
         if not authorizer(file.values):
             continue
-        about = f"controller {node}: {file.path}"
         late = {other: after_first_restart(entry, world) for other, entry in brokers.items()}
         callers = [
             (f"broker {other}", principal_to(file, values, brokers[other].subjects)) for other, values in late.items()
@@ -151,7 +150,7 @@ def brokers_let_in(seen: tuple[Configs, Configs], world: World) -> Result:
     a person must add (to the inventory's brokers.properties).
     """
     brokers, controllers = seen
-    for node, file in brokers.items():
+    for about, file in placed("broker", brokers):
         if authorizer(file.values):
             listener, at_first = inter_broker_listener(file.values), mode_of(file.values) is Mode.ZOOKEEPER
             added = at_first and protocols(file.values).get(listener, listener).startswith("SASL")
@@ -162,7 +161,7 @@ def brokers_let_in(seen: tuple[Configs, Configs], world: World) -> Result:
                 if not added or isinstance(principal, Blind) or principal == ANONYMOUS
             ]
             allowed = super_users(after_first_restart(file, world))
-            yield from _not_let_in(f"broker {node}: {file.path}", allowed, callers)
+            yield from _not_let_in(about, allowed, callers)
 
 
 @check(
@@ -204,9 +203,9 @@ def token_key(seen: tuple[ZookeeperView, tuple[Configs, Configs]], world: World)
     view, (brokers, controllers) = seen
     known = any(_secret(file.values, TOKEN_SECRETS) for file in brokers.values())
     if not known and "delegation-token" in view.entities.kind:
-        for node, file in controllers.items():
+        for about, file in placed("controller", controllers):
             if not _secret(file.values, TOKEN_SECRETS):
-                yield Hit(f"controller {node}: {file.path}", f"{TOKEN_SECRETS[0]} is missing, ZooKeeper has tokens")
+                yield Hit(about, f"{TOKEN_SECRETS[0]} is missing, ZooKeeper has tokens")
     yield from _one_secret(seen[1], *TOKEN_SECRETS)
 
 
@@ -222,9 +221,9 @@ def znode_acls(seen: tuple[Configs, Configs], world: World) -> Result:
     brokers, controllers = seen
     if not any(truth(file.values, "zookeeper.set.acl") for file in brokers.values()):
         return
-    for node, file in controllers.items():
+    for about, file in placed("controller", controllers):
         if not truth(file.values, "zookeeper.set.acl"):
-            yield Hit(f"controller {node}: {file.path}", "zookeeper.set.acl is not set, the brokers set it")
+            yield Hit(about, "zookeeper.set.acl is not set, the brokers set it")
 
 
 @check(
@@ -252,12 +251,12 @@ def users_in_hybrid(configs: Configs, world: World) -> Result:
 def controllers_can_call(seen: tuple[Configs, Configs], world: World) -> Result:
     brokers, controllers = seen
     listeners = {inter_broker_listener(file.values) for file in brokers.values()}
-    for node, file in controllers.items():
+    for about, file in placed("controller", controllers):
         for listener in sorted(listeners):
             values, prefix = file.values, listener_prefix(listener)
             if not protocols(values).get(listener, "").startswith("SASL"):
                 continue
-            mechanism, about = values.get(BROKER_MECHANISM, "GSSAPI").strip(), f"controller {node}: {file.path}"
+            mechanism = values.get(BROKER_MECHANISM, "GSSAPI").strip()
             enabled = values.get(f"{prefix}sasl.enabled.mechanisms") or values.get("sasl.enabled.mechanisms", "GSSAPI")
             if mechanism not in elements(enabled):
                 yield Hit(about, f"{mechanism} is not among the enabled mechanisms of listener {listener}")
@@ -277,9 +276,9 @@ def controllers_can_call(seen: tuple[Configs, Configs], world: World) -> Result:
 def controllers_authorize(seen: tuple[Configs, Configs], world: World) -> Result:
     brokers, controllers = seen
     has = sorted(int(node) for node, file in brokers.items() if authorizer(file.values))
-    for node, file in controllers.items():
+    for about, file in placed("controller", controllers):
         if has and not authorizer(file.values):
-            yield Hit(f"controller {node}: {file.path}", f"{AUTHORIZER} is missing, brokers {has} have one")
+            yield Hit(about, f"{AUTHORIZER} is missing, brokers {has} have one")
 
 
 @check(
@@ -292,12 +291,12 @@ def controllers_authorize(seen: tuple[Configs, Configs], world: World) -> Result
 ).sees(both_configs, blocks_from=Stage.CONTROLLERS, when=ALWAYS)
 def no_acl_authorizer_in_kraft(seen: tuple[Configs, Configs], world: World) -> Result:
     brokers, controllers = seen
-    for node, file in controllers.items():
+    for about, file in placed("controller", controllers):
         if authorizer(file.values) in ACL_AUTHORIZERS:
-            yield Hit(f"controller {node}: {file.path}", f"{AUTHORIZER} is AclAuthorizer")
-    for node, file in brokers.items():
+            yield Hit(about, f"{AUTHORIZER} is AclAuthorizer")
+    for about, file in placed("broker", brokers):
         if mode_of(file.values) is Mode.KRAFT and authorizer(file.values) in ACL_AUTHORIZERS:
-            yield Hit(f"broker {node}: {file.path}", f"{AUTHORIZER} is AclAuthorizer in KRaft mode")
+            yield Hit(about, f"{AUTHORIZER} is AclAuthorizer in KRaft mode")
 
 
 @check(
@@ -314,12 +313,11 @@ def one_authorizer(seen: tuple[Configs, Configs], world: World) -> Result:
     """Kafka's own two count as one; a missing one is B-SEC-01."""
     brokers, controllers = seen
     theirs = {_as_kraft(authorizer(file.values)): node for node, file in brokers.items()}
-    for node, file in controllers.items():
+    for about, file in placed("controller", controllers):
         own = _as_kraft(authorizer(file.values))
         for other, broker in theirs.items():
             if own and own != other:
-                message = f"{AUTHORIZER} is {own}, broker {broker} has {other or 'none'}"
-                yield Hit(f"controller {node}: {file.path}", message)
+                yield Hit(about, f"{AUTHORIZER} is {own}, broker {broker} has {other or 'none'}")
 
 
 @check(
@@ -332,10 +330,10 @@ def one_authorizer(seen: tuple[Configs, Configs], world: World) -> Result:
     "AclAuthorizer.configure: ZkUrlProp; ControllerServer: the migration's client uses zookeeper.connect",
 ).sees(broker_configs, blocks_from=Stage.PREPARE, when=BEFORE_COPY)
 def acls_are_here(configs: Configs, world: World) -> Result:
-    for node, file in configs.items():
+    for about, file in placed("broker", configs):
         url, connect = (file.values.get(key, "") for key in ("authorizer.zookeeper.url", "zookeeper.connect"))
         if url and url != connect and _ensemble(url) != _ensemble(connect):
-            yield Hit(f"broker {node}: {file.path}", f"authorizer.zookeeper.url is {url}, zookeeper.connect {connect}")
+            yield Hit(about, f"authorizer.zookeeper.url is {url}, zookeeper.connect {connect}")
 
 
 def _ensemble(text: str) -> tuple[frozenset[str], str] | None:
