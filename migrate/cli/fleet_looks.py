@@ -18,9 +18,9 @@ from migrate.cli.options import NO_PLAYBOOK, Evidence, load_target, spark_given
 from migrate.cli.screen import say
 from migrate.errors import Defect, MigrateError, UsageWrong
 from migrate.model import strict_json
+from migrate.model.codec import decode, encode
 from migrate.model.difference import LOCAL, DiffReport
 from migrate.model.inventory import Fleet, Member, NotRead, Target
-from migrate.observe.codec import decode, encode
 from migrate.observe.fleet import compare_members, on_executors
 from migrate.observe.session import spark_session
 from migrate.playbook.load import load_fleet

@@ -11,7 +11,7 @@ from migrate.errors import LabFolderNotOurs, LabMissing
 from migrate.hosts.files import replace_file
 from migrate.lab.topology import SEED_FILE, Topology
 from migrate.model import strict_json
-from migrate.observe.codec import NotDecodable, decode, encode
+from migrate.model.codec import NotDecodable, decode, encode
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Final
 
 from migrate.model import strict_json
+from migrate.model.codec import decode
 from migrate.model.kafka_values import Endpoint, endpoints, listener_prefix, protocol_map, trim, truth
 from migrate.model.outcome import Unknown
 
@@ -165,13 +166,9 @@ def from_note(text: str) -> Heard | Unknown:
     """What `noted` wrote; Unknown for any other text."""
     try:
         value = strict_json.loads(text)
-        if "reason" in value:
-            return strict_json.build(Unknown, value)  # type: ignore[no-any-return]
-        said = value["not_applied"]
-        log = Unknown(str(said["reason"])) if isinstance(said, dict) else tuple(map(str, said))
-        by_name = {name: strict_json.build(Served, entry) for name, entry in value["listeners"].items()}
-        return Heard(by_name, log)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        kind = Unknown if "reason" in value else Heard
+        return decode(kind, value, "it", plain=True)  # type: ignore[no-any-return] # by its first argument
+    except (ValueError, TypeError) as error:
         return Unknown(f"what was noted of its listeners cannot be read: {error}")
 
 

@@ -1,9 +1,9 @@
-"""Two strict readers of tar: files of ours (`unpack`), and what a host's `tar` makes of plain files (`members`).
+"""A strict reader of tar: of files of ours, and of what a host's `tar` makes of plain files.
 
 A general reader believes what headers say of sizes: a sparse member or an extended header of 200 bytes makes gigabytes.
-Python's own takes no end with a negative size in base 256 (3.11.2 and 3.11.7), and with an extended header of digits.
-In files of ours a header is right only where it is byte for byte the one that we would write.  In those of a host's
-`tar` (GNU, POSIX and busybox alike) it describes a regular file or a folder, and its size is in the archive.
+Python's own takes no end with a negative size in base 256 (3.11.2 and 3.11.7), and with an extended header of digits;
+its filters judge names alone.  Here a header (GNU, POSIX and busybox alike) describes a regular file or a folder, and
+its size is in the archive.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MAGIC: Final = (b"ustar\x0000", b"ustar  \0")  # POSIX, GNU
 
 
 class NotPlainTar(ValueError):
-    """The bytes are no archive of ours; the message says why."""
+    """The bytes are no such archive; the message says why."""
 
 
 def pack(members: Mapping[str, bytes], mtime: int = 0) -> bytes:
@@ -28,22 +28,19 @@ def pack(members: Mapping[str, bytes], mtime: int = 0) -> bytes:
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as archive:
         for name, content in members.items():
-            archive.addfile(_header(name, len(content), mtime), io.BytesIO(content))
+            info = tarfile.TarInfo(name)
+            info.size, info.mtime, info.mode = len(content), mtime, 0o600
+            archive.addfile(info, io.BytesIO(content))
     return out.getvalue()
 
 
 def unpack(raw: bytes, names: Collection[str] | None = None) -> dict[str, bytes]:
-    """Name to content.  Raises NotPlainTar; with `names`, also for a member of another name."""
+    """Name to content, of files alone.  Raises NotPlainTar; with `names`, also for a member of another name."""
     found: dict[str, bytes] = {}
-    view, at = memoryview(raw), 0
-    while header := bytes(view[at : at + BLOCK]).rstrip(b"\0"):
-        name, content = _member(view, at, header)
-        if name in found or (names is not None and name not in names):
-            raise NotPlainTar(f"member {name!r} appears twice, or belongs in no file of this kind")
-        found[name] = content
-        at += BLOCK + -(-len(content) // BLOCK) * BLOCK
-    if any(view[at:]):
-        raise NotPlainTar("there is more behind its last member")
+    for member in members(io.BytesIO(raw)):
+        if member.folder or (names is not None and member.name not in names):
+            raise NotPlainTar(f"member {member.name!r} belongs in no file of this kind")
+        found[member.name] = raw[member.at : member.at + member.size]
     return found
 
 
@@ -112,24 +109,3 @@ def _of_a_host(header: bytes, at: int) -> Member:
     if any(part in ("", ".", "..") for part in name.removesuffix("/" if folder else "").split("/")):
         raise NotPlainTar(f"the name {name!r} leads out of the folder")
     return Member(name.rstrip("/"), folder, at + BLOCK, size)
-
-
-def _member(view: memoryview, at: int, header: bytes) -> tuple[str, bytes]:
-    try:
-        name = header[:100].partition(b"\0")[0].decode("ascii")
-        size, mtime = int(header[124:135], 8), int(header[136:147], 8)
-        right = _header(name, size, mtime).tobuf(tarfile.USTAR_FORMAT).rstrip(b"\0")
-    except (ValueError, OverflowError) as error:
-        raise NotPlainTar(f"the header at byte {at} is none of ours") from error
-    if header != right:
-        raise NotPlainTar(f"the header at byte {at} is none of ours")
-    content = bytes(view[at + BLOCK : at + BLOCK + size])
-    if len(content) != size:
-        raise NotPlainTar(f"member {name!r} is cut off")
-    return name, content
-
-
-def _header(name: str, size: int, mtime: int) -> tarfile.TarInfo:
-    info = tarfile.TarInfo(name)
-    info.size, info.mtime, info.mode = size, mtime, 0o600
-    return info

@@ -6,14 +6,10 @@ ends.  This one takes what `json.dumps` of ours writes, and refuses everything e
 
 from __future__ import annotations
 
-import functools
 import json
 import re
-import types
-import typing
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass
-from enum import Enum
+from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
 DEPTH: Final = 100
@@ -105,57 +101,6 @@ def unlike(value: Any, kind: Any, where: str = "it") -> str:
             right = isinstance(value, int | float if kind is float else kind)
             return "" if right and (kind is bool or not isinstance(value, bool)) else f"{where} is no {kind.__name__}"
     return next((problem for entry in found if (problem := unlike(*entry))), "")
-
-
-def build(kind: Any, value: Any) -> Any:
-    """Build the value of that declared type: text, number, enum, tuple of one kind, mapping, or dataclass of these.
-
-    `X | None` is one of them or null.  A dataclass has all its fields and no other; an enum is its value, or its label
-    where it has `from_label`.
-
-    Raises:
-        TypeError: another type belongs there.
-        ValueError: a field is missing or unknown, or an enum has no such member.
-    """
-    if is_dataclass(kind):
-        return _build_fields(kind, _of(dict, value, "an object"))
-    match typing.get_origin(kind), typing.get_args(kind):
-        case types.UnionType, (inner, types.NoneType):
-            return None if value is None else build(inner, value)
-        case origin, (inner, *_) if origin is tuple:
-            return tuple(build(inner, entry) for entry in _of(list, value, "a list"))
-        case origin, (name, inner) if origin is Mapping:
-            return {build(name, key): build(inner, entry) for key, entry in _of(dict, value, "an object").items()}
-    if kind is float:
-        return float(_of((int, float), value, "a number"))
-    if issubclass(kind, Enum):
-        try:
-            return getattr(kind, "from_label", kind)(_of(str, value, "a text"))
-        except (KeyError, ValueError):
-            message = f"there is no {kind.__name__.lower()} {value!r:.60}"
-            raise ValueError(message) from None
-    return _of(kind, value, "a whole number" if kind is int else "a text" if kind is str else kind.__name__)
-
-
-def _build_fields(kind: Any, table: Mapping[str, Any]) -> Any:
-    hints = _hints(kind)
-    if odd := hints.keys() ^ table.keys():
-        message = f"{kind.__name__} has missing or unknown fields: {', '.join(sorted(odd))}"
-        raise ValueError(message)
-    return kind(**{name: build(hint, table[name]) for name, hint in hints.items()})
-
-
-@functools.cache
-def _hints(kind: type) -> Mapping[str, Any]:
-    hints = typing.get_type_hints(kind)
-    return {entry.name: hints[entry.name] for entry in fields(kind)}
-
-
-def _of(kind: Any, value: Any, words: str) -> Any:
-    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-        message = f"{words} belongs here, not {value!r:.60}"
-        raise TypeError(message)
-    return value
 
 
 def _within(raw: bytes | str, room: int) -> None:

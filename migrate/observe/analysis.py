@@ -38,7 +38,6 @@ LAG_SECONDS: Final = 15.0  # for /migration to pass one offset: it moves twice a
 LAG_POLL: Final = 0.1
 STARTING: Final = "starting Spark"
 AGAIN: Final = 0.3  # seconds before all is compared again
-SMALL: Final = 10_000  # partitions; of more, comparison and ledger fill two cores and much memory each
 
 
 def with_diff(sources: Sources, world: World, compare: Comparer | None = None) -> World:
@@ -177,39 +176,11 @@ def await_dual_write(sources: Sources, offset: int) -> int | Unknown:
     return max(0, offset - first)
 
 
-def fit_side_by_side(sources: Sources, world: World) -> bool:
-    """May the ledger be asked for while the comparison is made?  Where Spark is up for both, and they are small.
-
-    Each is a job of many short stages then, which leave half of two processors idle.  The pure rule's rows, which
-    Spark's are held to, are made twice so: 13 us a replica.
-    """
-    if _not_comparable(world) is not None or isinstance(world.kraft, Unknown) or len(world.kraft.partitions) > SMALL:
-        return False
-    handle = sources.spark()
-    if handle is None:
-        return False
-    try:
-        with sources.work.part(STARTING):
-            handle.get()
-    except MigrateError:
-        return False  # the comparison says why
-    # here: two threads that import one package for the first time may each see half of it
-    import migrate.diff.compare
-    import migrate.diff.ledger  # noqa: F401
-
-    return True
-
-
-def spark_ledger(sources: Sources, world: World, known: Ledger | Unknown | None = None) -> Ledger | Unknown:
-    """The ledger from Spark, held equal to the pure rule's row by row.
-
-    `known` is Spark's answer to an earlier look, made while the comparison ran.  It stands where the rows are these.
-    """
+def spark_ledger(sources: Sources, world: World) -> Ledger | Unknown:
+    """The ledger from Spark, held equal to the pure rule's row by row."""
     reference = pure_ledger(world)
     if isinstance(reference, Unknown):
         return reference
-    if isinstance(known, Ledger) and (known.rows, known.unknown) == (reference.rows, reference.unknown):
-        return replace(known, offset=reference.offset)
     handle = sources.spark()
     if handle is None:
         return Unknown("this command works without Spark, and this gate asks Spark")

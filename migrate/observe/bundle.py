@@ -27,6 +27,7 @@ from migrate.hosts import properties
 from migrate.hosts.collect_disks import Digest, keyed, redact, redacted_value
 from migrate.hosts.files import read_no_follow, replace_file
 from migrate.model import limits, plain_tar, strict_json
+from migrate.model.codec import NotDecodable, decode, encode
 from migrate.model.columns import EntityColumns
 from migrate.model.ids import NodeId
 from migrate.model.inventory import URI
@@ -42,7 +43,6 @@ from migrate.model.views import (
     ZookeeperView,
 )
 from migrate.model.world import World
-from migrate.observe.codec import NotDecodable, decode, encode
 from migrate.observe.sources import KEPT
 from migrate.observe.views import VIEWS
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from migrate.errors import NotVisible
 from migrate.model import strict_json
+from migrate.model.codec import decode, encode
 from migrate.model.difference import NOTHING_COMPARED, DiffReport
 from migrate.model.facts import pure_ledger
 from migrate.model.ids import NodeId
@@ -25,7 +26,6 @@ from migrate.model.world import World
 from migrate.observe.analysis import Comparer, cannot_compare, with_diff
 from migrate.observe.bundle import read_bundle_at
 from migrate.observe.bundled import BundledSources
-from migrate.observe.codec import decode, encode
 
 if TYPE_CHECKING:
     from migrate.diff.fleet import ClusterAnswer, Read

@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from migrate.model.facts import pure_ledger
-from migrate.model.ledger import Ledger
 from migrate.model.outcome import Unknown
 from migrate.model.world import BROKER, Need, World
 from migrate.observe import analysis
@@ -70,18 +69,12 @@ class ClusterObserver:
             return getattr(self.sources, view.look)(*given, **told)
 
     def _analyse(self, world: World, needs: frozenset[Need]) -> World:
-        known: Ledger | Unknown | None = None
         if Need.DIFF in needs:
-            both = Need.SPARK_LEDGER in needs and analysis.fit_side_by_side(self.sources, world)
-            beside = self._pool.submit(analysis.spark_ledger, self.sources, world) if both else None
             world = analysis.with_diff(self.sources, world)
-            known = None if beside is None else beside.result()  # the answer, where the rows are the same afterwards
         if Need.SPARK_LEDGER in needs:
             with self.sources.work.part(_ledger_words(world)):
-                return replace(world, ledger=analysis.spark_ledger(self.sources, world, known))
-        if Need.LEDGER in needs:
-            return replace(world, ledger=pure_ledger(world))
-        return world
+                return replace(world, ledger=analysis.spark_ledger(self.sources, world))
+        return replace(world, ledger=pure_ledger(world)) if Need.LEDGER in needs else world
 
     def close(self) -> None:
         self._pool.shutdown()

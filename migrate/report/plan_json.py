@@ -10,6 +10,7 @@ from typing_extensions import TypedDict
 
 from migrate.errors import MalformedPlan, PlanUnreadable
 from migrate.model import strict_json
+from migrate.model.codec import NotDecodable, decode
 from migrate.model.plan import Plan
 
 SCHEMA: Final = "kraft-migrate/plan/v3"  # of PLAN_FORMAT
@@ -51,9 +52,9 @@ def plan_from_json(text: str) -> Plan:
     """
     whole = _envelope(text)
     try:
-        plan: Plan = strict_json.build(Plan, whole["plan"])
-        stated, content = (strict_json.build(str, whole[name]) for name in ("fingerprint", "content"))
-    except (KeyError, TypeError, ValueError) as error:
+        plan: Plan = decode(Plan, whole["plan"], "plan", plain=True)
+        stated, content = (decode(str, whole[name], name) for name in ("fingerprint", "content"))
+    except (KeyError, NotDecodable) as error:
         raise MalformedPlan(f"the plan cannot be read: {error}", why="it is damaged or was edited") from error
     if stated != plan.fingerprint:
         raise PlanUnreadable(f"{NOT_AS_SAVED}: its fingerprint is {plan.short}, it states {stated[:8]}")

@@ -24,12 +24,12 @@ import pytest
 from migrate.cli.planning import save_plan
 from migrate.cli.unlock import as_text
 from migrate.model import plain_tar
+from migrate.model.codec import NotDecodable, decode, encode
 from migrate.model.history import Event
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
 from migrate.model.world import World
 from migrate.observe.bundle import PARTS, write_bundle
-from migrate.observe.codec import NotDecodable, decode, encode
 from migrate.plan.build import build
 from migrate.playbook.load import load_inventory, load_playbook
 from migrate.run import journal as journals

@@ -15,7 +15,8 @@ import google_crc32c
 
 from migrate.cli.planning import save_plan
 from migrate.cli.status import unended
-from migrate.model import plain_tar, strict_json
+from migrate.model import plain_tar
+from migrate.model.codec import decode
 from migrate.model.plan import Plan
 from migrate.model.stage import Stage
 from migrate.observe import bundle
@@ -134,7 +135,7 @@ def sealed_plan(raw: bytes) -> bytes:
     """Its sum anew, and its fingerprint where it is a plan; whatever else it is stays."""
     try:
         body = json.loads(raw)
-        plan = strict_json.build(Plan, body["plan"])
+        plan = decode(Plan, body["plan"], "plan", plain=True)
         body["fingerprint"], body["content"] = plan.fingerprint, plan.content
     except Exception:  # noqa: BLE001 - whatever it is, it is no plan, and keeps its sums
         return raw

@@ -19,10 +19,10 @@ from migrate.errors import InputError
 from migrate.kraft.files import PARTITION_DIRECTORY
 from migrate.kraft.image import Image
 from migrate.kraft.rules import State, apply_record
+from migrate.model.codec import encode
 from migrate.model.outcome import Unknown
 from migrate.model.secrets import Digester
 from migrate.model.views import KraftView
-from migrate.observe.codec import encode
 from migrate.observe.metadata_files import read_metadata
 from migrate.protocol.batches import HEADER, HEADER_SIZE, split
 from migrate.protocol.loader import Struct, Values

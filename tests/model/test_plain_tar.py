@@ -30,7 +30,7 @@ def other(**fields: object) -> bytes:
 
 
 @given(
-    st.dictionaries(st.from_regex(r"[a-z/.]{1,99}", fullmatch=True), st.binary(max_size=2000)),
+    st.dictionaries(st.from_regex(r"[a-z]{1,45}(/[a-z.]{1,3}z){0,9}", fullmatch=True), st.binary(max_size=2000)),
     st.integers(0, 8**11 - 1),
 )
 def test_what_was_packed_is_unpacked(members: dict[str, bytes], mtime: int) -> None:
@@ -53,15 +53,11 @@ def test_tar_itself_reads_it() -> None:
         {"type": tarfile.CHRTYPE},
         {"type": tarfile.CONTTYPE},
         {"type": tarfile.GNUTYPE_SPARSE},
-        {"mode": 0o644},
-        {"uid": 1},
-        {"uname": "root"},
         {"format": tarfile.PAX_FORMAT, "pax_headers": {"size": "99999999999999999999"}},
         {"format": tarfile.PAX_FORMAT, "pax_headers": {"GNU.sparse.major": "1", "GNU.sparse.realsize": "9999999999"}},
-        {"format": tarfile.GNU_FORMAT},
     ],
 )
-def test_every_other_header_is_refused(fields: dict[str, object]) -> None:
+def test_every_other_kind_of_member_is_refused(fields: dict[str, object]) -> None:
     """Sparse members and extended headers claim sizes that are nowhere."""
     with pytest.raises(NotPlainTar):
         unpack(other(**fields))

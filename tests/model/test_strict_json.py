@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from migrate.model import strict_json
-from migrate.model.plan import Direction
-from migrate.model.stage import Stage
-from migrate.model.strict_json import Each, NotStrictJson, build, loads, mapping, unlike
+from migrate.model.strict_json import Each, NotStrictJson, loads, mapping, unlike
 
 ROOT = Path(__file__).parents[2]
 
@@ -182,77 +178,3 @@ def test_an_object_of_another_kind_is_refused() -> None:
     assert mapping(b'{"a": 1}', {"a": int}) == {"a": 1}
     with pytest.raises(NotStrictJson, match="it lacks b"):
         mapping(b'{"a": 1}', {"b": int})
-
-
-@dataclass(frozen=True, slots=True)
-class Inner:
-    """What a built value holds."""
-
-    word: Direction
-    stage: Stage = Stage.COPY
-
-
-@dataclass(frozen=True, slots=True)
-class Outer:
-    """Every kind of field that `build` knows."""
-
-    text: str
-    number: int
-    time: float
-    counts: Mapping[str, int]
-    inner: tuple[Inner, ...]
-    sure: bool = True
-    version: int | None = None
-
-
-PLAIN = {
-    "text": "a",
-    "number": 1,
-    "time": 2,
-    "counts": {"topics": 3},
-    "inner": [{"word": "back", "stage": "hybrid"}],
-    "sure": False,
-    "version": None,
-}
-
-
-def test_a_value_is_built_of_its_declared_types() -> None:
-    """Enums by their values or labels; a whole number is a float where one belongs."""
-    inner = Inner(Direction.BACK, Stage.HYBRID)
-    assert build(Outer, PLAIN) == Outer("a", 1, 2.0, {"topics": 3}, (inner,), sure=False)
-    assert type(build(Outer, PLAIN).time) is float
-    assert build(Outer, {**PLAIN, "version": 3}).version == 3
-
-
-@pytest.mark.parametrize(
-    "other",
-    [
-        {"text": 1},
-        {"text": None},
-        {"number": True},
-        {"number": 1.5},
-        {"number": "1"},
-        {"time": "2"},
-        {"time": False},
-        {"counts": {"topics": "3"}},
-        {"counts": [["topics", 3]]},
-        {"inner": {}},
-        {"inner": [[]]},
-        {"inner": [{"word": "back"}]},
-        {"inner": [{"word": "away", "stage": "hybrid"}]},
-        {"inner": [{"word": ["back"], "stage": "hybrid"}]},
-        {"inner": [{"word": "back", "stage": "nowhere"}]},
-        {"sure": 1},
-        {"version": "3"},
-        {"version": True},
-        {"more": 1},
-    ],
-    ids=str,
-)
-def test_another_type_and_a_missing_or_unknown_field_are_refused(other: dict[str, object]) -> None:
-    """At every depth; a field with a default must be there as well."""
-    with pytest.raises((TypeError, ValueError)):
-        build(Outer, {**PLAIN, **other})
-    for name in PLAIN:
-        with pytest.raises(ValueError, match=f"missing or unknown fields: {name}"):
-            build(Outer, {key: value for key, value in PLAIN.items() if key != name})

@@ -6,11 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from threading import Barrier
-from typing import Any
 
 import pytest
 
-from migrate.errors import MigrateError, SparkDidNotStart
 from migrate.model.facts import pure_ledger
 from migrate.model.ledger import Ledger
 from migrate.model.outcome import Unknown
@@ -20,7 +18,6 @@ from migrate.model.views import (
     NoFile,
 )
 from migrate.model.world import NOT_ASKED, Need, World
-from migrate.observe import analysis
 from migrate.observe.world import ClusterObserver
 from tests.testing.kept import KeptSources
 from tests.testing.worlds import OFFSET, world_at
@@ -126,79 +123,6 @@ def test_the_ledger_comes_with_the_views_that_it_was_made_of() -> None:
     assert (found.ledger.offset, found.ledger.engine) == (OFFSET, "pure")
     assert found.ledger.counts() == {"VERIFIED": 18}
     assert found.ledger == pure_ledger(found)
-
-
-@pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[World]:
-    """Of which worlds a ledger was asked; the first one and the comparison wait for each other."""
-    worlds, together = list[World](), Barrier(2, timeout=20)
-
-    def ledger(_: object, world: World, known: object = None) -> Ledger | Unknown:
-        worlds.append(world)
-        if len(worlds) == 1:
-            together.wait()
-        return Unknown(f"ledger {len(worlds)}, known {known}")
-
-    def with_diff(_: object, world: World) -> World:
-        together.wait()
-        return replace(world, diff=Unknown("compared"))
-
-    monkeypatch.setattr(analysis, "fit_side_by_side", lambda *_: True)
-    monkeypatch.setattr(analysis, "spark_ledger", ledger)
-    monkeypatch.setattr(analysis, "with_diff", with_diff)
-    return worlds
-
-
-def test_comparison_and_ledger_are_made_side_by_side(asked: list[World]) -> None:
-    """The ledger that counts is of what was read last: the first one is handed on, and stands where nothing moved."""
-    with looking(world_at(Stage.COPY)) as (observer, _):
-        found = observer.observe(frozenset({Need.DIFF, Need.SPARK_LEDGER}), {})
-    assert [world.diff for world in asked] == [NOT_ASKED, Unknown("compared")]
-    assert found.ledger == Unknown(f"ledger 2, known {Unknown('ledger 1, known None')}")
-
-
-class Handle:
-    """Of a session that came up, or did not."""
-
-    def __init__(self, error: MigrateError | None = None) -> None:
-        self.error = error
-
-    def get(self) -> None:
-        """As the real one."""
-        if self.error:
-            raise self.error
-
-
-@pytest.mark.parametrize(
-    ("stage", "small", "handle", "fit"),
-    [
-        (Stage.HYBRID, 10**6, Handle(), True),
-        (Stage.HYBRID, 1, Handle(), False),
-        (Stage.HYBRID, 10**6, None, False),
-        (Stage.HYBRID, 10**6, Handle(SparkDidNotStart("no java")), False),
-        (Stage.ASSESS, 10**6, Handle(), False),
-    ],
-    ids=["small, and Spark is up", "large", "no Spark", "Spark did not come up", "nothing to compare"],
-)
-def test_they_are_side_by_side_where_that_is_cheap(
-    stage: Stage, small: int, handle: Handle | None, fit: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Elsewhere one follows the other."""
-    sources: Any = KeptSources(world_at(stage))
-    monkeypatch.setattr(sources, "spark", lambda: handle)
-    monkeypatch.setattr(analysis, "SMALL", small)
-    assert analysis.fit_side_by_side(sources, world_at(stage)) is fit
-
-
-def test_an_earlier_ledger_stands_where_the_rows_are_the_same() -> None:
-    """At the offset of the later look; with other rows Spark is asked again, and there is none here."""
-    world = world_at(Stage.KRAFT_MODE)
-    reference, sources = pure_ledger(world), KeptSources(world)
-    assert isinstance(reference, Ledger)
-    known = replace(reference, offset=reference.offset - 7, engine="spark")
-    assert analysis.spark_ledger(sources, world, known) == replace(reference, engine="spark")
-    for other in (replace(known, rows=known.rows[1:]), replace(known, unknown=("the disks",)), Unknown("no answer")):
-        assert isinstance(analysis.spark_ledger(sources, world, other), Unknown)
 
 
 def test_without_spark_its_ledger_is_unknown_and_never_the_pure_one() -> None:

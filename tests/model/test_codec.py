@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import typing
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,9 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from migrate.model.codec import NotDecodable, decode, encode
 from migrate.model.columns import EntityColumns, PartitionColumns, ReplicaColumns
 from migrate.model.ids import DirectoryId, NodeId
 from migrate.model.outcome import Unknown
+from migrate.model.plan import Direction
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.views import (
     ConfigFile,
@@ -27,7 +30,6 @@ from migrate.model.views import (
 )
 from migrate.model.world import World
 from migrate.observe.bundle import PARTS
-from migrate.observe.codec import NotDecodable, decode, encode
 from tests.testing import worlds
 from tests.testing.clusters import uuid
 
@@ -188,3 +190,83 @@ def test_rows_that_no_cluster_has_are_refused(columns: PartitionColumns | Replic
     """They would end later, in whatever is decided by them."""
     with pytest.raises(NotDecodable, match=says):
         there_and_back(columns, type(columns))
+
+
+# -- the plain form -----------------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class Inner:
+    """What a built value holds."""
+
+    word: Direction
+    stage: Stage = Stage.COPY
+
+
+@dataclass(frozen=True, slots=True)
+class Outer:
+    """Every kind of field that a plan has."""
+
+    text: str
+    number: int
+    time: float
+    counts: Mapping[str, int]
+    inner: tuple[Inner, ...]
+    sure: bool = True
+    version: int | None = None
+
+
+PLAIN = {
+    "text": "a",
+    "number": 1,
+    "time": 2,
+    "counts": {"topics": 3},
+    "inner": [{"word": "back", "stage": "hybrid"}],
+    "sure": False,
+    "version": None,
+}
+
+
+def from_plain(value: object) -> Any:
+    """Of a plan's form."""
+    return decode(Outer, value, "it", plain=True)
+
+
+def test_a_value_is_built_of_its_declared_types() -> None:
+    """Enums by their values or labels; a whole number is a float where one belongs."""
+    inner = Inner(Direction.BACK, Stage.HYBRID)
+    assert from_plain(PLAIN) == Outer("a", 1, 2.0, {"topics": 3}, (inner,), sure=False)
+    assert type(from_plain(PLAIN).time) is float
+    assert from_plain({**PLAIN, "version": 3}).version == 3
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"text": 1},
+        {"text": None},
+        {"number": True},
+        {"number": 1.5},
+        {"number": "1"},
+        {"time": "2"},
+        {"time": False},
+        {"counts": {"topics": "3"}},
+        {"counts": [["topics", 3]]},
+        {"inner": {}},
+        {"inner": [[]]},
+        {"inner": [{"word": "back"}]},
+        {"inner": [{"word": "away", "stage": "hybrid"}]},
+        {"inner": [{"word": ["back"], "stage": "hybrid"}]},
+        {"inner": [{"word": "back", "stage": "nowhere"}]},
+        {"sure": 1},
+        {"version": "3"},
+        {"version": True},
+        {"more": 1},
+    ],
+    ids=str,
+)
+def test_another_type_and_a_missing_or_unknown_field_are_refused(other: dict[str, object]) -> None:
+    """At every depth; a field with a default must be there as well."""
+    with pytest.raises(NotDecodable):
+        from_plain({**PLAIN, **other})
+    for name in PLAIN:
+        with pytest.raises(NotDecodable, match=f"missing or unknown: {name}"):
+            from_plain({key: value for key, value in PLAIN.items() if key != name})

@@ -1,14 +1,16 @@
 """Frozen values to JSON and back, without loss and without guessing: one codec for all of `migrate.model`.
 
 A dataclass becomes an object with its class's name under `$`, a mapping a list of pairs (keys keep their type), a set a
-sorted list, an enum its name, bytes base64.  What is read is held against the declared types: a missing or unknown
-field, another type, columns of different lengths are `NotDecodable`, with the place.
+sorted list, an enum its name, bytes base64.  Plans and notes of a run have a plain form: objects without a class, enums
+by value or label.  What is read is held against the declared types: a missing or unknown field, another type, columns
+of different lengths are `NotDecodable`, with the place.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
 import functools
 import math
 import sys
@@ -65,34 +67,35 @@ def encode(value: Any) -> Any:
 
 
 # -- from JSON -----------------------------------------------------------------------------------------------------
-def decode(kind: Any, data: Any, where: str) -> Any:
-    """The value of that declared type.
+def decode(kind: Any, data: Any, where: str, *, plain: bool = False) -> Any:
+    """The value of that declared type, from the form that `encode` writes, or from the `plain` one.
 
     Raises:
         NotDecodable: the data is not such a value's.
     """
-    origin = typing.get_origin(kind)
+    origin, kinds = typing.get_origin(kind), typing.get_args(kind)
     if origin in (typing.Union, types.UnionType):
-        return decode(_chosen(typing.get_args(kind), data, where), data, where)
+        kind = _chosen(kinds, data, where, plain)
+        return decode(kind, data, where, plain=plain)
     if origin is not None:
-        return _container(origin, typing.get_args(kind), data, where)
+        return _container(origin, kinds, data, where, plain)
     if is_dataclass(kind):
-        return _dataclass(kind, data, where)
-    return _plain(kind, data, where)
+        return _dataclass(kind, data, where, plain)
+    return _single(kind, data, where, plain)
 
 
-def _plain(kind: Any, data: Any, where: str) -> Any:
+def _single(kind: Any, data: Any, where: str, plain: bool) -> Any:
+    if kind is float and type(data) in (int, float):
+        return float(data) if plain else data  # what is fingerprinted stays as it was written
     if kind in PLAIN:
-        if type(data) is kind or (kind is float and type(data) is int):
+        if type(data) is kind:
             return data
     elif kind is bytes and isinstance(data, str):
-        try:
+        with contextlib.suppress(binascii.Error, ValueError):
             return base64.b64decode(data, validate=True)
-        except (binascii.Error, ValueError):
-            pass
     elif isinstance(kind, type) and isinstance(data, str) and issubclass(kind, Enum):
-        if data in kind.__members__:
-            return kind[data]
+        with contextlib.suppress(KeyError, ValueError):
+            return getattr(kind, "from_label", kind)(data) if plain else kind[data]
     elif isinstance(kind, type) and issubclass(kind, int | KafkaUuid) and type(data) is _json_type(kind):
         made: Any = kind
         try:
@@ -102,47 +105,53 @@ def _plain(kind: Any, data: Any, where: str) -> Any:
     raise NotDecodable(f"{where}: no {getattr(kind, '__name__', kind)}")
 
 
-def _container(origin: Any, args: tuple[Any, ...], data: Any, where: str) -> Any:
+def _container(origin: Any, args: tuple[Any, ...], data: Any, where: str, plain: bool) -> Any:
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return _mapping(args, data, where, plain)
     if not isinstance(data, list):
         raise NotDecodable(f"{where}: no list")
     if origin is tuple and args[1:] != (...,):
         if len(data) != len(args):
             raise NotDecodable(f"{where}: {len(args)} entries expected")
-        return tuple(decode(kind, entry, where) for kind, entry in zip(args, data, strict=True))
+        return tuple(decode(kind, entry, where, plain=plain) for kind, entry in zip(args, data, strict=True))
     if origin in (tuple, list, frozenset):
-        return origin(_entries(args[0], data, where))
-    if not isinstance(origin, type) or not issubclass(origin, Mapping):
-        message = f"{origin} has no form in JSON"
-        raise TypeError(message)
+        return origin(_entries(args[0], data, where, plain))
+    message = f"{origin} has no form in JSON"
+    raise TypeError(message)
+
+
+def _mapping(args: tuple[Any, ...], data: Any, where: str, plain: bool) -> dict[Any, Any]:
+    if not isinstance(data, dict if plain else list):
+        raise NotDecodable(f"{where}: no {'object' if plain else 'list'}")
     found: dict[Any, Any] = {}
-    for pair in data:
-        if not isinstance(pair, list) or len(pair) != 2:
+    pairs: Any = data.items() if isinstance(data, dict) else data
+    for pair in pairs:
+        if not isinstance(pair, list | tuple) or len(pair) != 2:
             raise NotDecodable(f"{where}: no pair")
-        key = decode(args[0], pair[0], f"{where}, a key")
+        key = decode(args[0], pair[0], f"{where}, a key", plain=plain)
         if key in found:
             raise NotDecodable(f"{where}: {key!r} appears twice")
-        found[key] = decode(args[1], pair[1], f"{where}[{key!r}]")
+        found[key] = decode(args[1], pair[1], f"{where}[{key!r}]", plain=plain)
     return found
 
 
-def _entries(kind: Any, data: list[Any], where: str) -> Iterator[Any]:
+def _entries(kind: Any, data: list[Any], where: str, plain: bool) -> Iterator[Any]:
     """The decoded entries; long columns of plain values are only looked through."""
     if kind in (str, int) and all(type(entry) is kind for entry in data):
         return iter(data)
-    return (decode(kind, entry, f"{where}[{index}]") for index, entry in enumerate(data))
+    return (decode(kind, entry, f"{where}[{index}]", plain=plain) for index, entry in enumerate(data))
 
 
-def _dataclass(kind: Any, data: Any, where: str) -> Any:
+def _dataclass(kind: Any, data: Any, where: str, plain: bool) -> Any:
     if not isinstance(data, dict):
         raise NotDecodable(f"{where}: no {kind.__name__}")
-    found = _named(kind, data.get(CLASS))
+    found = kind if plain else _named(kind, data.get(CLASS))
     if found is None:
         raise NotDecodable(f"{where}: a {data.get(CLASS)} where a {kind.__name__} belongs")
     hints = _hints(found)
-    if data.keys() != hints.keys() | {CLASS}:
-        odd = sorted(map(str, data.keys() ^ (hints.keys() | {CLASS})))
-        raise NotDecodable(f"{where}: missing or unknown: {', '.join(odd)}")
-    values = {name: decode(hint, data[name], f"{where}.{name}") for name, hint in hints.items()}
+    if odd := data.keys() ^ (hints.keys() | (set() if plain else {CLASS})):
+        raise NotDecodable(f"{where}: missing or unknown: {', '.join(sorted(map(str, odd)))}")
+    values = {name: decode(hint, data[name], f"{where}.{name}", plain=plain) for name, hint in hints.items()}
     try:
         value = found(**values)
     except ValueError as error:
@@ -170,11 +179,11 @@ def _unlike_rows(value: PartitionColumns | EntityColumns | ReplicaColumns) -> st
     return "" if not ids or (min(ids) >= 0 and max(ids) < 2**31) else "a replica's broker is no node id"
 
 
-def _chosen(kinds: tuple[Any, ...], data: Any, where: str) -> Any:
+def _chosen(kinds: tuple[Any, ...], data: Any, where: str, plain: bool) -> Any:
     """The member of a union that the data is of: by class name, else by its JSON type."""
     for kind in kinds:
         if is_dataclass(kind):
-            if isinstance(data, dict) and _named(kind, data.get(CLASS)) is not None:
+            if isinstance(data, dict) and (plain or _named(kind, data.get(CLASS)) is not None):
                 return kind
         elif type(data) is _json_type(kind):
             return kind
