@@ -7,7 +7,6 @@ import time
 
 import click
 
-from migrate.cli.answers import give_answer
 from migrate.cli.completion import complete_stage
 from migrate.cli.errors import EXIT_CHANGES, exit_code_of
 from migrate.cli.options import (
@@ -19,10 +18,8 @@ from migrate.cli.options import (
     output_option,
     require_folder,
 )
-from migrate.cli.screen import page_width, say, say_lines
 from migrate.errors import UsageWrong
 from migrate.model.inventory import Playbook
-from migrate.report.plan_json import plan_values
 from migrate.report.plan_verdict import judge
 
 
@@ -55,8 +52,7 @@ def plan(
     stands in its migration is unknown.
     """
     from migrate.cli.options import load_target
-    from migrate.cli.planning import beside, make_plan, require_no_other, save_copy, save_plan, target_stage
-    from migrate.report.plan_text import plan_lines
+    from migrate.cli.planning import keep, make_plan, require_no_other, save_copy, show, target_stage
 
     if stage is not None and to is not None:
         raise UsageWrong("--stage plans one stage alone, --to all up to one: give one of them")
@@ -76,16 +72,10 @@ def plan(
         require_folder(pathlib.Path(found.runs))
     with observing(found, loaded, evidence=evidence) as observer:
         made = make_plan(observer, loaded, target=target, only=stage is not None, created=time.time())
-    saved, told = "PLAN (made live: this one is not saved)", "the plan is not saved"
+    saved = "PLAN (made live: this one is not saved)"
     if evidence.live:
-        path = save_plan(found, made)
-        saved, told = str(path), f"the plan is saved as {path}"
-        if apart := beside(path):
-            say(apart, err=True)
-    if out is not None:
-        save_copy(out, made, told)
-    if output == "json":
-        give_answer(plan_values(made))
-    else:
-        say_lines(plan_lines(made, saved, page_width(), full=full))
+        saved = keep(found, made, out)
+    elif out is not None:
+        save_copy(out, made, "the plan is not saved")
+    show(made, saved, output, full=full)
     return exit_code_of(judge(made).word, ready=EXIT_CHANGES)

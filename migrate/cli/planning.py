@@ -8,8 +8,10 @@ from itertools import count
 from typing import Final
 
 from migrate.checks.rollback.readiness import rollback_readiness
+from migrate.cli.answers import give_answer
 from migrate.cli.assessing import PLANNED_ON, lasting_findings
 from migrate.cli.options import stage_named
+from migrate.cli.screen import page_width, say, say_lines
 from migrate.errors import (
     InputError,
     JournalDamaged,
@@ -32,8 +34,8 @@ from migrate.plan import directories, protocol, rollback
 from migrate.plan.build import build
 from migrate.plan.schedule import scheduled
 from migrate.playbook.document import read_kind
-from migrate.report.plan_json import plan_from_json, plan_to_json
-from migrate.report.plan_text import plan_html, plan_text
+from migrate.report.plan_json import plan_from_json, plan_to_json, plan_values
+from migrate.report.plan_text import plan_html, plan_lines, plan_text
 from migrate.run import journal as journals
 from migrate.run.carry_out import folder_of, gone_back
 from migrate.run.clock import SystemClock
@@ -195,13 +197,23 @@ def require_no_other(path: pathlib.Path) -> None:
             ) from error
 
 
-def beside(path: pathlib.Path) -> str:
-    """What to say of a plan that was saved under another name than its folder's first; "" for that one."""
-    if path.name == FIRST_NAME:
-        return ""
-    return (
-        f"{path.with_name(FIRST_NAME)} stays as it is: it has the same steps, and other findings or figures than {path}"
-    )
+def keep(inventory: Inventory, plan: Plan, out: pathlib.Path | None) -> str:
+    """Save the plan, there as well if that is wanted; its path."""
+    path = save_plan(inventory, plan)
+    if path.name != FIRST_NAME:
+        first = path.with_name(FIRST_NAME)
+        say(f"{first} stays as it is: it has the same steps, and other findings or figures than {path}", err=True)
+    if out is not None:
+        save_copy(out, plan, f"the plan is saved as {path}")
+    return str(path)
+
+
+def show(plan: Plan, saved: str, output: str, *, full: bool) -> None:
+    """Print the plan for a person, or answer it for a program."""
+    if output == "json":
+        give_answer(plan_values(plan))
+    else:
+        say_lines(plan_lines(plan, saved, page_width(), full=full))
 
 
 def _saved_as(path: pathlib.Path, plan: Plan) -> bool:

@@ -156,46 +156,34 @@ def line_of(name: str, data: Mapping[str, Any]) -> str:
 SCHEMA: Final = "kraft-migrate/event/v1"
 
 
-class WholeJournal:
-    """Listens to an engine, and tells each event once.
+class EventLines:
+    """Listens to an engine, and gives each event once, as a line of JSON, to each of `takers`.
 
     What the journal got without telling (facts, an interrupt) is brought in its place.  A session begins where the
-    journal ended before it.
+    journal ended before it: sessions fed to one file give every event once.
     """
 
-    def __init__(self, journal: pathlib.Path, tell: Callable[[Event], None]) -> None:
-        self._journal, self._tell = journal, tell
-        self.before = _events(journal)  # of earlier sessions: they are not told
-        self._next = len(self.before)
+    def __init__(self, plan: Plan, journal: pathlib.Path, *takers: Callable[[str], None]) -> None:
+        self._plan, self._journal, self._takers = plan, journal, takers
+        self._next = len(_events(journal))
 
     def __call__(self, event: Event) -> None:
-        """Tell this event, and before it those that were not told yet."""
+        """Give this event, and before it those that were not given yet."""
         if event.number > self._next:
             self._catch_up(event.number)
         if event.number >= self._next:
-            self._on(event)
+            self._give(event)
 
     def close(self) -> None:
-        """Tell the events of the journal after the last one that was told."""
+        """Give the events of the journal after the last one that was given."""
         self._catch_up(None)
 
     def _catch_up(self, end: int | None) -> None:
         for event in _events(self._journal)[self._next : end]:
-            self._on(event)
-
-    def _on(self, event: Event) -> None:
-        self._next = event.number + 1
-        self._tell(event)
-
-
-class EventLines(WholeJournal):
-    """Each event as a line of JSON, to each of `takers`: sessions fed to one file give every event once."""
-
-    def __init__(self, plan: Plan, journal: pathlib.Path, *takers: Callable[[str], None]) -> None:
-        super().__init__(journal, self._give)
-        self._plan, self._takers = plan, takers
+            self._give(event)
 
     def _give(self, event: Event) -> None:
+        self._next = event.number + 1
         line = json_line(self._plan, event)
         for take in self._takers:
             take(line)

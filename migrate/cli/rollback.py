@@ -7,15 +7,12 @@ import time
 
 import click
 
-from migrate.cli.answers import give_answer
 from migrate.cli.apply import JSON_LINES, ON_EVENT
 from migrate.cli.errors import EXIT_BLOCKED, EXIT_CHANGES, EXIT_OK
 from migrate.cli.options import FILE, OUTPUT_FILE, output_option, require_folder
-from migrate.cli.screen import page_width, say, say_lines
 from migrate.errors import UsageWrong
 from migrate.model.inventory import Playbook
 from migrate.report.change_summary import summarize
-from migrate.report.plan_json import plan_values
 from migrate.report.plan_verdict import may_begin
 
 
@@ -61,8 +58,7 @@ def plan_back(
     is not visible.
     """
     from migrate.cli.options import load_target, observing
-    from migrate.cli.planning import beside, make_rollback_plan, require_no_other, save_copy, save_plan
-    from migrate.report.plan_text import plan_lines
+    from migrate.cli.planning import keep, make_rollback_plan, require_no_other, show
 
     if copy_again and discard_differences:
         raise UsageWrong("--copy-again gives nothing up: take one of the two options")
@@ -79,16 +75,7 @@ def plan_back(
             copy_again=copy_again,
             discard_differences=discard_differences,
         )
-    path = save_plan(found, made)
-    if apart := beside(path):
-        say(apart, err=True)
-    saved = str(path)
-    if out is not None:
-        save_copy(out, made, f"the plan is saved as {saved}")
-    if output == "json":
-        give_answer(plan_values(made))
-    else:
-        say_lines(plan_lines(made, saved, page_width(), full=full))
+    show(made, keep(found, made, out), output, full=full)
     if not may_begin(made):
         return EXIT_BLOCKED
     return EXIT_OK if summarize(made).nothing else EXIT_CHANGES

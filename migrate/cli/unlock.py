@@ -19,7 +19,6 @@ from migrate.model.inventory import Inventory, Playbook
 from migrate.report.wording import hanging
 
 if TYPE_CHECKING:
-    from migrate.run.locks import FileOwner
     from migrate.zookeeper.lock import SeenLock
 
 
@@ -91,7 +90,7 @@ def unlock(playbook: pathlib.Path | None, inventory: pathlib.Path | None, token:
         client = sources.zookeeper_client()
         seen = look_at_lock(client, path)
         held = None if isinstance(seen, Absent) else seen
-        answer = described(held, locks.file_owner(file), path, file)
+        answer = described(held, path, file)
         if output == "json":
             give_answer(answer)
         else:
@@ -172,7 +171,7 @@ def _beside_the_brokers(inventory: Inventory) -> Iterator[tuple[str, tuple[str, 
         executor.close()
 
 
-def described(held: SeenLock | None, file_owner: FileOwner | None, path: str, file: pathlib.Path) -> BothLocks:
+def described(held: SeenLock | None, path: str, file: pathlib.Path) -> BothLocks:
     """Both locks as plain values."""
     from migrate.run import locks
 
@@ -185,8 +184,7 @@ def described(held: SeenLock | None, file_owner: FileOwner | None, path: str, fi
             znode["owner"], znode["host"], znode["pid"] = holder.owner, holder.host, holder.pid
             znode["since"], znode["plan"] = holder.since, holder.plan
             znode["session_seconds"] = holder.session_seconds
-    text, lives = ("", False) if file_owner is None else (file_owner.text, file_owner.held)
-    return {"znode": znode, "file": _row(str(file), text, lives)}
+    return {"znode": znode, "file": _row(str(file), *_here(file))}
 
 
 def as_text(answer: BothLocks) -> str:

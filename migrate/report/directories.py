@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Final
@@ -167,8 +167,11 @@ def _registered(node: BrokerNode, entry: Directory, world: World) -> str:
     return "yes" if entry.id in registration.log_dirs else "no"
 
 
-TEXT_HEAD = (
+HEAD: Final = (
+    "broker",
     "directory",
+    "health",
+    "cluster id",
     "mounted",
     "free",
     "meta",
@@ -179,37 +182,36 @@ TEXT_HEAD = (
     "size",
     "metadata log",
     "replica states",
+    "odd",
 )
-NUMBERS = frozenset({"free", "node", "replicas", "size"})
+LINES: Final = (  # of them, what the text says of a directory in two lines
+    ("directory.id", "registered", "meta", "node"),
+    ("replicas", "size", "replica states", "metadata log", "mounted", "free"),
+)
 
 
-def _cells(row: DirectoryRow) -> tuple[str, ...]:
-    unread = row.meta == "?"
-    return (
-        row.path,
-        f"{row.mount or '?'} ({row.filesystem or '?'})",
-        size(row.free_bytes) if row.free_bytes >= 0 else "?",
-        row.meta.partition(":")[0],
-        "-" if row.node_id is None else str(row.node_id),
-        row.directory_id,
-        row.registered,
-        "?" if unread else f"{row.replicas:,}",
-        "?" if unread else size(row.bytes),
-        "?" if unread else "here" if row.metadata_log else "-",
-        counted(row.ledger) if row.ledger else "-",
-    )
-
-
-HEAD: Final = ("broker", "directory", "health", "cluster id", *TEXT_HEAD[1:], "odd")
-
-
-def cells(row: DirectoryRow) -> tuple[str, ...]:
-    """One row of the HTML table; what was not seen says so, and the rest is a question mark."""
+def cells(row: DirectoryRow) -> dict[str, str]:
+    """A directory by what `HEAD` names; what was not seen is a question mark, what is not there `-`."""
     if row.path == "?":
-        return (str(row.broker), "?", row.health, *("?",) * (len(HEAD) - 3))
-    path, mounted, free, _, *others = _cells(row)  # without lines below a row, the meta's column says why it is broken
-    told = (row.health, row.cluster_id or "-", mounted, free, row.meta)
-    return (str(row.broker), path, *told, *others, "; ".join(_odd(row)) or "-")
+        return {**dict.fromkeys(HEAD, "?"), "broker": str(row.broker), "health": row.health}
+    unread = row.meta == "?"
+    return {
+        "broker": str(row.broker),
+        "directory": row.path,
+        "health": row.health,
+        "cluster id": row.cluster_id or "-",
+        "mounted": f"{row.mount or '?'} ({row.filesystem or '?'})",
+        "free": size(row.free_bytes) if row.free_bytes >= 0 else "?",
+        "meta": row.meta,
+        "node": "-" if row.node_id is None else str(row.node_id),
+        "directory.id": row.directory_id,
+        "registered": row.registered,
+        "replicas": "?" if unread else f"{row.replicas:,}",
+        "size": "?" if unread else size(row.bytes),
+        "metadata log": "?" if unread else "here" if row.metadata_log else "-",
+        "replica states": counted(row.ledger) if row.ledger else "-",
+        "odd": "; ".join(_odd(row)) or "-",
+    }
 
 
 def _odd(row: DirectoryRow) -> list[str]:
@@ -236,8 +238,8 @@ def directories_html(rows: Sequence[DirectoryRow], cluster: str) -> str:
 def told_columns(rows: Sequence[DirectoryRow]) -> tuple[list[str], list[list[str]]]:
     """The table's head and cells, without columns that are `-` in every row."""
     shown = [cells(row) for row in rows]
-    kept = [at for at in range(len(HEAD)) if any(row[at] != "-" for row in shown)]
-    return [HEAD[at] for at in kept], [[row[at] for at in kept] for row in shown]
+    kept = [name for name in HEAD if any(row[name] != "-" for row in shown)]
+    return kept, [[row[name] for name in kept] for row in shown]
 
 
 MOST_BROKERS: Final = 40
@@ -319,37 +321,31 @@ def _parts(row: DirectoryRow, most: int, largest: int) -> Iterator[tuple[str, fl
 
 
 def directories_text(rows: Sequence[DirectoryRow]) -> str:
-    """Every broker's table, with a line between them."""
-    return (
-        "\n\n".join("\n".join(_broker_text(broker, list(found))) for broker, found in _by_broker(rows)) or "no broker"
-    )
-
-
-def _by_broker(rows: Iterable[DirectoryRow]) -> Iterator[tuple[int, Iterator[DirectoryRow]]]:
-    return groupby(rows, key=lambda row: row.broker)
+    """Every broker's directories, with a line between brokers."""
+    brokers = groupby(rows, key=lambda row: row.broker)
+    return "\n\n".join("\n".join(_broker_text(broker, list(found))) for broker, found in brokers) or "no broker"
 
 
 def _broker_text(broker: int, rows: list[DirectoryRow]) -> Iterator[str]:
     clusters = sorted({row.cluster_id for row in rows if row.cluster_id})
     yield f"broker {broker}" + (f"  cluster {' and '.join(map(printable, clusters))}" if clusters else "")
-    seen = [row for row in rows if row.path != "?"]
-    lines = _aligned([TEXT_HEAD, *map(_cells, seen)]) if seen else []
-    if lines:
-        yield f"  {lines[0]}"
-    for row, line in zip(seen, lines[1:], strict=True):
-        yield f"  {line}"
+    for row in rows:
+        if row.path == "?":
+            yield f"  {printable(row.health)}"
+            continue
+        found = cells(row)
+        yield f"  {printable(row.path)}"
+        for names in LINES:
+            yield f"      {', '.join(f'{name} {printable(found[name])}' for name in names if found[name] != '-')}"
         yield from (f"      {told}" for told in _told(row))
-    yield from (f"  {printable(row.health)}" for row in rows if row.path == "?")
 
 
 def _told(row: DirectoryRow) -> Iterator[str]:
-    """What a row has no column for."""
+    """What these lines do not say."""
     if not row.healthy:
         yield f"NOT HEALTHY: {printable(row.health)}"
     if not row.log_dir:
         yield "the metadata directory, outside of log.dirs"
-    if row.meta.startswith("broken"):
-        yield f"meta.properties is {printable(row.meta)}"
     if row.would_be_stray:
         folders = plural(row.would_be_stray, "folder")
         yield f"{folders} with {size(row.stray_bytes or 0)} would be renamed -stray at a KRaft start"
@@ -357,16 +353,3 @@ def _told(row: DirectoryRow) -> Iterator[str]:
     if others:
         yield f"other folders: {counted(others)}"
     yield from map(printable, row.oddities)
-
-
-def _aligned(table: Sequence[Sequence[str]]) -> list[str]:
-    """Columns of one width; numbers to the right, two blanks between."""
-    shown = [[printable(cell) for cell in line] for line in table]
-    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
-    return [
-        "  ".join(
-            cell.rjust(width) if name in NUMBERS else cell.ljust(width)
-            for cell, width, name in zip(line, widths, TEXT_HEAD, strict=True)
-        ).rstrip()
-        for line in shown
-    ]

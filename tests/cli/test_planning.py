@@ -12,7 +12,7 @@ import pytest
 from migrate import checks
 from migrate.cli.assessing import lasting_findings
 from migrate.cli.options import write_text
-from migrate.cli.planning import beside, load_plan, make_plan, save_plan, target_stage
+from migrate.cli.planning import keep, load_plan, make_plan, save_plan, target_stage
 from migrate.errors import MalformedPlan, PlanUnreadable, UsageWrong
 from migrate.model.findings import Finding, Severity
 from migrate.model.plan import Plan
@@ -41,7 +41,7 @@ def test_a_saved_plan_is_read_back_as_it_was(tmp_path: Path) -> None:
     assert save_plan(inventory, plan()) == path
 
 
-def test_a_saved_plan_is_never_replaced(tmp_path: Path) -> None:
+def test_a_saved_plan_is_never_replaced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The same steps with another finding have a name of their own, pages too; the time alone makes no other plan."""
     inventory = replace(worlds.inventory(), runs=str(tmp_path / "runs"))
     first = save_plan(inventory, plan())
@@ -60,8 +60,11 @@ def test_a_saved_plan_is_never_replaced(tmp_path: Path) -> None:
     third = replace(plan(), findings=(Finding("W-DIR-07", Severity.WARNING, "a disk", "is fuller"),))
     assert save_plan(inventory, third) == folder / "plan-3.json"
     assert {name: (folder / name).read_bytes() for name in before} == before
-    assert beside(first) == ""
-    assert beside(second).startswith(f"{first} stays as it is")
+    capsys.readouterr()
+    assert keep(inventory, plan(), None) == str(first)
+    assert capsys.readouterr().err == ""
+    assert keep(inventory, other, None) == str(second)
+    assert capsys.readouterr().err.startswith(f"{first} stays as it is")
 
 
 def test_pages_that_a_kill_left_out_are_written_with_the_same_plan(tmp_path: Path) -> None:
