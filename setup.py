@@ -48,7 +48,7 @@ DEVELOPMENT = [
     "jsonschema>=4.20",  # answers of commands against their schemas
     "moto[server]>=5",  # an object store that speaks S3
     "mypy>=1.15",
-    "import-linter>=2.1",
+    "import-linter>=2.17",
     *DOCUMENTATION,
     "pandas-stubs>=2.2,<3",
     "types-jsonschema>=4.20",

@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final
 
-from migrate.cli.lab import require_options
 from migrate.cli.options import write_text
 from migrate.cli.planning import load_plan, make_plan, save_plan
 from migrate.cli.progress import ProgressLines
@@ -72,7 +71,7 @@ class Demo:
         self._lines = lines
         shape = replace(self.shape, ssh=options.executor == "ssh", secured=options.secured)
         self._lab = self.lab.create(options.directory, shape, kafka_home=options.kafka_home, progress=lines.say)
-        require_options(self._lab, options.executor, secured=options.secured)
+        self._lab.require(options.executor, secured=options.secured)
         self._folder = pathlib.Path(self._lab.topology.directory)
         self._state_file = self._folder / "demo.json"
 

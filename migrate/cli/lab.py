@@ -24,21 +24,6 @@ if TYPE_CHECKING:
     from migrate.lab.status import LabStatus
 
 
-def require_options(found: Lab, executor: str, *, secured: bool) -> None:
-    """Refuse a lab that is there and was made with another executor, or in clear where a secured one is wanted."""
-    made, where = found.inventory.executor, found.topology.directory
-    if made != executor:
-        raise LabRefused(
-            f"this lab was made with --executor {made}",
-            where=where,
-            next_step=f"say --executor {made}, or make another lab in an empty folder",
-        )
-    if secured and not found.topology.secured:
-        raise LabRefused(
-            "this lab was made without --secured", where=where, next_step="make another in an empty folder"
-        )
-
-
 F = TypeVar("F", bound=Callable[..., Any])
 DEFAULT_DIRECTORY: Final = "kraft-migrate-lab"
 SHOWN_NAMES: Final = 5  # of what a lab does not have of its bundle
@@ -189,7 +174,7 @@ def up(
             where=str(chosen.directory),
             next_step="make another in an empty folder",
         )
-    require_options(found, chosen.executor, secured=chosen.secured)
+    found.require(chosen.executor, secured=chosen.secured)
     with no_run_goes_on(found):
         found.up(lines.say)
     _say_next(found)

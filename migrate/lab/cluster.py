@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final, Self
 
-from migrate.errors import LabMissing, PortTaken, ProcessNotStopped
+from migrate.errors import LabMissing, LabRefused, PortTaken, ProcessNotStopped
 from migrate.hosts.files import replace_file
 from migrate.hosts.properties import parse
 from migrate.hosts.supervisor import Supervisor, write_spec
@@ -98,6 +98,24 @@ class Lab:
         """
         topology = topologies.load_topology(directory)
         return cls(topology, Supervisor(topology.processes))
+
+    def require(self, executor: str, *, secured: bool) -> None:
+        """Refuse a lab that was made with another executor, or in clear where a secured one is wanted.
+
+        Raises:
+            LabRefused: it is another kind of lab.
+        """
+        made, where = self.inventory.executor, self.topology.directory
+        if made != executor:
+            raise LabRefused(
+                f"this lab was made with --executor {made}",
+                where=where,
+                next_step=f"say --executor {made}, or make another lab in an empty folder",
+            )
+        if secured and not self.topology.secured:
+            raise LabRefused(
+                "this lab was made without --secured", where=where, next_step="make another in an empty folder"
+            )
 
     @property
     def inventory_path(self) -> Path:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from migrate.cli.lab import _say_differences, as_text, lab, require_options
+from migrate.cli.lab import _say_differences, as_text, lab
 from migrate.cli.main import cli
 from migrate.errors import BundleDamaged, LabFolderNotOurs, LabMissing, LabRefused, UsageWrong
 from migrate.hosts.supervisor import Supervisor
@@ -151,10 +151,10 @@ def test_a_lab_that_is_there_is_taken_for_no_other(tmp_path: Path) -> None:
     clear, secured = (
         Lab(plan_topology(tmp_path, Shape(secured=wanted)), Supervisor(tmp_path)) for wanted in (False, True)
     )
-    require_options(clear, "supervisor", secured=False)
-    require_options(secured, "supervisor", secured=True)
-    require_options(secured, "supervisor", secured=False)
+    clear.require("supervisor", secured=False)
+    secured.require("supervisor", secured=True)
+    secured.require("supervisor", secured=False)
     with pytest.raises(LabRefused, match="without --secured"):
-        require_options(clear, "supervisor", secured=True)
+        clear.require("supervisor", secured=True)
     with pytest.raises(LabRefused, match="made with --executor supervisor"):
-        require_options(clear, "ssh", secured=False)
+        clear.require("ssh", secured=False)
