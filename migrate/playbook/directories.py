@@ -14,24 +14,20 @@ from typing import Annotated, ClassVar, Final, Literal
 from pydantic import AfterValidator, Field
 
 from migrate.model.ids import NodeId
-from migrate.model.inventory import HealthPolicy, Inventory, Pace, Playbook
-from migrate.model.stage import DirectoryPolicy, Stage
-from migrate.model.written import Duration, HostPath, Name, Text, lasting
+from migrate.model.inventory import Inventory, Playbook
+from migrate.model.stage import Stage
+from migrate.model.written import HostPath, Text
 from migrate.playbook.document import Document, Location
 from migrate.playbook.fields import Fault, Metadata, Section
 from migrate.playbook.schema import (
-    Availability,
-    Cluster,
     Lock,
-    Rollback,
-    Rollout,
+    RollPolicies,
+    RollSpec,
     brokers_faults,
     expected_faults,
     id_faults,
-    shared,
     zookeeper_faults,
 )
-from migrate.playbook.windows import WindowSection, closed_faults, window_faults
 
 BROKERS: Final = ("spec", "directories", "brokers")
 
@@ -53,52 +49,10 @@ class NewDirectories(Section):
     accept_volatile: list[Literal["tmpfs", "ramfs", "overlay"]] = Field(default_factory=list)
 
 
-class RollPolicies(Section):
-    """Policies of the roll; the same as in a MigrationPlaybook."""
-
-    availability: Availability = Availability()
-    rollout: Rollout = Rollout()
-    health: HealthPolicy = HealthPolicy()
-    no_progress_timeout: Annotated[Duration, lasting(10)] = 600.0
-
-
 class ProtocolPolicies(RollPolicies):
     """The same, with the lock of the migration that follows."""
 
     lock: Lock = Lock()
-
-
-class RollSpec(Section):
-    """When one roll of all brokers may happen, and under which policies."""
-
-    later: ClassVar[Mapping[str, str]] = {
-        "stages": "there is one: all brokers, one at a time",
-    }
-    cluster: Cluster
-    policy: RollPolicies = RollPolicies()
-    windows: dict[Name, WindowSection] = Field(default_factory=dict)
-    window: Name | None = None
-    rollback: Rollback = Rollback()
-
-    def faults(self) -> Iterator[Fault]:
-        """Rules over several keys of the file."""
-        yield from closed_faults(self)
-        yield from window_faults(self, ("spec",), self.window)
-        yield from window_faults(self, ("spec", "rollback"), self.rollback.window)
-
-    def playbook(self, document: Document, metadata: Metadata, stage: Stage) -> Playbook:
-        """What both kinds say; the rest is left at nothing."""
-        return Playbook(
-            **shared(document, metadata, self),
-            stages=(stage,),
-            default_policy=DirectoryPolicy.OBSERVE,
-            broker_policies={},
-            accepted_differences=(),
-            soak_seconds=0.0,
-            lock_path="",
-            pace=Pace(self.policy.rollout.node_estimate),
-            stage_windows={stage: self.window} if self.window else {},
-        )
 
 
 class DirectorySpec(RollSpec):

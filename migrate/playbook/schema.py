@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import AfterValidator, Field
 
@@ -33,9 +33,6 @@ from migrate.model.written import (
 from migrate.playbook.document import Document, Location
 from migrate.playbook.fields import Fault, Metadata, Section
 from migrate.playbook.windows import WindowSection, closed_faults, window_faults
-
-if TYPE_CHECKING:
-    from migrate.playbook.directories import RollSpec
 
 INVENTORY_HAS_IT: Final = "it is in the inventory that `inventory` names"
 KAFKAS_OWN: Final = ("admin", "brokers", "cluster", "config", "controller", "controller_epoch", "migration")
@@ -328,6 +325,48 @@ class AcceptedDifferences(Section):
     kind: Literal["AcceptedDifferences"]
     metadata: Metadata
     spec: AcceptedSpec
+
+
+class RollPolicies(Section):
+    """Policies of the roll; the same as in a MigrationPlaybook."""
+
+    availability: Availability = Availability()
+    rollout: Rollout = Rollout()
+    health: HealthPolicy = HealthPolicy()
+    no_progress_timeout: Annotated[Duration, lasting(10)] = 600.0
+
+
+class RollSpec(Section):
+    """When one roll of all brokers may happen, and under which policies."""
+
+    later: ClassVar[Mapping[str, str]] = {
+        "stages": "there is one: all brokers, one at a time",
+    }
+    cluster: Cluster
+    policy: RollPolicies = RollPolicies()
+    windows: dict[Name, WindowSection] = Field(default_factory=dict)
+    window: Name | None = None
+    rollback: Rollback = Rollback()
+
+    def faults(self) -> Iterator[Fault]:
+        """Rules over several keys of the file."""
+        yield from closed_faults(self)
+        yield from window_faults(self, ("spec",), self.window)
+        yield from window_faults(self, ("spec", "rollback"), self.rollback.window)
+
+    def playbook(self, document: Document, metadata: Metadata, stage: Stage) -> Playbook:
+        """What both kinds say; the rest is left at nothing."""
+        return Playbook(
+            **shared(document, metadata, self),
+            stages=(stage,),
+            default_policy=DirectoryPolicy.OBSERVE,
+            broker_policies={},
+            accepted_differences=(),
+            soak_seconds=0.0,
+            lock_path="",
+            pace=Pace(self.policy.rollout.node_estimate),
+            stage_windows={stage: self.window} if self.window else {},
+        )
 
 
 BROKERS: Final = ("spec", "policy", "directories", "brokers")
