@@ -18,6 +18,7 @@ from migrate.hosts.collected import decode_collected
 from migrate.hosts.properties import all_directories
 from migrate.hosts.runner import Completed, LocalRunner, Runner
 from migrate.model import strict_json
+from migrate.model.codec import decode
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory
 from migrate.model.new_directories import NewDirectory
@@ -182,10 +183,10 @@ class CollectorDisks:
 
 
 def _told(entry: Any) -> Told:
-    problem = strict_json.unlike(entry, {"real": str, "names": [str]})
-    if problem or not entry["real"].startswith("/"):
-        raise ValueError(problem or f"{entry['real'][:80]!r} is no absolute path")
-    return Told(entry["real"], tuple(entry["names"]))
+    told: Told = decode(Told, entry, "it", plain=True)
+    if not told.real.startswith("/"):
+        raise ValueError(f"{told.real[:80]!r} is no absolute path")
+    return told
 
 
 def _told_here(path: str) -> Told:

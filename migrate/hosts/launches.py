@@ -111,12 +111,8 @@ BY_PEOPLE: Final = Unknown("only people touch its host, and the collector does n
 FAR: Final = Unknown("the environment of a process is not read through commands: it may hold secrets")
 
 
-def launches(executor: Executor, states: Mapping[NodeId, ServiceState]) -> dict[NodeId, Launch | Unknown]:
-    """Return each node's launch; Unknown where it does not run and its start is unpredictable, or access is denied."""
-    return {node: _launch(executor, node, state) for node, state in states.items()}
-
-
-def _launch(executor: Executor, node: NodeId, state: ServiceState) -> Launch | Unknown:
+def launch_of(executor: Executor, node: NodeId, state: ServiceState) -> Launch | Unknown:
+    """Return the node's launch; Unknown where it does not run and its start is unpredictable, or access is denied."""
     if isinstance(state, Unknown):
         return state
     if executor.witness is not None:  # the process has that number on another host than this one

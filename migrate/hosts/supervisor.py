@@ -29,9 +29,9 @@ from migrate.errors import (
 )
 from migrate.hosts.files import read_no_follow, replace_file
 from migrate.model import strict_json
+from migrate.model.codec import decode
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
-from migrate.model.strict_json import Each
 from migrate.model.views import Running, ServiceState, Stopped
 
 DEAD_STATES: Final = frozenset("ZXx")  # a zombie has ended; only its exit code is left
@@ -119,12 +119,6 @@ def reap(record: Record) -> int | None:
 
 
 SPEC_SUFFIX: Final = ".process.json"
-SPEC_SHAPE: Final = {
-    **dict.fromkeys(("name", "directory", "log", "output", "config"), str),
-    "argv": [str],
-    "format_argv": [str],
-    "environment?": Each(str),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,10 +148,9 @@ def write_spec(folder: Path, spec: ProcessSpec) -> None:
 def read_spec(path: Path) -> ProcessSpec:
     """The description in that file.  Raises ProcessSpecUnreadable: no such file, or not one of ours."""
     try:
-        data = strict_json.mapping(read_no_follow(str(path)), SPEC_SHAPE, surrogates=True)
-        data["argv"], data["format_argv"] = tuple(data["argv"]), tuple(data["format_argv"])
-        return ProcessSpec(**data)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        data = strict_json.loads(read_no_follow(str(path)), surrogates=True)
+        return decode(ProcessSpec, data, "it", plain=True)  # type: ignore[no-any-return] # by its first argument
+    except (OSError, ValueError) as error:
         raise ProcessSpecUnreadable("no readable description of a process", where=str(path), why=str(error)) from error
 
 

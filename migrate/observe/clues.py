@@ -19,7 +19,6 @@ from migrate.model.views import NodeAnswer
 
 LIMITS: Final = Limits(connect_seconds=0.5, answer_seconds=0.5)
 THREADS: Final = 12
-JAVA_AT_ONCE: Final = 4
 
 
 def answer_at(address: str) -> NodeAnswer | Unknown:

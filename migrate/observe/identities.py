@@ -134,7 +134,7 @@ def _zookeepers(values: Mapping[str, str], node: NodeId, files: Files) -> Iterat
     """The keystore with which the node calls ZooKeeper."""
     path = values.get(f"{ZOOKEEPER}{KEYSTORE}", "").strip()
     if path:
-        yield path, _opened(path, *_opened_by(values, f"{ZOOKEEPER}{KEYSTORE}"), node, files)
+        yield path, _subject(values, f"{ZOOKEEPER}{KEYSTORE}", path, node, files)
 
 
 def _stores(both: tuple[Mapping[str, str], ...], node: NodeId, files: Files) -> Iterator[tuple[str, str | Unknown]]:
@@ -144,10 +144,6 @@ def _stores(both: tuple[Mapping[str, str], ...], node: NodeId, files: Files) -> 
             if key.endswith(KEYSTORE) and not key.startswith(ZOOKEEPER) and path not in seen:
                 seen.add(path)
                 yield path, _subject(values, key, path, node, files)
-
-
-def _subject(values: Mapping[str, str], key: str, path: str, node: NodeId, files: Files) -> str | Unknown:
-    return _opened(path, *_opened_by(values, key), node, files)
 
 
 def _opened_by(values: Mapping[str, str], key: str) -> tuple[str, str]:
@@ -165,7 +161,8 @@ def _opened_by(values: Mapping[str, str], key: str) -> tuple[str, str]:
     return found[0] or ending, found[1]
 
 
-def _opened(path: str, kind: str, password: str, node: NodeId, files: Files) -> str | Unknown:
+def _subject(values: Mapping[str, str], key: str, path: str, node: NodeId, files: Files) -> str | Unknown:
+    kind, password = _opened_by(values, key)
     if REFERENCE in path + kind + password:
         return Unknown(f"a configuration provider says on the node how {path} is opened")
     from migrate.kafka.stores import subject

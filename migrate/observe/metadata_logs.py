@@ -56,16 +56,12 @@ AT_ONCE: Final = 20_000  # states whose answers are held at once
 
 
 def states_behind(
-    reader: Callable[[], TreeReader], logs: MetadataLogs | Unknown, view: ZookeeperView | Unknown
+    reader: Callable[[], TreeReader], logs: MetadataLogs, view: ZookeeperView
 ) -> tuple[StateBehind, ...] | Unknown:
-    """All of them, by path; Unknown where the metadata, the tree or one of the states cannot be read.
+    """All of them, by path; Unknown where one of the states cannot be read.
 
     A topic that ZooKeeper no longer has, or has created again under another id, is none of the metadata's.
     """
-    if isinstance(logs, Unknown):
-        return logs
-    if isinstance(view, Unknown):
-        return view
     found: list[StateBehind] = []
     wanted, tree = _known_to_both(logs, view), reader()
     while some := dict(islice(wanted, AT_ONCE)):

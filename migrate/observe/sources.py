@@ -16,7 +16,7 @@ from migrate.hosts.about import rights_of
 from migrate.hosts.collected import Collected
 from migrate.hosts.disks import CollectorDisks, Told, not_storing
 from migrate.hosts.executors import HOSTS_AT_ONCE, executor_of
-from migrate.hosts.launches import launches, listening
+from migrate.hosts.launches import launch_of, listening
 from migrate.hosts.leftovers import kept_files, leftovers
 from migrate.hosts.own_commands import HostServices, own_unit_of
 from migrate.hosts.properties import log_dirs, metadata_log_dir, read_config
@@ -354,8 +354,7 @@ class Sources:
     def launches(self, states: Mapping[NodeId, ServiceState]) -> Mapping[NodeId, Launch | Unknown]:
         """How each node's process was started, or will be; controllers' with their login for ZooKeeper."""
         found = self.each(
-            "asking how processes were started",
-            lambda node: launches(self._executor, {node.id: states[node.id]})[node.id],
+            "asking how processes were started", lambda node: launch_of(self._executor, node.id, states[node.id])
         )
         return found if not self.inventory.zookeeper else with_zookeeper_clients(found, self.inventory, self.files)
 

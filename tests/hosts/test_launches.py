@@ -22,7 +22,7 @@ from migrate.hosts.launches import (
     decode_command_line,
     decode_unit,
     find_generating,
-    launches,
+    launch_of,
     listening,
     split_command_line,
 )
@@ -71,7 +71,7 @@ def test_a_process_of_this_host_is_read_with_its_environment(tmp_path: Path) -> 
     """Words and names; values of the environment stay where they are."""
     words = ("kafka.Kafka", "/etc/b0.properties", "--override", "num.io.threads=3")
     with process(*words, KAFKA_CFG_LOG_DIRS="canary", KAFKA_OPTS="canary") as pid:
-        found = launches(here(tmp_path), running(pid))[NODE]
+        found = launch_of(here(tmp_path), NODE, running(pid)[NODE])
     assert isinstance(found, Launch)
     assert (found.main_class, found.config) == ("kafka.Kafka", "/etc/b0.properties")
     assert found.overrides == {"num.io.threads": "3"}
@@ -90,7 +90,7 @@ def test_a_process_of_this_host_is_read_with_its_environment(tmp_path: Path) -> 
 )
 def test_what_does_not_run_or_cannot_be_seen_is_unknown(tmp_path: Path, state: ServiceState, says: str) -> None:
     """A process that ended in between, too."""
-    found = launches(here(tmp_path), {NODE: state})[NODE]
+    found = launch_of(here(tmp_path), NODE, state)
     assert isinstance(found, Unknown)
     assert says in found.reason
 
@@ -99,7 +99,7 @@ def test_a_host_that_only_people_touch_is_not_taken_for_this_one(tmp_path: Path)
     """A process of the same number here, and the sockets of this host, say nothing of it."""
     by_people = replace(here(tmp_path), witness=Witness(worlds.inventory()))
     with process("kafka.Kafka", "/etc/other.properties") as pid:
-        assert isinstance(launches(by_people, running(pid))[NODE], Unknown)
+        assert isinstance(launch_of(by_people, NODE, running(pid)[NODE]), Unknown)
     assert isinstance(listening(by_people, [NODE])[NODE], Unknown)
 
 
@@ -136,13 +136,13 @@ def there(tmp_path: Path, host: Host) -> Executor:
 def test_a_process_on_a_host_is_read_by_the_host_program_alone(tmp_path: Path) -> None:
     """Its environment is not fetched; an unreachable host is Unknown, not an error."""
     with process("kafka.Kafka", "/etc/b0.properties", KAFKA_CFG_A="x") as pid:
-        found = launches(there(tmp_path, Host(pid)), running(pid))[NODE]
+        found = launch_of(there(tmp_path, Host(pid)), NODE, running(pid)[NODE])
     assert isinstance(found, Launch)
     assert found.config == "/etc/b0.properties"
     assert isinstance(found.environment, Unknown)
     assert found.unit is not None
-    gone = launches(there(tmp_path, Host(pid)), running(2**22 + 7))[NODE]
-    far = launches(there(tmp_path, Host()), running(1))[NODE]
+    gone = launch_of(there(tmp_path, Host(pid)), NODE, running(2**22 + 7)[NODE])
+    far = launch_of(there(tmp_path, Host()), NODE, running(1)[NODE])
     assert isinstance(gone, Unknown)
     assert "not the main process" in gone.reason
     assert isinstance(far, Unknown)

@@ -13,7 +13,7 @@ from cryptography.x509.oid import NameOID
 
 from migrate.hosts.executors import executor_of
 from migrate.hosts.files import LocalFiles
-from migrate.hosts.launches import launches
+from migrate.hosts.launches import launch_of
 from migrate.hosts.properties import parse
 from migrate.hosts.supervisor import ProcessSpec, write_spec
 from migrate.java.find import find_java
@@ -107,7 +107,7 @@ def test_a_controller_that_does_not_run_yet_is_known_by_how_it_will_be_started(t
     spec = ProcessSpec("controller-3000", 3000, words, "/", "/log", "/out", "/etc/c.properties")
     write_spec(tmp_path, spec)
     executor = executor_of(replace(worlds.inventory(), executor_options={"state": str(tmp_path)}))
-    found = launches(executor, {NODE: Stopped(None)})[NODE]
+    found = launch_of(executor, NODE, Stopped(None))
     assert isinstance(found, Launch)
     assert (found.jaas_file, found.config) == ("/etc/kafka.jaas", "/etc/c.properties")
     assert isinstance(found.zookeeper_client, Unknown)

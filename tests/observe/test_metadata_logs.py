@@ -216,14 +216,3 @@ def test_a_state_that_cannot_be_read_makes_all_unknown(logs: MetadataLogs, why: 
     found = states_behind(lambda: hidden, logs, view)
     assert isinstance(found, Unknown)
     assert f"{path} is {why.value}" in found.reason
-
-
-def test_without_logs_or_a_tree_nothing_is_read(logs: MetadataLogs) -> None:
-    """And the reason is theirs."""
-
-    def nobody() -> BackupTree:
-        raise AssertionError
-
-    view = viewed(golden(AT))
-    assert states_behind(nobody, Unknown("controller 3000 runs"), view) == Unknown("controller 3000 runs")
-    assert states_behind(nobody, logs, Unknown("no session")) == Unknown("no session")

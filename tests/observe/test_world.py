@@ -12,11 +12,9 @@ import pytest
 from migrate.model.facts import pure_ledger
 from migrate.model.ledger import Ledger
 from migrate.model.outcome import Unknown
-from migrate.model.rollback_readiness import Growing
+from migrate.model.rollback_readiness import Growing, MetadataLogs
 from migrate.model.stage import Stage
-from migrate.model.views import (
-    NoFile,
-)
+from migrate.model.views import NoFile, Stopped
 from migrate.model.world import NOT_ASKED, Need, World
 from migrate.observe.world import ClusterObserver
 from tests.testing.kept import KeptSources
@@ -84,6 +82,16 @@ def test_a_log_that_grows_is_read_only_to_rehearse_its_reading() -> None:
         assert sources.asked.count("metadata-logs") == 1
         sources.world = replace(sources.world, metadata_logs=Unknown("tar: refused"))
         assert observer.observe(needs | {Need.REHEARSAL}, {}).metadata_logs == Unknown("tar: refused")
+
+
+def test_where_a_part_is_unknown_nothing_is_looked_at_with_it() -> None:
+    """And the reason is that part's, through every view that is made of it."""
+    world = replace(world_at(Stage.COPY), zookeeper=Unknown("no session"), metadata_logs=MetadataLogs((3000,), 7))
+    stopped = dict.fromkeys((node.id for node in world.inventory.controllers), Stopped())
+    with looking(replace(world, services=stopped)) as (observer, sources):
+        found = observer.observe(frozenset({Need.STATES_BEHIND}), {})
+    assert (found.metadata_logs, found.states_behind) == (world.metadata_logs, Unknown("no session"))
+    assert Need.STATES_BEHIND not in sources.asked
 
 
 @pytest.mark.parametrize("slow", [Need.DIFF, Need.SPARK_LEDGER])
