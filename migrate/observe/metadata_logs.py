@@ -5,21 +5,82 @@ What a majority holds and ZooKeeper lacks is lost with a rollback: ZooKeeper is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from migrate.errors import MetadataFileError, MigrateError
-from migrate.kraft.files import find
+from migrate.errors import InputError, MetadataDiverges, MetadataFileError, MigrateError, WorldError
+from migrate.hosts import meta_properties
+from migrate.hosts.files import read_within
+from migrate.hosts.meta_properties import META_PROPERTIES
+from migrate.kraft.files import PARTITION_DIRECTORY, find
+from migrate.kraft.quorum_files import MetadataDirectory, judge, read_directory, view_of
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.rollback_readiness import MetadataLogs, StateBehind
 from migrate.model.secrets import Digester
-from migrate.model.views import ZookeeperView
-from migrate.observe.metadata_files import read_metadata
+from migrate.model.views import KraftView, MetaBroken, MetaMissing, MetaProperties, ZookeeperView
 from migrate.zookeeper.layout import Absent, TreeReader, partition_states
+
+LOG: Final = logging.getLogger("migrate.observe")
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataRead:
+    """A view from files, what was left out, and why; `directory` is the one that the view was read from."""
+
+    view: KraftView
+    notes: tuple[str, ...]
+    directory: MetadataDirectory
+
+
+def read_metadata(paths: Sequence[Path], digester: Digester) -> MetadataRead:
+    """The image in these directories at what they prove to be committed.
+
+    The cluster id is "" where no directory tells it.  With several directories a damaged one is left out, and noted: it
+    does not count for a majority.  Raises what `read_directory`, `judge` and `view_of` raise.
+    """
+    found: list[MetadataDirectory] = []
+    notes: list[str] = []
+    clusters: dict[str, Path] = {}
+    for path in dict.fromkeys(path.resolve() for path in paths):
+        meta = _identity(path)
+        if isinstance(meta, MetaBroken):
+            notes.append(f"{path}: {META_PROPERTIES} is not trusted: {meta.reason}")
+        if isinstance(meta, MetaProperties) and meta.cluster_id is not None:
+            clusters.setdefault(meta.cluster_id, path)
+        node, identity = (meta.node_id, meta.directory_id) if isinstance(meta, MetaProperties) else (None, None)
+        try:
+            found.append(read_directory(path, node, None if identity is None else str(identity)))
+        except InputError as error:
+            if len(paths) == 1:
+                raise
+            notes.append(f"{path}: left out: {error.id} {error}")
+            damaged = error
+    if len(clusters) > 1:
+        what = f"the directories belong to different clusters: {', '.join(sorted(clusters))}"
+        raise MetadataDiverges(what, where=", ".join(map(str, clusters.values())))
+    if not found:
+        raise damaged
+    tail = judge(found)
+    view = view_of(tail, digester, cluster_id=next(iter(clusters), ""))
+    notes += tail.notes
+    for note in notes:
+        LOG.info("%s", note)
+    return MetadataRead(view, tuple(notes), tail.directory)
+
+
+def _identity(path: Path) -> MetaProperties | MetaBroken | MetaMissing:
+    home = path.parent if path.name == PARTITION_DIRECTORY else path
+    try:
+        return meta_properties.decode(read_within(home / META_PROPERTIES, "meta-properties"))
+    except (FileNotFoundError, NotADirectoryError):
+        return MetaMissing()
+    except OSError as error:
+        raise WorldError(f"the file cannot be read: {error.strerror}", where=str(home / META_PROPERTIES)) from error
 
 
 def metadata_logs(directories: Mapping[NodeId, Path], digester: Digester) -> MetadataLogs | Unknown:

@@ -109,7 +109,7 @@ def read_metadata(place: Path, path: Path) -> None:
     """Each record, and the image, as a bundle keeps it."""
     from migrate.kraft.dump import dump_lines
     from migrate.model.codec import encode
-    from migrate.observe.metadata_files import read_metadata as read
+    from migrate.observe.metadata_logs import read_metadata as read
 
     for _ in dump_lines([path], show_secrets=False):
         pass

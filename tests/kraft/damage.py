@@ -23,7 +23,7 @@ from migrate.model.codec import encode
 from migrate.model.outcome import Unknown
 from migrate.model.secrets import Digester
 from migrate.model.views import KraftView
-from migrate.observe.metadata_files import read_metadata
+from migrate.observe.metadata_logs import read_metadata
 from migrate.protocol.batches import HEADER, HEADER_SIZE, split
 from migrate.protocol.loader import Struct, Values
 from migrate.protocol.records import CONFIG, PARTITION, RECORDS, TOPIC, decode_record

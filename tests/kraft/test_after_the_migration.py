@@ -26,7 +26,7 @@ from migrate.model.new_directories import FEATURE, RELEASES, release_of
 from migrate.model.outcome import Unknown
 from migrate.model.secrets import Digester
 from migrate.model.views import KraftView
-from migrate.observe.metadata_files import read_metadata
+from migrate.observe.metadata_logs import read_metadata
 from migrate.playbook.load import dump_inventory
 from migrate.protocol.messages import INCREMENTAL_ALTER_CONFIGS
 from tests.cli.commands import Ended, process
