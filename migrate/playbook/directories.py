@@ -18,7 +18,7 @@ from migrate.model.inventory import Inventory, Playbook
 from migrate.model.stage import Stage
 from migrate.model.written import HostPath, Text
 from migrate.playbook.document import Document, Location
-from migrate.playbook.fields import Fault, Metadata, Section
+from migrate.playbook.fields import Fault, Section, WholeFile
 from migrate.playbook.schema import (
     Lock,
     RollPolicies,
@@ -102,12 +102,10 @@ class ProtocolSpec(RollSpec):
         yield from expected_faults(self.cluster.expect, inventory)
 
 
-class DirectoryPlaybook(Section):
+class DirectoryPlaybook(WholeFile):
     """Gives the brokers of a KRaft cluster more log directories, one broker at a time."""
 
-    api_version: Annotated[Literal["kraft-migrate/v1"], Field(alias="apiVersion")]
     kind: Literal["DirectoryPlaybook"]
-    metadata: Metadata
     spec: DirectorySpec
 
     def playbook(self, document: Document, inventory: Inventory) -> Playbook:
@@ -125,12 +123,10 @@ class DirectoryPlaybook(Section):
         return tuple(map(document.beside, section.brokers.get(str(int(broker)), section.add)))
 
 
-class ProtocolPlaybook(Section):
+class ProtocolPlaybook(WholeFile):
     """Raises inter.broker.protocol.version of a ZooKeeper-mode cluster to 3.9, one broker at a time."""
 
-    api_version: Annotated[Literal["kraft-migrate/v1"], Field(alias="apiVersion")]
     kind: Literal["ProtocolPlaybook"]
-    metadata: Metadata
     spec: ProtocolSpec
 
     def playbook(self, document: Document, inventory: Inventory) -> Playbook:

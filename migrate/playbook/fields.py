@@ -6,9 +6,9 @@ import difflib
 import typing
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, is_dataclass
-from typing import Any, ClassVar, Final, TypeVar
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from migrate.errors import DocumentInvalid, NotSupportedYet
 from migrate.model.written import Name, Text, keys_of
@@ -34,6 +34,14 @@ class Metadata(Section):
 
     name: Name
     change: Text | None = None
+
+
+class WholeFile(Section):
+    """What every file of ours has; each kind narrows `kind` and adds its `spec`."""
+
+    api_version: Annotated[Literal["kraft-migrate/v1"], Field(alias="apiVersion")]
+    kind: str
+    metadata: Metadata
 
 
 S = TypeVar("S", bound=Section)

@@ -18,6 +18,7 @@ from pydantic import Field
 
 from migrate.model.inventory import (
     Access,
+    AddedProperties,
     BrokerNode,
     ControllerNode,
     Inventory,
@@ -40,7 +41,7 @@ from migrate.playbook.access import (
     zookeeper_faults,
 )
 from migrate.playbook.document import Document, Location, read_trusted
-from migrate.playbook.fields import API_VERSION, Fault, Metadata, Section, refuse, validate
+from migrate.playbook.fields import API_VERSION, Fault, Section, WholeFile, refuse, validate
 
 HEADER: Final = "# Where the cluster is.  Relative paths are relative to this file; secrets are referred to.\n"
 
@@ -118,12 +119,10 @@ class InventorySpec(Section):
     expect: ExpectSection = ExpectSection()
 
 
-class InventoryDocument(Section):
+class InventoryDocument(WholeFile):
     """Everything that is needed to find and to act on one cluster."""
 
-    api_version: Annotated[Literal["kraft-migrate/v1"], Field(alias="apiVersion")]
     kind: Literal["Inventory"]
-    metadata: Metadata
     spec: InventorySpec
 
 
@@ -344,46 +343,38 @@ def dump_inventory(inventory: Inventory) -> str:
     def of_node(text: str) -> str:
         return relative(text) if inventory.executor == "supervisor" else text  # a path on the node's own host
 
-    def access(value: Access) -> dict[str, Any]:
-        return {"protocol": value.protocol, **dumped(value, relative)}
-
-    def of(node: BrokerNode | ControllerNode) -> dict[str, Any]:
-        found: dict[str, Any] = dumped(node, relative)
+    def node(value: BrokerNode | ControllerNode) -> dict[str, Any]:
+        found: dict[str, Any] = dumped(value, relative)
         return found | {name: of_node(found[name]) for name in ("config", "metadata_directory") if name in found}
 
-    spec: dict[str, Any] = {
-        **({"zookeeper": inventory.zookeeper} if inventory.zookeeper else {}),
+    def nodes(
+        access: Access, added: AddedProperties | None, found: Iterable[BrokerNode | ControllerNode]
+    ) -> dict[str, Any]:
+        whole = {"protocol": access.protocol, **dumped(access, relative)}
+        return {"access": whole, **dumped_added(added, relative), "nodes": [node(one) for one in found]}
+
+    options = {
+        name: value == "yes" if name == "sudo" else of_node(value) for name, value in inventory.executor_options.items()
+    }
+    spec = {
+        "zookeeper": inventory.zookeeper,
+        "zookeeper_rate": inventory.zookeeper_rate,
+        "zookeeper_access": dumped_login(inventory.zookeeper_login, relative),
         "controller_listener": inventory.controller_listener,
-        "executor": {
-            "kind": inventory.executor,
-            **{
-                name: value == "yes" if name == "sudo" else of_node(value)
-                for name, value in inventory.executor_options.items()
-            },
-        },
+        "executor": {"kind": inventory.executor, **options},
+        "password_encoder_secret": dumped(inventory.password_encoder_secret, relative),
+        "password_encoder_old_secret": dumped(inventory.password_encoder_old_secret, relative),
+        "brokers": nodes(inventory.broker_access, inventory.broker_properties, inventory.brokers),
+        "controllers": nodes(inventory.controller_access, inventory.controller_properties, inventory.controllers),
+        "runs": relative(inventory.runs),
+        "expect": inventory.expect_cluster_id and {"cluster_id": inventory.expect_cluster_id},
     }
-    if inventory.zookeeper_rate is not None:
-        spec["zookeeper_rate"] = inventory.zookeeper_rate
-    if inventory.password_encoder_secret:
-        spec["password_encoder_secret"] = dumped(inventory.password_encoder_secret, relative)
-    if inventory.password_encoder_old_secret:
-        spec["password_encoder_old_secret"] = dumped(inventory.password_encoder_old_secret, relative)
-    if inventory.zookeeper_login != ZookeeperLogin():
-        spec["zookeeper_access"] = dumped_login(inventory.zookeeper_login, relative)
-    spec["brokers"] = {
-        "access": access(inventory.broker_access),
-        **dumped_added(inventory.broker_properties, relative),
-        "nodes": [of(node) for node in inventory.brokers],
+    whole = {
+        "apiVersion": API_VERSION,
+        "kind": "Inventory",
+        "metadata": {"name": inventory.name},
+        "spec": {key: value for key, value in spec.items() if value},
     }
-    spec["controllers"] = {
-        "access": access(inventory.controller_access),
-        **dumped_added(inventory.controller_properties, relative),
-        "nodes": [of(node) for node in inventory.controllers],
-    }
-    spec["runs"] = relative(inventory.runs)
-    if inventory.expect_cluster_id:
-        spec["expect"] = {"cluster_id": inventory.expect_cluster_id}
-    whole = {"apiVersion": API_VERSION, "kind": "Inventory", "metadata": {"name": inventory.name}, "spec": spec}
     return HEADER + yaml.safe_dump(whole, sort_keys=False, allow_unicode=True, width=120)
 
 
@@ -396,25 +387,22 @@ def gap(what: str) -> str:
 
 def refuse_gaps(document: Document) -> None:
     """Raise DocumentInvalid with every gap that is left, each with its line and what belongs there."""
+    why, how = "the cluster did not report it when this file was written", "replace the text with the value"
     refuse(
         document,
         [
-            Fault(
-                at,
-                f"{'.'.join(map(str, at))} is not filled in: {text.removeprefix(OPENING).strip(' :>') or 'a value'}",
-                "the cluster did not report it when this file was written",
-                "replace the text with the value",
-            )
-            for at, text in _gaps(document.data, ())
+            Fault(at, f"{'.'.join(map(str, at))} is not filled in: {what}", why, how)
+            for at, what in _gaps(document.data)
         ],
     )
 
 
-def _gaps(value: object, at: Location) -> Iterator[tuple[Location, str]]:
+def _gaps(value: object, at: Location = ()) -> Iterator[tuple[Location, str]]:
+    """Where a gap is left, and what belongs there."""
     match value:
         case str():
             if value.lstrip().startswith(OPENING):
-                yield at, value.strip()
+                yield at, value.strip().removeprefix(OPENING).strip(" :>") or "a value"
         case dict() | list():
             for key, entry in value.items() if isinstance(value, dict) else enumerate(value):
                 yield from _gaps(entry, (*at, key))

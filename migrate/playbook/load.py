@@ -16,7 +16,7 @@ from migrate.model.inventory import URI, AcceptedDifference, Fleet, Inventory, M
 from migrate.model.written import HostPath, Text, ZookeeperConnect
 from migrate.playbook.directories import DirectoryPlaybook, ProtocolPlaybook
 from migrate.playbook.document import Document, kind_of_file, read_deciding, read_document
-from migrate.playbook.fields import Fault, Metadata, Section, refuse, validate
+from migrate.playbook.fields import Fault, Section, WholeFile, refuse, validate
 from migrate.playbook.inventory import InventoryDocument, dump_inventory, inventory_of
 from migrate.playbook.schema import AcceptedDifferences, MigrationPlaybook
 
@@ -45,12 +45,10 @@ class FleetSpec(Section):
     clusters: Annotated[list[MemberSection], Field(min_length=1)]
 
 
-class FleetDocument(Section):
+class FleetDocument(WholeFile):
     """Many clusters, assessed or compared by one command."""
 
-    api_version: Annotated[Literal["kraft-migrate/v1"], Field(alias="apiVersion")]
     kind: Literal["Fleet"]
-    metadata: Metadata
     spec: FleetSpec
 
 

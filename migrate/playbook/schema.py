@@ -16,7 +16,7 @@ from migrate.hosts.properties import is_secret
 from migrate.model.config_keys import override_fault
 from migrate.model.ids import NodeId
 from migrate.model.inventory import AcceptedDifference, HealthPolicy, Inventory, Pace, Playbook, RollOrder
-from migrate.model.stage import DirectoryPolicy, Stage
+from migrate.model.stage import MIGRATION, DirectoryPolicy, Stage
 from migrate.model.written import (
     ClusterId,
     Day,
@@ -29,44 +29,23 @@ from migrate.model.written import (
     TopicPattern,
     Whole,
     lasting,
+    one_of,
 )
 from migrate.playbook.document import Document, Location
-from migrate.playbook.fields import Fault, Metadata, Section
+from migrate.playbook.fields import Fault, Metadata, Section, WholeFile
 from migrate.playbook.windows import WindowSection, closed_faults, window_faults
 
 INVENTORY_HAS_IT: Final = "it is in the inventory that `inventory` names"
-KAFKAS_OWN: Final = ("admin", "brokers", "cluster", "config", "controller", "controller_epoch", "migration")
-StageName = Literal[
-    "discover",
-    "assess",
-    "prepare",
-    "controllers",
-    "migration-mode",
-    "copy",
-    "hybrid",
-    "kraft-mode",
-    "soak",
-    "finalize",
-    "cleanup",
-]
+OF_KAFKA: Final = ("admin", "brokers", "cluster", "config", "controller", "controller_epoch", "kafka-acl", "migration")
+StageName = Annotated[str, one_of(*(stage.label for stage in MIGRATION))]
 Policy = Literal["observe", "drive"]
-BUDGET: Final = re.compile(r"(\d{1,3}(?:\.\d{1,4})?)%/([1-9]\d{0,5})([smhd])")
 
 
 def _lock_path(path: str) -> str:
     parts = path.split("/")
     if parts[0] or len(parts) < 2 or any(not part or part in (".", "..") for part in parts[1:]):
         raise ValueError("a znode's path is expected, such as /kraft-migrate/lock; it is inside the chroot")
-    if parts[1] in (
-        "brokers",
-        "config",
-        "admin",
-        "controller",
-        "controller_epoch",
-        "migration",
-        "kafka-acl",
-        "cluster",
-    ):
+    if parts[1] in OF_KAFKA:
         raise ValueError("this path belongs to Kafka: choose one of your own, such as /kraft-migrate/lock")
     return path
 
@@ -215,7 +194,7 @@ class Spec(Section):
         """Rules over several keys: the order of stages, their keys and windows, overrides, ids."""
         for index, (before, section) in enumerate(zip([None, *self.stages], self.stages, strict=False)):
             yield from _stage_faults(index, before, section)
-        yield from closed_faults(self)
+        yield from closed_faults(self.windows)
         for index, stage in enumerate(self.stages):
             at: Location = ("spec", "stages", index)
             if stage.stage is Stage.COPY and stage.window:
@@ -225,8 +204,8 @@ class Spec(Section):
                     "it starts with the registration of the last broker, and the same run waits for it",
                     "put it on migration-mode",
                 )
-            yield from window_faults(self, at, stage.window)
-        yield from window_faults(self, ("spec", "rollback"), self.rollback.window)
+            yield from window_faults(self.windows, at, stage.window)
+        yield from window_faults(self.windows, ("spec", "rollback"), self.rollback.window)
         yield from override_faults(self.controllers)
         yield from id_faults(BROKERS, self.policy.directories.brokers)
         for where, ids in (
@@ -253,12 +232,10 @@ class Spec(Section):
             )
 
 
-class MigrationPlaybook(Section):
+class MigrationPlaybook(WholeFile):
     """Takes a ZooKeeper-mode cluster to KRaft, in stages."""
 
-    api_version: Annotated[Literal["kraft-migrate/v1"], Field(alias="apiVersion")]
     kind: Literal["MigrationPlaybook"]
-    metadata: Metadata
     spec: Spec
 
     def playbook(self, document: Document, load_accepted: Callable[[str], tuple[AcceptedDifference, ...]]) -> Playbook:
@@ -318,12 +295,10 @@ class AcceptedSpec(Section):
     accept: list[Acceptance]
 
 
-class AcceptedDifferences(Section):
+class AcceptedDifferences(WholeFile):
     """Differences between ZooKeeper and KRaft that are accepted by name."""
 
-    api_version: Annotated[Literal["kraft-migrate/v1"], Field(alias="apiVersion")]
     kind: Literal["AcceptedDifferences"]
-    metadata: Metadata
     spec: AcceptedSpec
 
 
@@ -350,9 +325,9 @@ class RollSpec(Section):
 
     def faults(self) -> Iterator[Fault]:
         """Rules over several keys of the file."""
-        yield from closed_faults(self)
-        yield from window_faults(self, ("spec",), self.window)
-        yield from window_faults(self, ("spec", "rollback"), self.rollback.window)
+        yield from closed_faults(self.windows)
+        yield from window_faults(self.windows, ("spec",), self.window)
+        yield from window_faults(self.windows, ("spec", "rollback"), self.rollback.window)
 
     def playbook(self, document: Document, metadata: Metadata, stage: Stage) -> Playbook:
         """What both kinds say; the rest is left at nothing."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Final, Protocol
+from typing import Annotated, Final
 from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, Field
@@ -115,26 +115,14 @@ class WindowSection(Section):
         )
 
 
-class Acting(Protocol):
-    """What every kind of playbook says of windows."""
-
-    @property
-    def windows(self) -> Mapping[str, WindowSection]:
-        """By name."""
-
-
-def closed_faults(spec: Acting) -> Iterator[Fault]:
-    for name, section in spec.windows.items():
+def closed_faults(windows: Mapping[str, WindowSection]) -> Iterator[Fault]:
+    for name, section in windows.items():
         if not ever_opens(section.window(name)):
-            yield Fault(
-                ("spec", "windows", name),
-                f"window {name} never opens",
-                "what it denies covers all that it allows",
-                "take a blackout out, or allow more",
-            )
+            at, why = ("spec", "windows", name), "what it denies covers all that it allows"
+            yield Fault(at, f"window {name} never opens", why, "take a blackout out, or allow more")
 
 
-def window_faults(spec: Acting, at: Location, window: str | None) -> Iterator[Fault]:
-    if window is not None and window not in spec.windows:
-        known = ", ".join(spec.windows) or "none"
+def window_faults(windows: Mapping[str, WindowSection], at: Location, window: str | None) -> Iterator[Fault]:
+    if window is not None and window not in windows:
+        known = ", ".join(windows) or "none"
         yield Fault((*at, "window"), f"there is no window {window!r}", f"`windows` has: {known}")
