@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from migrate.checks.registry import ALWAYS, BEFORE_COPY, Blind, Hit, Result, check
-from migrate.checks.replicas import acceptance, entries, holds
+from migrate.checks.replicas import IDLE, acceptance, idle
 from migrate.checks.sight import both, metadata_answers, zookeeper
 from migrate.checks.zookeeper import sample
 from migrate.model import availability
@@ -159,23 +159,14 @@ def accepted_replica(answers: dict[NodeId, MetadataAnswer], world: World) -> Res
         yield Hit(f"partition {one.name}", message, one.reason)
 
 
-@check(
-    "W-HLT-06",
-    "an accepted replica is in sync, or its acceptance has expired",
-    "An entry that has expired has no effect, and one that matches nothing could hide a later finding.",
-    "Delete the entry, or agree on a new `expires` with whoever owns the ticket.",
-    "kind: AcceptedDifferences",
-).sees(metadata_answers, when=ALWAYS)
+@check("W-HLT-06", "an accepted replica is in sync, or its acceptance has expired", *IDLE).sees(
+    metadata_answers, when=ALWAYS
+)
 def idle_replica(answers: dict[NodeId, MetadataAnswer], world: World) -> Result:
     found = [entry for answer in answers.values() for entry in answer.unhealthy]
     used = {one for entry in found for one in excuses(world, entry)}
-    for one in entries(world, ISR_RULE):
-        if not holds(one, world):
-            yield Hit(
-                f"partition {one.name}", f"the acceptance {one.ticket} of broker {one.field} expired {one.expires}"
-            )
-        elif one not in used:
-            yield Hit(f"partition {one.name}", f"the acceptance {one.ticket} of broker {one.field} excuses nothing")
+    for one, why in idle(world, ISR_RULE, used.__contains__):
+        yield Hit(f"partition {one.name}", f"the acceptance {one.ticket} of broker {one.field} {why}")
 
 
 @check(

@@ -9,6 +9,7 @@ from migrate.checks.directories import every_directory, place
 from migrate.checks.phase import Phase, lost_at_the_end
 from migrate.checks.registry import ALWAYS, BEFORE_COPY, Hit, Result, check
 from migrate.checks.releases import METADATA_VERSION_3_9
+from migrate.checks.replicas import IDLE
 from migrate.checks.sight import Disks, both, broker_disks, controller_answers, diff, inventory, kraft, zookeeper
 from migrate.model.broker_modes import flag_of
 from migrate.model.causes import kraft_only
@@ -134,13 +135,7 @@ def stores_differ(report: DiffReport, world: World) -> Result:
         yield Hit(f"{entry.kind} {entry.key}", message, f"ZooKeeper {entry.zookeeper}, KRaft {entry.kraft}")
 
 
-@check(
-    "W-MIG-11",
-    "an accepted difference excuses nothing",
-    "An entry that has expired has no effect, and one that matches nothing could hide a later finding.",
-    "Delete the entry, or agree on a new `expires` with whoever owns the ticket.",
-    "kind: AcceptedDifferences",
-).sees(diff, when=DUAL_WRITE)
+@check("W-MIG-11", "an accepted difference excuses nothing", *IDLE).sees(diff, when=DUAL_WRITE)
 def idle_acceptance(report: DiffReport, world: World) -> Result:
     for idle in report.idle:
         entry = idle.entry

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -27,6 +27,24 @@ def entries(world: World, rule: str) -> Iterator[AcceptedDifference]:
     """The playbook's acceptances of that rule, expired ones too."""
     if not isinstance(world.playbook, Unknown):
         yield from (entry for entry in world.playbook.accepted_differences if entry.rule == rule)
+
+
+IDLE: Final = (  # why, fix and source of an acceptance without effect
+    "An entry that has expired has no effect, and one that matches nothing could hide a later finding.",
+    "Delete the entry, or agree on a new `expires` with whoever owns the ticket.",
+    "kind: AcceptedDifferences",
+)
+
+
+def idle(
+    world: World, rule: str, used: Callable[[AcceptedDifference], bool]
+) -> Iterator[tuple[AcceptedDifference, str]]:
+    """The acceptances of that rule without effect, and why they have none."""
+    for entry in entries(world, rule):
+        if not holds(entry, world):
+            yield entry, f"expired {entry.expires}"
+        elif not used(entry):
+            yield entry, "excuses nothing"
 
 
 def holds(entry: AcceptedDifference, world: World) -> bool:
@@ -201,24 +219,16 @@ def accepted_stray(seen: tuple[ZookeeperView, Disks], world: World) -> Result:
             yield Hit(at(broker, folder), message, "accepted by the playbook")
 
 
-@check(
-    "W-DIR-22",
-    "an accepted stray folder is not there, or its acceptance has expired",
-    "An entry that has expired has no effect, and one that matches nothing could hide a later finding.",
-    "Delete the entry, or agree on a new `expires` with whoever owns the ticket.",
-    "kind: AcceptedDifferences",
-).sees(both(zookeeper, broker_disks))
+@check("W-DIR-22", "an accepted stray folder is not there, or its acceptance has expired", *IDLE).sees(
+    both(zookeeper, broker_disks)
+)
 def idle_acceptance(seen: tuple[ZookeeperView, Disks], world: World) -> Result:
     """Only of brokers whose disks were seen."""
-    _, disks = seen
+    known = {str(int(broker)) for broker in seen[1]}
     there = {(str(int(broker)), path) for broker, _, path in strays(seen)}
-    for entry in entries(world, STRAY_RULE):
-        if entry.name not in map(str, map(int, disks)):
-            continue
-        if not holds(entry, world):
-            yield Hit(f"broker {entry.name}: {entry.field}", f"the acceptance {entry.ticket} expired {entry.expires}")
-        elif (entry.name, entry.field) not in there:
-            yield Hit(f"broker {entry.name}: {entry.field}", f"the acceptance {entry.ticket} excuses nothing")
+    for entry, why in idle(world, STRAY_RULE, lambda entry: (entry.name, entry.field) in there):
+        if entry.name in known:
+            yield Hit(f"broker {entry.name}: {entry.field}", f"the acceptance {entry.ticket} {why}")
 
 
 @check(
