@@ -83,9 +83,9 @@ class Terms:
 
     offset: int
     lag: int
-    blind_spots: Sequence[str] = ()
-    accepted: Sequence[AcceptedDifference] = ()
-    deletions: Sequence[str] = ()
+    blind_spots: tuple[str, ...] = ()
+    accepted: tuple[AcceptedDifference, ...] = ()
+    deletions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

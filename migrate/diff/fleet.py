@@ -11,7 +11,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import date
 from functools import reduce
 from typing import Any, Final
@@ -43,10 +43,10 @@ from migrate.diff.session import reason_of
 from migrate.diff.tables import ENTITY_KEYS, PARTITION_KEYS, Compared, entity_join, partition_join
 from migrate.errors import NotVisible, SparkGone
 from migrate.model import strict_json
+from migrate.model.codec import decode, encode
 from migrate.model.difference import DiffReport
-from migrate.model.ids import NodeId
-from migrate.model.inventory import AcceptedDifference, NotRead
-from migrate.model.ledger import LedgerRow, LedgerSummary, ReplicaState
+from migrate.model.inventory import NotRead
+from migrate.model.ledger import LedgerSummary
 
 SIDES: Final = ("zookeeper", "kraft")
 OF_PARTITIONS: Final = [entry for entry in frames.PARTITIONS if entry.name not in {"cluster", "topic", "directories"}]
@@ -86,8 +86,17 @@ class ClusterAnswer:
     ledger: LedgerSummary | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What an executor says of a cluster beside its rows; `given` are each kind's rows of ZooKeeper and of KRaft."""
+
+    terms: Terms
+    given: tuple[tuple[str, int, int], ...]
+    ledger: LedgerSummary | None
+
+
 Reader = Callable[[str], Read]
-Told = Mapping[str, Any]
+Answered = tuple[float, Told | NotRead]  # behind the seconds that reading took
 
 
 def compare_clusters(
@@ -107,19 +116,14 @@ def compare_clusters(
     with answering("the comparisons"):
         parts = _read(spark, list(enumerate(places)), read)
         told = {cluster: said for _, some in parts for cluster, said in some.items()}
-        good = {cluster: said for cluster, said in told.items() if "not_read" not in said}
-        terms = {cluster: _terms(said) for cluster, said in good.items()}
+        good = {cluster: said for cluster, (_, said) in told.items() if isinstance(said, Told)}
         kept = [frame for frame, _ in parts if frame is not None]
-        rows, groups = _differing(spark, kept, good, terms, today)
+        rows, groups = _differing(spark, kept, good, today)
         for frame in kept:
             frame.unpersist()
-    answers = {
-        cluster: _answer(cluster, said, terms[cluster], rows.get(cluster, []), groups.get(cluster, []), today)
-        for cluster, said in good.items()
-    }
     return [
-        (told[cluster]["seconds"], answers.get(cluster) or NotRead(**told[cluster]["not_read"]))
-        for cluster in range(len(places))
+        (seconds, said if isinstance(said, NotRead) else _answer(cluster, said, rows, groups, today))
+        for cluster, (seconds, said) in sorted(told.items())
     ]
 
 
@@ -132,21 +136,28 @@ def on_executors(spark: SparkSession, places: Sequence[str], work: Callable[[str
 
     def answers(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for cluster, place in _pairs(batches):
+            said: str | NotRead
             try:
-                said = json.dumps({"answer": work(place)})
+                said = work(place)
             except Exception as error:  # noqa: BLE001 - one cluster's damage is that cluster's, a defect of ours included
-                said = json.dumps({"not_read": asdict(_as_answer(error))})
-            yield pa.record_batch([pa.array([cluster], pa.int32()), pa.array([said])], schema=ANSWERS)
+                said = _as_answer(error)
+            yield pa.record_batch([pa.array([cluster], pa.int32()), pa.array([_text(said)])], schema=ANSWERS)
 
     if not places:
         return []
     with answering("the clusters' files"):
         frame = _tasks(spark, list(enumerate(places))).mapInArrow(answers, from_arrow_schema(ANSWERS))
-        found = {
-            row["cluster"]: strict_json.loads(row["answer"], surrogates=True) for row in frame.toArrow().to_pylist()
-        }
-    said = [found[cluster] for cluster in range(len(places))]
-    return [NotRead(**one["not_read"]) if "not_read" in one else one["answer"] for one in said]
+        found = {row["cluster"]: _value(str | NotRead, row["answer"]) for row in frame.toArrow().to_pylist()}
+    return [found[cluster] for cluster in range(len(places))]
+
+
+def _text(value: object) -> str:
+    """As executors tell the driver."""
+    return json.dumps(encode(value))
+
+
+def _value(kind: Any, text: str) -> Any:
+    return decode(kind, strict_json.loads(text, surrogates=True), "an executor's answer")
 
 
 # -- on the executors --------------------------------------------------------------------------------------------
@@ -177,7 +188,7 @@ def _rows_of(cluster: int, place: str, read: Reader) -> Iterator[pa.RecordBatch]
     """All rows of a cluster, that without a side first."""
     began = time.monotonic()
     tables: list[pa.Table] = []
-    told: dict[str, Any]
+    told: Told | NotRead
     try:
         found = read(place)
         partitions, entities = found.question.tables(cluster)
@@ -186,12 +197,11 @@ def _rows_of(cluster: int, place: str, read: Reader) -> Iterator[pa.RecordBatch]
                 if table.group_by(list(keys)).aggregate([]).num_rows != table.num_rows:
                     raise RuntimeError(f"a key of {side} appears twice")  # noqa: TRY301 - as whatever is raised here
                 tables.append(_sided(side, table))
-        given = [[kind, *both] for (_, kind), both in rows_given([partitions, entities]).items()]
-        told = {"terms": asdict(found.question.terms), "given": given, "ledger": _ledger_json(found.ledger)}
+        given = tuple((kind, *both) for (_, kind), both in rows_given([partitions, entities]).items())
+        told = Told(found.question.terms, given, found.ledger)
     except Exception as error:  # noqa: BLE001 - one cluster's damage is that cluster's, a defect of ours included
-        tables, told = [], {"not_read": asdict(_as_answer(error))}
-    told["seconds"] = time.monotonic() - began
-    row = {"cluster": cluster, "value": json.dumps(told)}
+        tables, told = [], _as_answer(error)
+    row = {"cluster": cluster, "value": _text((time.monotonic() - began, told))}
     yield from pa.Table.from_pylist([row], schema=ROWS).to_batches()
     for table in tables:
         yield from (batch for batch in table.combine_chunks().to_batches(max_chunksize=BATCH) if len(batch))
@@ -209,7 +219,7 @@ def _sided(side: str, table: pa.Table) -> pa.Table:
 
 def _read(
     spark: SparkSession, clusters: Sequence[tuple[int, str]], read: Reader
-) -> list[tuple[DataFrame | None, dict[int, Told]]]:
+) -> list[tuple[DataFrame | None, dict[int, Answered]]]:
     """Frames of `ROWS` that executors keep, and what each cluster's report rests on.
 
     Where a task ends its process (for memory, perhaps) the job fails, however often it is tried; then the clusters are
@@ -234,8 +244,8 @@ def _read(
             why=reason_of(error),
             next_step="name it in a file of its own, or give the executors more memory",
         )
-        return [(None, {clusters[0][0]: {"not_read": asdict(NotRead.of(lost)), "seconds": 0.0}})]
-    return [(frame, {row["cluster"]: strict_json.loads(row["value"], surrogates=True) for row in said})]
+        return [(None, {clusters[0][0]: (0.0, NotRead.of(lost))})]
+    return [(frame, {row["cluster"]: _value(Answered, row["value"]) for row in said})]
 
 
 def _require_executors(spark: SparkSession) -> None:
@@ -249,44 +259,17 @@ def _require_executors(spark: SparkSession) -> None:
 
 
 # -- on the driver -----------------------------------------------------------------------------------------------
-def _terms(told: Told) -> Terms:
-    terms = dict(told["terms"])
-    accepted = tuple(AcceptedDifference(**entry) for entry in terms.pop("accepted"))
-    return Terms(**terms, accepted=accepted)
-
-
-def _ledger_json(ledger: LedgerSummary | None) -> dict[str, Any] | None:
-    if ledger is None:
-        return None
-    counts = [[int(broker), state, number] for broker, of in ledger.counts.items() for state, number in of.items()]
-    return {
-        "offset": ledger.offset,
-        "counts": counts,
-        "rows": [asdict(row) for row in ledger.rows],
-        "unknown": ledger.unknown,
-    }
-
-
-def _ledger(told: Mapping[str, Any] | None) -> LedgerSummary | None:
-    if told is None:
-        return None
-    counts: dict[NodeId, dict[ReplicaState, int]] = {}
-    for broker, state, number in told["counts"]:
-        counts.setdefault(NodeId(broker), {})[ReplicaState(state)] = number
-    rows = tuple(LedgerRow(**{**row, "state": ReplicaState(row["state"])}) for row in told["rows"])
-    return LedgerSummary(told["offset"], counts, rows, tuple(told["unknown"]))
-
-
 ByCluster = dict[int, list[dict[str, Any]]]
 
 
 def _differing(
-    spark: SparkSession, kept: Sequence[DataFrame], told: Mapping[int, Told], terms: Mapping[int, Terms], today: date
+    spark: SparkSession, kept: Sequence[DataFrame], told: Mapping[int, Told], today: date
 ) -> tuple[ByCluster, ByCluster]:
     """Rows to list, and groups of rows with their number, of each cluster that has such."""
     tables = _tables(spark, kept, told)
     if not tables:
         return {}, {}
+    terms = {cluster: said.terms for cluster, said in told.items()}
     classed = in_classes(spark, all_differing(tables), terms, today).persist()
     field = f"CASE WHEN kind = '{PARTITION}' AND field = '' THEN '' ELSE 'any' END AS field"
     values = [f"CASE WHEN {side} IS NOT NULL THEN '' END AS {side}" for side in SIDES]
@@ -317,9 +300,9 @@ def _tables(spark: SparkSession, kept: Sequence[DataFrame], told: Mapping[int, T
     """The two joins, as far as there is anything to join."""
     given: dict[str, tuple[int, int]] = {}
     for said in told.values():
-        for kind, zookeeper, kraft in said["given"]:
+        for kind, on_left, on_right in said.given:
             before = given.get(kind, (0, 0))
-            given[kind] = before[0] + zookeeper, before[1] + kraft
+            given[kind] = before[0] + on_left, before[1] + on_right
     if not given:
         return []
     cores = 2 if is_remote() else spark.sparkContext.defaultParallelism
@@ -338,21 +321,14 @@ def _tables(spark: SparkSession, kept: Sequence[DataFrame], told: Mapping[int, T
     return tables
 
 
-def _answer(
-    cluster: int,
-    told: Told,
-    terms: Terms,
-    rows: Sequence[Mapping[str, Any]],
-    groups: Sequence[Mapping[str, Any]],
-    today: date,
-) -> ClusterAnswer | NotRead:
+def _answer(cluster: int, told: Told, rows: ByCluster, groups: ByCluster, today: date) -> ClusterAnswer | NotRead:
     """A cluster that lost rows on the way is not reported in part."""
-    given = {(cluster, kind): (zookeeper, kraft) for kind, zookeeper, kraft in told["given"]}
+    given = {(cluster, kind): (zookeeper, kraft) for kind, zookeeper, kraft in told.given}
     try:
-        equal = equal_fields(given, groups)
+        equal = equal_fields(given, groups.get(cluster, []))
     except RuntimeError as error:
         return NotRead.of(error)
     counted = Counter({(kind, EQUAL): number for (_, kind), number in equal.items()})
-    for group in groups:
+    for group in groups.get(cluster, []):
         counted[group["kind"], group["cls"]] += group["n"]
-    return ClusterAnswer(report_of(terms, rows, counted, today), _ledger(told["ledger"]))
+    return ClusterAnswer(report_of(told.terms, rows.get(cluster, []), counted, today), told.ledger)
