@@ -35,9 +35,9 @@ from migrate.steps.finalize import (
     finalized_early,
     forward_order,
 )
+from migrate.steps.forward import RollToKraft, RollToMigrationMode
 from migrate.steps.look import Assess, CanaryInKraftMode, CanaryInMigrationMode, Discover, ProveHybrid, Soak, WatchCopy
 from migrate.steps.prepare import BackUpBroker, BackUpZookeeper, RenderController
-from migrate.steps.roll_broker import RollToKraft, RollToMigrationMode
 
 
 def roll_order(world: World, playbook: Playbook, goal: Mode) -> list[int]:

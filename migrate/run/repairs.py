@@ -37,7 +37,7 @@ from migrate.steps import facts
 from migrate.steps.gates import FOR_BLOCKERS
 from migrate.steps.prepare import RenderController
 from migrate.steps.registry import rebuild
-from migrate.steps.roll_broker import SEEN
+from migrate.steps.roll import SEEN
 
 NOTE: Final = "repaired"  # the note's key, before the node and the planned file's SHA-256
 WRITTEN: Final = (Fate.SET, Fate.REMOVED, Fate.REFUSED)

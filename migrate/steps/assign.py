@@ -14,9 +14,9 @@ from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.step import Action, HalfDone, NotBegun, Predicted, Progress
 from migrate.model.words import plural
 from migrate.model.world import Need, World
-from migrate.steps import churn, gates, named_gates
+from migrate.steps import churn, disks, gates
 from migrate.steps.base import BaseStep
-from migrate.steps.named_gates import Gate
+from migrate.steps.gates import Gate, gate
 
 MISSING = (ReplicaState.MIGRATING, ReplicaState.UNASSIGNED)  # the second: of topics made in hybrid
 SENDABLE = (*MISSING, ReplicaState.VERIFIED)
@@ -49,10 +49,10 @@ class AssignDirectories(BaseStep):
 
     def own_gates(self) -> tuple[Gate, ...]:
         return (
-            named_gates.moves_ended(),
-            named_gates.state_is(ZkMigrationState.MIGRATION),
-            named_gates.quorum_healthy(),
-            named_gates.replicas_full(),
+            gate(disks.ended),
+            gate(gates.state_is, ZkMigrationState.MIGRATION),
+            gate(gates.quorum_healthy),
+            gate(gates.replicas_full),
             Gate(
                 f"every replica of broker {self.broker} is {' or '.join(state.value for state in SENDABLE)}",
                 lambda world: self._rows(world, SENDABLE),

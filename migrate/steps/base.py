@@ -12,7 +12,7 @@ from migrate.model.ports import Effects
 from migrate.model.stage import Stage
 from migrate.model.step import Action, NotBegun, Predicted, Progress
 from migrate.model.world import Need, World
-from migrate.steps.named_gates import Gate, all_open
+from migrate.steps.gates import Gate, all_open
 
 NARROW: Final = frozenset({Need.KRAFT, Need.LIVE, Need.CONFIGS, Need.SERVICES})  # no disk, no tree, no table is read
 

@@ -15,9 +15,9 @@ from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.step import NO_ZNODE, Action, Predicted
 from migrate.model.views import ConfigFile
 from migrate.model.world import Need, World
-from migrate.steps import facts, gates, named_gates
+from migrate.steps import facts, gates
 from migrate.steps.base import BaseStep
-from migrate.steps.named_gates import Gate
+from migrate.steps.gates import Gate, gate, requires
 
 LOOK = frozenset({Need.KRAFT, Need.DISKS, Need.LIVE, Need.CONFIGS, Need.SERVICES})
 
@@ -65,7 +65,7 @@ class RemoveCopies(BaseStep):
         return (*there, Action("-", "every node", "remove the copies that this run leaves"))
 
     def own_gates(self) -> tuple[Gate, ...]:
-        return (*free_of_zookeeper(), Gate("every node's host was searched for copies", _seen))
+        return (*free_of_zookeeper(), gate(_seen))
 
     def do(self, world: World, effects: Effects) -> None:
         """Each of them; a folder in a metadata directory stays, and is told."""
@@ -80,12 +80,13 @@ class RemoveCopies(BaseStep):
 
 def free_of_zookeeper() -> tuple[Gate, ...]:
     return (
-        named_gates.state_is(ZkMigrationState.POST_MIGRATION),
-        Gate("no file of a node has a key of ZooKeeper", _no_zookeeper_keys),
-        Gate("every process runs with its current file", _run_with_them),
+        gate(gates.state_is, ZkMigrationState.POST_MIGRATION),
+        gate(_no_zookeeper_keys),
+        gate(_run_with_them),
     )
 
 
+@requires("every node's host was searched for copies")
 def _seen(world: World) -> Readiness:
     if isinstance(world.leftovers, Unknown):
         return world.leftovers
@@ -165,6 +166,7 @@ def _accepted_ghosts(world: World) -> set[int]:
     return {node for node in gone if accepted_ghost(world, node)}
 
 
+@requires("every process runs with its current file")
 def _run_with_them(world: World) -> Readiness:
     files = [(int(node.id), facts.config(world, node.id)) for node in world.inventory.nodes]
     return gates.first(
@@ -172,6 +174,7 @@ def _run_with_them(world: World) -> Readiness:
     )
 
 
+@requires("no file of a node has a key of ZooKeeper")
 def _no_zookeeper_keys(world: World) -> Readiness:
     for node in world.inventory.nodes:
         file = facts.config(world, node.id)

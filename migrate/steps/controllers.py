@@ -15,11 +15,10 @@ from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.step import Action, HalfDone, NotBegun, Predicted, Progress
 from migrate.model.views import NOT_THERE, ConfigFile, MetaBroken, MetaProperties, NullZnode, Running
 from migrate.model.world import Need, World
-from migrate.steps import facts, gates, named_gates
+from migrate.steps import facts, gates
 from migrate.steps.base import NARROW, BaseStep
-from migrate.steps.named_gates import Gate
+from migrate.steps.gates import Gate, gate, requires
 
-FLAGGED = "every controller's file has the migration flag"
 LOOK = frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.CONFIGS, Need.DISKS, Need.LIVE, Need.SERVICES})
 
 
@@ -50,10 +49,10 @@ class FormatController(BaseStep):
 
     def own_gates(self) -> tuple[Gate, ...]:
         directory = f"the metadata directory of controller {self.controller} is empty, or of this cluster and this node"
-        return Gate(directory, self._formatted), named_gates.no_blockers(self.stage)
+        return Gate(directory, self._formatted), gate(gates.no_blockers, self.stage)
 
     def check(self, world: World) -> Readiness:
-        return named_gates.one_by_one(self.own_gates(), world)
+        return gates.one_by_one(self.own_gates(), world)
 
     def _formatted(self, world: World) -> Readiness:
         if isinstance(world.disks, Unknown) or isinstance(world.zookeeper, Unknown):
@@ -139,14 +138,11 @@ class StartControllers(BaseStep):
 
     def own_gates(self) -> tuple[Gate, ...]:
         return (
-            Gate("the controllers run all or none", _none_alone),
-            named_gates.no_blockers(self.stage),
-            Gate(FLAGGED, all_flagged),
-            Gate(
-                "controllers that do not run have no metadata log, or the one that /migration belongs to",
-                gates.logs_belong,
-            ),
-            named_gates.replicas_full(),
+            gate(_none_alone),
+            gate(gates.no_blockers, self.stage),
+            gate(all_flagged),
+            gate(gates.logs_belong),
+            gate(gates.replicas_full),
         )
 
     def progress(self, world: World) -> Progress:
@@ -184,6 +180,7 @@ class StartControllers(BaseStep):
         return gates.as_outcome(found, "quorum healthy; every controller registered with the flag; state PRE_MIGRATION")
 
 
+@requires("the controllers run all or none")
 def _none_alone(world: World) -> Readiness:
     """A controller without its quorum has no leader, so the metadata that the checks ask for is never readable."""
     states = {} if isinstance(world.services, Unknown) else world.services
@@ -200,6 +197,7 @@ def _none_alone(world: World) -> Readiness:
     )
 
 
+@requires("every controller's file has the migration flag")
 def all_flagged(world: World) -> Readiness:
     """Every controller's file has the flag: one without it finalizes by being elected."""
     for node in world.inventory.controllers:

@@ -18,6 +18,7 @@ from migrate.model.outcome import NotYet, Readiness, Ready, Refused, Unknown
 from migrate.model.ports import Effects
 from migrate.model.world import World
 from migrate.steps import churn
+from migrate.steps.gates import requires
 
 LOOK = "`status` says what that does and what to do"
 
@@ -47,6 +48,7 @@ CODE = "B-DIR-12"
 HOW_TO_END = "`kafka-reassign-partitions --verify` shows them; to end one, move the replica to its current directory"
 
 
+@requires("no replica is moved between log directories")
 def ended(world: World) -> Readiness:
     found = moves(world.disks)
     if isinstance(found, Unknown):

@@ -25,10 +25,11 @@ from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.step import Action, HalfDone, NotBegun, Predicted, Progress
 from migrate.model.views import ConfigFile, MigrationZnode, Running
 from migrate.model.world import FOR_PROOFS, Need, World
-from migrate.steps import configuration, facts, gates, named_gates
+from migrate.steps import configuration, facts, gates
 from migrate.steps.base import BaseStep
-from migrate.steps.named_gates import Gate, all_open
-from migrate.steps.roll_broker import SEEN, RollToKraft, can_be_unfenced, rolled_verified
+from migrate.steps.forward import RollToKraft, can_be_unfenced, rolled_verified
+from migrate.steps.gates import Gate, all_open, gate, requires
+from migrate.steps.roll import SEEN
 
 OURS_TO_DO = frozenset({"B-MIG-07", "B-QRM-03"})  # a controller without the flag: what a confirmed finalize makes
 
@@ -101,9 +102,9 @@ class FinalizeController(BaseStep):
     def own_gates(self) -> tuple[Gate, ...]:
         return (
             *(self._interlock(None) if self.position == 1 else ()),
-            named_gates.state_is(ZkMigrationState.MIGRATION, ZkMigrationState.POST_MIGRATION),
-            Gate("no broker is registered as a migrating ZooKeeper broker", _no_broker_needs_zookeeper),
-            named_gates.quorum_healthy(),
+            gate(gates.state_is, ZkMigrationState.MIGRATION, ZkMigrationState.POST_MIGRATION),
+            gate(_no_broker_needs_zookeeper),
+            gate(gates.quorum_healthy),
         )
 
     def check(self, world: World) -> Readiness:
@@ -120,14 +121,14 @@ class FinalizeController(BaseStep):
     def _interlock(self, down: int | None) -> tuple[Gate, ...]:
         """`down` is a controller that the interrupted step itself has stopped."""
         return (
-            named_gates.no_blockers(self.stage, OURS_TO_DO, down),
-            named_gates.state_is(ZkMigrationState.MIGRATION),
-            Gate("every broker is registered in KRaft mode and unfenced", gates.all_brokers_kraft),
-            Gate("every broker's file is of KRaft mode", _no_broker_flag),
-            named_gates.views_equal(),
-            Gate("every replica is VERIFIED", lambda world: gates.ledger_is(world, ReplicaState.VERIFIED)),
-            Gate("/migration is at or past the metadata offset of the comparison", _dual_write_keeps_up),
-            named_gates.replicas_full(),
+            gate(gates.no_blockers, self.stage, down=down, besides=OURS_TO_DO),
+            gate(gates.state_is, ZkMigrationState.MIGRATION),
+            gate(gates.all_brokers_kraft),
+            gate(_no_broker_flag),
+            gate(gates.views_equal),
+            gate(gates.ledger_is, ReplicaState.VERIFIED),
+            gate(_dual_write_keeps_up),
+            gate(gates.replicas_full),
         )
 
     def resume(self, world: World) -> Readiness:
@@ -180,6 +181,7 @@ class FinalizeController(BaseStep):
         return gates.as_outcome(found, f"controllers {sorted(done)} run without the flag; the quorum is healthy")
 
 
+@requires("no broker is registered as a migrating ZooKeeper broker")
 def _no_broker_needs_zookeeper(world: World) -> Readiness:
     """No registration says that it is a migrating ZooKeeper broker; a KRaft broker may be down for a while."""
     if isinstance(world.kraft, Unknown):
@@ -269,6 +271,7 @@ def _started_without(world: World, node: NodeId, state: Running, file: ConfigFil
     return state.config_sha256 == file.sha256
 
 
+@requires("every broker's file is of KRaft mode")
 def _no_broker_flag(world: World) -> Readiness:
     for node in world.inventory.brokers:
         file = facts.config(world, node.id)
@@ -279,6 +282,7 @@ def _no_broker_flag(world: World) -> Readiness:
     return Ready()
 
 
+@requires("/migration is at or past the metadata offset of the comparison")
 def _dual_write_keeps_up(world: World) -> Readiness:
     """/migration stands near the committed end (both move twice a second with NoOp records)."""
     if isinstance(world.zookeeper, Unknown):
@@ -341,7 +345,7 @@ class FinishFinalize(FinalizeController):
         return frozenset({Need.KRAFT, Need.LIVE, Need.CONFIGS, Need.SERVICES})
 
     def _interlock(self, down: int | None) -> tuple[Gate, ...]:
-        return (named_gates.state_is(ZkMigrationState.POST_MIGRATION),)
+        return (gate(gates.state_is, ZkMigrationState.POST_MIGRATION),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,6 +353,7 @@ class RollForward(RollToKraft):
     """As roll 2, but by the metadata and the disks alone."""
 
     kind = "roll-forward"
+    names_sick_disks = False
     needs = SEEN | gates.FOR_BLOCKERS | {Need.LEDGER}
     proof_needs = SEEN | {Need.LEDGER}
     undo = "none: the migration is finalized"
@@ -356,17 +361,22 @@ class RollForward(RollToKraft):
 
     def own_gates(self) -> tuple[Gate, ...]:
         return (
-            named_gates.state_is(ZkMigrationState.POST_MIGRATION),
-            Gate("brokers that were restarted or are down have had their turn", self._lost_ones_first),
-            named_gates.disks_healthy(self.broker),
-            rolled_verified(),
-            named_gates.stop_is_accepted(self.broker),
-            named_gates.quorum_healthy(),
+            gate(gates.state_is, ZkMigrationState.POST_MIGRATION),
+            gate(self._lost_ones_first),
+            gate(gates.disks_healthy, self.broker),
+            gate(rolled_verified),
+            gate(gates.stop_is_accepted, self.broker),
+            gate(gates.quorum_healthy),
         )
 
-    def check(self, world: World) -> Readiness:
-        return BaseStep.check(self, world)
+    def start_gates(self) -> tuple[Gate, ...]:
+        return (
+            gate(gates.state_is, ZkMigrationState.POST_MIGRATION),
+            gate(gates.disks_healthy, self.broker),
+            gate(gates.quorum_healthy),
+        )
 
+    @requires("brokers that were restarted or are down have had their turn")
     def _lost_ones_first(self, world: World) -> Readiness:
         """None that still serves is stopped beside one that is lost: that one may have become so after the plan."""
         if isinstance(world.kraft, Unknown):
@@ -379,13 +389,6 @@ class RollForward(RollToKraft):
             "anew, they come first"
         )
 
-    def resume(self, world: World) -> Readiness:
-        return gates.first(
-            gates.state_is(world, ZkMigrationState.POST_MIGRATION),
-            gates.disks_healthy(world, self.broker),
-            gates.quorum_healthy(world),
-        )
-
     def verify(self, world: World) -> Outcome:
         """It is a KRaft broker, and its replicas are where the metadata says; ISRs fill when the last one is through.
 
@@ -394,4 +397,4 @@ class RollForward(RollToKraft):
         found = gates.first(
             self.process_lives(world), self.registered(world, migrating=False), can_be_unfenced(world, self.broker)
         )
-        return gates.as_outcome(found, *self._evidence(world)[:1])
+        return gates.as_outcome(found, *self.evidence(world)[:1])

@@ -1,13 +1,38 @@
 """Gates: one condition each, from a World to a Readiness (pure).
 
 A gate that waiting can open answers NotYet, one that it cannot answers Refused, and what cannot be seen is Unknown.
+
+The rules of the migration, each with the gate that holds it:
+
+- No controller runs without the migration flag before finalize: by being elected it would end the migration.
+  `steps.controllers.all_flagged` before the first start, `run.guards.no_early_finalize` before each later step.
+- No controller starts on what an earlier migration has left: it would wait for ever, or empty ZooKeeper.
+  `steps.gates.logs_belong`
+- Each step acts in the state that it is made for, and on nothing that a check calls a blocker.
+  `steps.gates.state_is`, `steps.gates.no_blockers`
+- One broker at a time, while the quorum is healthy, every ISR is full and its stop takes no topic away.
+  `steps.gates.quorum_healthy`, `steps.gates.replicas_full`, `steps.gates.stop_is_accepted`
+- A broker starts over the disks that it stopped with, and is proven by a new registration that equals them.
+  `steps.gates.disks_healthy`, `steps.roll.is_registered`
+- Kafka's copy loses nothing that ZooKeeper held.  `steps.look.nothing_dropped`
+- In dual write both sides stay equal, and nothing moves.
+  `steps.gates.views_equal`, `run.guards.controller_is_krafts`, `run.guards.nothing_moves`, `steps.disks.ended`
+- A broker goes to KRaft mode when the directories of its replicas are known, and the next one when they are VERIFIED.
+  `steps.forward.may_become_kraft`, `steps.forward.rolled_verified`
+- There is no finalize before every broker is in KRaft mode and every replica VERIFIED: no way leads back from it.
+  `steps.gates.all_brokers_kraft`, `steps.gates.ledger_is`
+- A rollback stops the controllers when no broker is in KRaft mode and ZooKeeper holds what they committed.
+  `steps.rollback.gates.none_runs_kraft`, `steps.rollback.gates.zookeeper_equal`, `steps.rollback.gates.rehearsed`
+- /controller and /migration are deleted while no controller runs, and brokers leave migration mode after that.
+  `steps.rollback.gates.controllers_gone`, `steps.rollback.gates.zookeeper_controls`
+- A file goes back to what a proven copy says, and is never generated.  `steps.rollback.restore.to_zookeeper`
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 from migrate import checks
 from migrate.checks import availability as health
@@ -41,6 +66,44 @@ VOTER_LAG: Final = 10  # records: NoOps keep followers one or two behind at rest
 CAUGHT_UP_MS: Final = 2000  # a follower fetches at least twice a second
 LOOK_AT_ITS_LOG: Final = "usually nothing; look at that broker's log"
 LOOK_AT_NODES_LOG: Final = "usually nothing; look at that node's log"
+P = ParamSpec("P")
+F = TypeVar("F", bound=Callable[..., Readiness])
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """A condition that must hold before a step begins: in a sentence for the plan, and as the look that decides it."""
+
+    requires: str
+    holds: Callable[[World], Readiness]
+
+
+def requires(sentence: str | Callable[..., str]) -> Callable[[F], F]:
+    """Give a gate its sentence: `{0}` is its first argument behind the world, or a function makes it of all of them."""
+
+    def decorated(function: F) -> F:
+        function.__dict__["sentence"] = sentence
+        return function
+
+    return decorated
+
+
+def gate(holds: Callable[Concatenate[World, P], Readiness], *args: P.args, **words: P.kwargs) -> Gate:
+    """That gate with these arguments, and its sentence; one that no plan shows has none."""
+    sentence: Any = getattr(holds, "sentence", "")
+    said = sentence.format(*args) if isinstance(sentence, str) else sentence(*args, **words)
+    return Gate(said, lambda world: holds(world, *args, **words))
+
+
+def all_open(found: Iterable[Gate], world: World) -> Readiness:
+    """The first that is not open, by `first`; every one is asked."""
+    return first(*(one.holds(world) for one in found))
+
+
+def one_by_one(found: Iterable[Gate], world: World) -> Readiness:
+    """The first that is not open; none behind it is asked."""
+    answers = (one.holds(world) for one in found)
+    return next((answer for answer in answers if not isinstance(answer, Ready)), Ready())
 
 
 def first(*gates: Readiness) -> Readiness:
@@ -66,6 +129,12 @@ def proven_by(found: Progress | Readiness, missing: str, *evidence: str) -> Outc
 FOR_BLOCKERS: Final = frozenset({Need.UNITS})
 
 
+def _blockers_said(stage: Stage, *, besides: frozenset[str] = frozenset(), **_: object) -> str:
+    said = f" (but {' and '.join(sorted(besides))}, which say what the step itself brings about)" if besides else ""
+    return f"no check finds a blocker of stage {stage.label}{said}, and every check that could find one was made"
+
+
+@requires(_blockers_said)
 def no_blockers(
     world: World,
     stage: Stage,
@@ -163,6 +232,7 @@ def _because_down(finding: Finding, node: int | None) -> bool:
             return False
 
 
+@requires("every broker sees all brokers and every partition with its full ISR")
 def replicas_full(world: World) -> Readiness:
     if isinstance(world.live, Unknown):
         return world.live
@@ -274,6 +344,7 @@ def _after_isrs(leaders: set[int]) -> str:
     )
 
 
+@requires("the quorum has a leader, every controller answers, and every voter has caught up")
 def quorum_healthy(world: World) -> Readiness:
     if isinstance(world.live, Unknown):
         return world.live
@@ -330,6 +401,7 @@ def units_obey(world: World, nodes: Iterable[NodeId]) -> Readiness:
     return Unknown("; ".join(unseen)) if unseen else Ready()
 
 
+@requires("every log directory of broker {0} is healthy")
 def disks_healthy(world: World, broker: int) -> Readiness:
     disks = facts.disks(world, broker)
     if isinstance(disks, Unknown):
@@ -340,6 +412,7 @@ def disks_healthy(world: World, broker: int) -> Readiness:
     return Unknown(f"broker {broker}: {disks.unproven}") if disks.unproven else Ready()
 
 
+@requires("a stop of broker {0} makes no topic unavailable but those that the playbook accepts")
 def stop_is_accepted(world: World, broker: int) -> Readiness:
     view = world.zookeeper if isinstance(world.kraft, Unknown) or not len(world.kraft.partitions) else world.kraft
     if isinstance(view, Unknown):
@@ -392,6 +465,7 @@ def runs_with(world: World, node: int, sha256: str) -> Readiness:
             return Refused(processes.ended_after_start(world.inventory, [node]))
 
 
+@requires(lambda *states: f"the metadata says {' or '.join(state.name for state in states)}")
 def state_is(world: World, *states: ZkMigrationState) -> Readiness:
     if isinstance(world.kraft, Unknown):
         return world.kraft
@@ -407,6 +481,7 @@ def state_is(world: World, *states: ZkMigrationState) -> Readiness:
     return Refused(f"the metadata says {world.kraft.migration_state.name}, not {wanted}")
 
 
+@requires("controllers that do not run have no metadata log, or the one that /migration belongs to")
 def logs_belong(world: World) -> Readiness:
     """Controllers that are to be started have logs that /migration belongs to, or none.
 
@@ -424,6 +499,7 @@ def logs_belong(world: World) -> Readiness:
     return Ready() if old is None else Refused(f"{old}: finish the rollback first, with `rollback plan`")
 
 
+@requires("ZooKeeper and the metadata are equal, but for differences that are expected or accepted")
 def views_equal(world: World, down: int | None = None) -> Readiness:
     """ZooKeeper and KRaft hold the same, but for differences with a rule or an acceptance.
 
@@ -450,6 +526,7 @@ def views_equal(world: World, down: int | None = None) -> Readiness:
     return Refused(f"{len(found)} differences between ZooKeeper and KRaft: {sample}", ("DIFF",))
 
 
+@requires("dual write can write all of the metadata to ZooKeeper")
 def all_writable(world: World) -> Readiness:
     """Dual write can write all of the metadata to ZooKeeper (B-MIG-14, for steps that do not ask the checks)."""
     if isinstance(world.kraft, Unknown):
@@ -458,6 +535,7 @@ def all_writable(world: World) -> Readiness:
     return Refused(summary(found), ("B-MIG-14",)) if found else Ready()
 
 
+@requires(lambda *states: f"every replica is {' or '.join(states)}")
 def ledger_is(world: World, *states: ReplicaState) -> Readiness:
     if isinstance(world.ledger, Unknown):
         return world.ledger
@@ -478,6 +556,7 @@ def ledger_is(world: World, *states: ReplicaState) -> Readiness:
     )
 
 
+@requires("every broker is registered in KRaft mode and unfenced")
 def all_brokers_kraft(world: World) -> Readiness:
     if isinstance(world.kraft, Unknown):
         return world.kraft

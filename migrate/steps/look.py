@@ -21,7 +21,8 @@ from migrate.model.world import FOR_PROOFS, Need, World
 from migrate.steps import disks, facts, gates
 from migrate.steps.base import BaseStep
 from migrate.steps.disks import with_sick_disks
-from migrate.steps.roll_broker import SEEN, can_be_unfenced, is_registered
+from migrate.steps.forward import can_be_unfenced
+from migrate.steps.roll import SEEN, is_registered
 
 LEFT_ALONE: Final = (  # added to what to do while the copy waits
     " Stopping this command changes nothing: the controllers make the copy by themselves, and the same command watches"

@@ -7,6 +7,7 @@ stop and start, and proven by what the running broker says to DescribeConfigs: a
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -21,13 +22,12 @@ from migrate.model.outcome import NotYet, Outcome, Readiness, Ready, Refused, Un
 from migrate.model.stage import Stage
 from migrate.model.views import ConfigFile, Running
 from migrate.model.world import NOT_ASKED, Need, World
-from migrate.steps import configuration, facts, gates, named_gates
+from migrate.steps import configuration, facts, gates
 from migrate.steps.base import NARROW, BaseStep
-from migrate.steps.named_gates import Gate, all_open
+from migrate.steps.gates import Gate, gate, requires
 from migrate.steps.prepare import BackUpBroker
-from migrate.steps.roll_broker import FULL_ISRS, SEEN
+from migrate.steps.roll import FULL_ISRS, SEEN, Roll
 from migrate.steps.rollback import gates as back
-from migrate.steps.rollback.brokers import RollToFile
 from migrate.steps.rollback.restore import Restored, to_protocol
 
 LOOK: Final = SEEN | {Need.BACKUPS, Need.PROTOCOLS}
@@ -59,6 +59,7 @@ def in_file(world: World, broker: int) -> str | Unknown:
     return version_name(file.values.get(IBP, "") or PROTOCOL)
 
 
+@requires("no migration has begun, and every broker's file is of ZooKeeper mode")
 def not_begun(world: World) -> Readiness:
     """Nothing of a migration is in ZooKeeper, in a controller's metadata or in a broker's file."""
     here = detect(world)
@@ -79,6 +80,10 @@ def not_begun(world: World) -> Readiness:
     return Ready()
 
 
+@requires(
+    f"every broker says itself which {IBP} it runs with, each is 3.0 or later, and none has it from elsewhere than its "
+    "file"
+)
 def versions_fit(world: World) -> Readiness:
     """Every broker says itself which version it runs with, and each can be raised from there."""
     return gates.first(*(_fits(world, broker) for broker in back.brokers(world)))
@@ -128,10 +133,11 @@ class KeepProtocolFiles(BackUpBroker):
 
 
 @dataclass(frozen=True, slots=True)
-class RaiseProtocol(RollToFile):
+class RaiseProtocol(Roll):
     kind = "raise-protocol"
     stage_is = Stage.PROTOCOL
     goal = Mode.ZOOKEEPER
+    goes_back = True
     titled = "restart broker {broker} with inter.broker.protocol.version 3.9"
     needs = LOOK | gates.FOR_BLOCKERS | {Need.LAUNCHES, Need.PORTS, Need.LISTENERS}
     proof_needs = LOOK | {Need.LISTENERS}
@@ -142,47 +148,39 @@ class RaiseProtocol(RollToFile):
         "every ISR is full"
     )
 
-    def restored(self, world: World, raw: bytes) -> Restored | Refused | Unknown:
+    def file(self, world: World, raw: bytes) -> Restored | Refused | Unknown:
         return Restored(configuration.with_protocol(raw), "")
 
     def start_gates(self) -> tuple[Gate, ...]:
         """Where it may begin, and go on after an interruption."""
         return (
-            Gate("no migration has begun, and every broker's file is of ZooKeeper mode", not_begun),
-            back.controls(),
-            named_gates.disks_healthy(self.broker),
-            back.session_is_over(self.broker),
+            gate(not_begun),
+            gate(back.zookeeper_controls),
+            gate(gates.disks_healthy, self.broker),
+            gate(back.session_ended, self.broker),
         )
 
     def own_gates(self) -> tuple[Gate, ...]:
         return (
             *self.start_gates(),
-            Gate(
-                f"every broker says itself which {IBP} it runs with, each is 3.0 or later, and none has it from "
-                "elsewhere than its file",
-                versions_fit,
-            ),
+            gate(versions_fit),
             Gate(
                 "no check finds a blocker of a restart in ZooKeeper mode, and each was made",
                 lambda world: gates.no_blockers(world, Stage.MIGRATION_MODE, besides=ELSEWHERE),
             ),
-            named_gates.stop_is_accepted(self.broker),
-            named_gates.replicas_full(),
+            gate(gates.stop_is_accepted, self.broker),
+            gate(gates.replicas_full),
         )
 
-    def resume(self, world: World) -> Readiness:
-        return all_open(self.start_gates(), world)
+    def proofs(self, world: World) -> Iterator[Readiness]:
+        yield self.process_lives(world)
+        yield self.new_session(world)
+        yield back.zookeeper_controls(world)
+        yield runs_as_filed(world, self.broker)
+        yield back.whole_after(world, self.broker)
 
-    def verify(self, world: World) -> Outcome:
-        found = gates.first(
-            self.process_lives(world),
-            self.new_session(world),
-            back.zookeeper_controls(world),
-            runs_as_filed(world, self.broker),
-            back.whole_after(world, self.broker),
-        )
-        said = f"broker {self.broker} itself says {IBP} {said_by(world, self.broker)}"
-        return self.proven(world, found, said, FULL_ISRS)
+    def evidence(self, world: World) -> tuple[str, ...]:
+        return f"broker {self.broker} itself says {IBP} {said_by(world, self.broker)}", FULL_ISRS
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,15 +190,15 @@ class LowerProtocol(RaiseProtocol):
     titled = "restart broker {broker} with its file from before inter.broker.protocol.version was raised"
     undo = "`plan` with this playbook: it raises the version again"
 
-    def restored(self, world: World, raw: bytes) -> Restored | Refused | Unknown:
+    def file(self, world: World, raw: bytes) -> Restored | Refused | Unknown:
         return to_protocol(world, self.broker, raw)
 
     def own_gates(self) -> tuple[Gate, ...]:
         return (
             *self.start_gates(),
             Gate(f"a copy of broker {self.broker}'s file from before is proven", self.restorable),
-            named_gates.stop_is_accepted(self.broker),
-            back.whole_before_stop(self.broker),
+            gate(gates.stop_is_accepted, self.broker),
+            gate(back.whole_before, self.broker),
         )
 
 

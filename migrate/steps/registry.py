@@ -13,10 +13,10 @@ from migrate.steps import (
     cleanup,
     controllers,
     finalize,
+    forward,
     look,
     prepare,
     protocol,
-    roll_broker,
 )
 from migrate.steps.directories import steps as directories
 from migrate.steps.rollback import brokers, control, copy_again, flag
@@ -32,12 +32,12 @@ KINDS: Final[Mapping[str, Any]] = {
         prepare.RenderController,
         controllers.FormatController,
         controllers.StartControllers,
-        roll_broker.RollToMigrationMode,
+        forward.RollToMigrationMode,
         look.CanaryInMigrationMode,
         look.WatchCopy,
         look.ProveHybrid,
         assign.AssignDirectories,
-        roll_broker.RollToKraft,
+        forward.RollToKraft,
         look.CanaryInKraftMode,
         finalize.RollForward,
         finalize.FinishFinalize,

@@ -23,7 +23,7 @@ from migrate.observe.world import ClusterObserver
 from migrate.playbook.load import load_inventory, load_playbook
 from migrate.run.gatekeeper import HEALTH
 from migrate.run.past_runs import ROLLBACK_NEEDS
-from migrate.steps.roll_broker import RollToKraft, RollToMigrationMode
+from migrate.steps.forward import RollToKraft, RollToMigrationMode
 
 COMPUTED: Final = {Need.SPARK_LEDGER, Need.DIFF, Need.LEDGER}  # from what is seen, not at hosts
 NEEDS: Final = {

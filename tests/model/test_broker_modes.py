@@ -23,7 +23,7 @@ from migrate.plan.build import build
 from migrate.plan.rollback import start_of, steps_of
 from migrate.report.status import as_text
 from migrate.steps import configuration
-from migrate.steps.roll_broker import RollToMigrationMode
+from migrate.steps.forward import RollToMigrationMode
 from tests.steps.looks import registration, running, service, silent, whole
 from tests.testing import worlds
 

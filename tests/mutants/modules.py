@@ -26,7 +26,7 @@ STEPS: Final = tuple(
         "test_gates",
         "test_registry",
         "test_resume",
-        "test_roll_broker",
+        "test_forward",
     )
 )
 GROUPS: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
@@ -44,7 +44,8 @@ GROUPS: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
             "migrate.steps.facts",
             "migrate.steps.registry",
             "migrate.steps.controllers",
-            "migrate.steps.roll_broker",
+            "migrate.steps.roll",
+            "migrate.steps.forward",
             "migrate.steps.configuration",
             "migrate.steps.rollback.brokers",
             "migrate.steps.rollback.flag",

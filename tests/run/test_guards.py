@@ -22,7 +22,7 @@ from migrate.run import guards
 from migrate.run import journal as journals
 from migrate.steps import gates
 from migrate.steps.controllers import FormatController
-from migrate.steps.roll_broker import RollToMigrationMode
+from migrate.steps.forward import RollToMigrationMode
 from tests.run.test_engine import plan_for, run
 from tests.steps.looks import WRONG, Remembered, answer, registration, whole
 from tests.testing import worlds

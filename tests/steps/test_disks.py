@@ -16,8 +16,8 @@ from migrate.steps import disks
 from migrate.steps.assign import AssignDirectories
 from migrate.steps.base import BaseStep
 from migrate.steps.disks import LOOK, with_sick_disks
+from migrate.steps.forward import RollToKraft, RollToMigrationMode
 from migrate.steps.look import ProveHybrid, Soak
-from migrate.steps.roll_broker import RollToKraft, RollToMigrationMode
 from tests.steps.looks import registration, row_in, service, unhealthy, whole
 from tests.testing import worlds
 from tests.testing.clusters import directory_id, topic_id

@@ -12,7 +12,7 @@ from migrate.model.outcome import Ready, Refused, Unknown, Verified
 from migrate.model.stage import Stage
 from migrate.model.world import World
 from migrate.steps import churn, disks
-from migrate.steps.roll_broker import RollToKraft
+from migrate.steps.forward import RollToKraft
 from tests.steps.looks import Remembered, registration, rows, whole, without
 from tests.testing.worlds import kraft
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from collections.abc import Callable
 from copy import deepcopy
@@ -287,12 +288,8 @@ def test_one_fault_shuts_its_gate_and_is_named(name: str, bend: Bend, says: str)
 
 def test_every_gate_has_a_fault_here_and_a_hidden_view() -> None:
     """A gate that is added is tried, too."""
-    own = {
-        name
-        for name, entry in vars(gates).items()
-        if callable(entry) and getattr(entry, "__module__", "") == gates.__name__ and not name.startswith("_")
-    }
-    assert own - {"first", "as_outcome", "proven_by"} == set(GATES) == {name for name, _, _ in FAULTS}
+    own = {name for name, entry in vars(gates).items() if hasattr(entry, "sentence")} | {"units_obey", "runs_with"}
+    assert own == set(GATES) == {name for name, _, _ in FAULTS}
 
 
 def being_moved(world: World) -> World:
@@ -661,3 +658,17 @@ def test_a_process_that_a_person_was_asked_for_is_waited_for_by_name() -> None:
     assert gates.runs_with(awaited, 1, "s" * 64) == Awaited(
         "broker 1 to run (the host is off)", "the owner of b1", "switch it on"
     )
+
+
+RULE = re.compile(r"`([\w.]+)\.(\w+)`")
+
+
+def test_each_rule_of_the_migration_names_gates_that_exist() -> None:
+    """The list at the head of the module is read first: a gate that got another name is not left in it."""
+    rules = (gates.__doc__ or "").split("\n\n", 2)[2].split("\n- ")[1:]
+    assert len(rules) == 12
+    for rule in rules:
+        named = RULE.findall(rule)
+        assert named, rule
+        for module, name in named:
+            assert callable(getattr(importlib.import_module(f"migrate.{module}"), name))

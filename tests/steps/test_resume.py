@@ -16,7 +16,7 @@ from migrate.steps import configuration, gates
 from migrate.steps.base import BaseStep
 from migrate.steps.controllers import StartControllers
 from migrate.steps.finalize import FinalizeController
-from migrate.steps.roll_broker import RollToKraft, RollToMigrationMode
+from migrate.steps.forward import RollToKraft, RollToMigrationMode
 from tests.steps.looks import (
     Bend,
     answer,

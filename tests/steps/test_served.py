@@ -11,7 +11,7 @@ from migrate.model.listeners import Certificate, Heard, Served, noted
 from migrate.model.outcome import Failed, NotYet, Unknown, Verified
 from migrate.model.stage import Stage
 from migrate.model.world import NOT_ASKED, World
-from migrate.steps.roll_broker import RollToKraft, RollToMigrationMode
+from migrate.steps.forward import RollToKraft, RollToMigrationMode
 from migrate.steps.rollback.brokers import RollBackToMigrationMode
 from migrate.steps.served import key
 from tests.steps.looks import Remembered, whole

@@ -15,7 +15,8 @@ from migrate.model.stage import Stage
 from migrate.model.views import ConfigFile, MetaProperties
 from migrate.model.world import World
 from migrate.steps import facts, gates
-from migrate.steps.roll_broker import can_be_unfenced
+from migrate.steps.forward import can_be_unfenced
+from migrate.steps.gates import requires
 
 # of a stopped broker whose file was written: what its file names is not what it registered last, nobody tells its
 # list, and what is new may not be formatted yet
@@ -30,6 +31,7 @@ def brokers(world: World) -> tuple[int, ...]:
     return tuple(int(node.id) for node in world.inventory.brokers)
 
 
+@requires("the cluster is KRaft alone, and so is every node's file")
 def kraft_alone(world: World) -> Readiness:
     if isinstance(world.kraft, Unknown):
         return world.kraft
@@ -67,6 +69,7 @@ def kraft_file(world: World, node: int) -> Readiness:
     return Refused(f"{file.path} still names ZooKeeper ({left[0]})") if left else Ready()
 
 
+@requires("the cluster's metadata.version has log directories")
 def version_fits(world: World) -> Readiness:
     if isinstance(world.kraft, Unknown):
         return world.kraft
@@ -87,6 +90,7 @@ def entries(world: World, broker: int, wanted: Sequence[str]) -> tuple[NewDirect
     return tuple(known[path] for path in wanted)
 
 
+@requires("each new directory can become a log directory of broker {0}")
 def fit_to_format(world: World, broker: int, wanted: Sequence[str]) -> Readiness:
     if isinstance(world.kraft, Unknown):
         return world.kraft
@@ -150,6 +154,7 @@ def metadata_place(file: ConfigFile) -> str:
     return os.path.normpath(apart or log_dirs(file.values)[0])
 
 
+@requires("every log directory is healthy, every replica VERIFIED, and each metadata log where its file says")
 def all_proven(world: World) -> Readiness:
     return gates.first(
         *(gates.disks_healthy(world, broker) for broker in brokers(world)),
@@ -158,6 +163,7 @@ def all_proven(world: World) -> Readiness:
     )
 
 
+@requires("no replica is in the directories that are taken away, and none is assigned to them")
 def holds_nothing(world: World, broker: int, wanted: Sequence[str]) -> Readiness:
     """No replica lies in them, none is assigned to them; one that is being deleted is waited for."""
     found = entries(world, broker, wanted)
@@ -195,6 +201,7 @@ def assigned(world: World, broker: int, directory: str) -> list[str]:
     ]
 
 
+@requires("broker {0} keeps a log directory, and that of its metadata log")
 def not_metadata(world: World, broker: int, wanted: Sequence[str]) -> Readiness:
     file = facts.config(world, broker)
     if not isinstance(file, ConfigFile):

@@ -6,6 +6,7 @@ takes it for its own.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from migrate.errors import DirectoryInUse
@@ -19,12 +20,14 @@ from migrate.model.step import Action, HalfDone, Predicted, Progress
 from migrate.model.views import MetaMissing
 from migrate.model.words import plural
 from migrate.model.world import Need, World
-from migrate.steps import configuration, gates, named_gates
+from migrate.steps import configuration, gates
 from migrate.steps.base import BaseStep
 from migrate.steps.directories import gates as directory_gates
-from migrate.steps.named_gates import Gate
+from migrate.steps.forward import can_be_unfenced
+from migrate.steps.gates import Gate, gate
 from migrate.steps.prepare import BackUpBroker
-from migrate.steps.roll_broker import FULL_ISRS, RollStep, can_be_unfenced
+from migrate.steps.roll import FULL_ISRS, Roll
+from migrate.steps.rollback.restore import Restored
 
 SEEN = frozenset({Need.KRAFT, Need.DISKS, Need.LIVE, Need.CONFIGS, Need.SERVICES, Need.LEDGER, Need.NEW_DIRECTORIES})
 SEPARATOR = ","  # log.dirs is a list with commas: no path in it can have one
@@ -38,7 +41,7 @@ class KeepDirectoryFiles(BackUpBroker):
 
 
 @dataclass(frozen=True, slots=True)
-class DirectoryRoll(RollStep):
+class DirectoryRoll(Roll):
     directories: str  # comma-separated, as in log.dirs
 
     stage_is = Stage.DIRECTORIES
@@ -52,38 +55,33 @@ class DirectoryRoll(RollStep):
 
     def stop_gates(self) -> tuple[Gate, ...]:
         return (
-            Gate("the cluster is KRaft alone, and so is every node's file", directory_gates.kraft_alone),
-            Gate("the cluster's metadata.version has log directories", directory_gates.version_fits),
-            Gate(
-                "every log directory is healthy, every replica VERIFIED, and each metadata log where its file says",
-                directory_gates.all_proven,
-            ),
-            named_gates.stop_is_accepted(self.broker),
-            named_gates.quorum_healthy(),
-            named_gates.replicas_full(),
-            named_gates.no_blockers(self.stage),
+            gate(directory_gates.kraft_alone),
+            gate(directory_gates.version_fits),
+            gate(directory_gates.all_proven),
+            gate(gates.stop_is_accepted, self.broker),
+            gate(gates.quorum_healthy),
+            gate(gates.replicas_full),
+            gate(gates.no_blockers, self.stage),
         )
 
-    def may_go_on(self, world: World) -> Readiness:
-        """What must hold before a broker that was stopped half way is started: itself it cannot be seen."""
-        return gates.first(
-            directory_gates.kraft_alone(world),
-            directory_gates.version_fits(world),
-            gates.disks_healthy(world, self.broker),
-            gates.quorum_healthy(world),
-            directory_gates.blockers_but_half_done(world, self.stage, self.broker, self.paths),
+    def start_gates(self) -> tuple[Gate, ...]:
+        """Itself it cannot be seen, where it was stopped half way."""
+        return (
+            gate(directory_gates.kraft_alone),
+            gate(directory_gates.version_fits),
+            gate(gates.disks_healthy, self.broker),
+            gate(gates.quorum_healthy),
+            gate(directory_gates.blockers_but_half_done, self.stage, self.broker, self.paths),
         )
 
-    def restarted(self, world: World) -> Readiness:
-        return gates.first(
-            self.process_lives(world),
-            self.registered(world, migrating=False),
-            can_be_unfenced(world, self.broker),
-            directory_gates.metadata_log_stays(world, self.broker),
-            gates.replicas_full(world),
-        )
+    def proofs(self, world: World) -> Iterator[Readiness]:
+        yield self.process_lives(world)
+        yield self.registered(world, migrating=False)
+        yield can_be_unfenced(world, self.broker)
+        yield directory_gates.metadata_log_stays(world, self.broker)
+        yield gates.replicas_full(world)
 
-    def told(self, world: World) -> tuple[str, ...]:
+    def evidence(self, world: World) -> tuple[str, ...]:
         if isinstance(world.kraft, Unknown) or isinstance(world.ledger, Unknown):
             return ()
         found = world.kraft.brokers.get(NodeId(self.broker))
@@ -112,43 +110,41 @@ class AddDirectories(DirectoryRoll):
     def title(self) -> str:
         return f"give broker {self.broker} {plural(len(self.paths), 'more log directory', 'more log directories')}"
 
-    def target(self, world: World, raw: bytes) -> bytes:
-        return configuration.with_directories(raw, self.paths)
+    def file(self, world: World, raw: bytes) -> Restored | Refused | Unknown:
+        return Restored(configuration.with_directories(raw, self.paths), "")
 
     def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:
         found = directory_gates.entries(world, self.broker, self.paths)
         formats = tuple(
             Action("+", f"broker {self.broker}", f"format {path}{_place(found, path)}") for path in self.paths
         )
-        return (*formats, *super(AddDirectories, self).actions(world, before))
+        return (*formats, *Roll.actions(self, world, before))
 
     def own_gates(self) -> tuple[Gate, ...]:
-        return (
-            Gate(
-                f"each new directory can become a log directory of broker {self.broker}",
-                lambda world: directory_gates.fit_to_format(world, self.broker, self.paths),
-            ),
-            *self.stop_gates(),
-        )
+        return gate(directory_gates.fit_to_format, self.broker, self.paths), *self.stop_gates()
 
-    def resume(self, world: World) -> Readiness:
-        return gates.first(directory_gates.fit_to_format(world, self.broker, self.paths), self.may_go_on(world))
+    def start_gates(self) -> tuple[Gate, ...]:
+        return gate(directory_gates.fit_to_format, self.broker, self.paths), *DirectoryRoll.start_gates(self)
 
     def before_start(self, world: World, effects: Effects) -> None:
         """Kafka's own tool gives each its ids; what is formatted already stays as it is."""
         assert not isinstance(world.kraft, Unknown)
-        RollStep.before_start(self, world, effects)
+        Roll.before_start(self, world, effects)
         if directory_gates.formatted(world, self.broker, self.paths) is not True:
             effects.format_directories(NodeId(self.broker), world.kraft.cluster_id, self.release)
 
-    def verify(self, world: World) -> Outcome:
+    def proofs(self, world: World) -> Iterator[Readiness]:
+        found = directory_gates.entries(world, self.broker, self.paths)
+        if isinstance(found, Unknown):
+            yield found
+        elif bare := [entry.path for entry in found if isinstance(entry.directory.meta, MetaMissing)]:
+            yield Refused(f"{bare[0]} of broker {self.broker} has no meta.properties")
+        yield from DirectoryRoll.proofs(self, world)
+
+    def evidence(self, world: World) -> tuple[str, ...]:
         found = directory_gates.entries(world, self.broker, self.paths)
         entries = () if isinstance(found, Unknown) else found
-        formatted: Readiness = found if isinstance(found, Unknown) else Ready()
-        if bare := [entry.path for entry in entries if isinstance(entry.directory.meta, MetaMissing)]:
-            formatted = Refused(f"{bare[0]} of broker {self.broker} has no meta.properties")
-        ids = (f"{entry.path} is {entry.directory.id}" for entry in entries)
-        return self.proven(world, gates.first(formatted, self.restarted(world)), *ids, *self.told(world))
+        return *(f"{entry.path} is {entry.directory.id}" for entry in entries), *DirectoryRoll.evidence(self, world)
 
 
 def _place(found: tuple[NewDirectory, ...] | Unknown, path: str) -> str:
@@ -172,31 +168,25 @@ class RemoveDirectories(DirectoryRoll):
         what = plural(len(self.paths), "empty log directory", "empty log directories")
         return f"take {what} from broker {self.broker}"
 
-    def target(self, world: World, raw: bytes) -> bytes:
-        return configuration.without_directories(raw, self.paths)
+    def file(self, world: World, raw: bytes) -> Restored | Refused | Unknown:
+        return Restored(configuration.without_directories(raw, self.paths), "")
 
     def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:
         renames = tuple(
             Action("~", f"broker {self.broker}", f"rename {path}/{META}: nothing is deleted") for path in self.paths
         )
-        return (*renames, *super(RemoveDirectories, self).actions(world, before))
+        return (*renames, *Roll.actions(self, world, before))
 
     def own_gates(self) -> tuple[Gate, ...]:
         return (
-            Gate(
-                f"broker {self.broker} keeps a log directory, and that of its metadata log",
-                lambda world: directory_gates.not_metadata(world, self.broker, self.paths),
-            ),
-            Gate(
-                "no replica is in the directories that are taken away, and none is assigned to them",
-                lambda world: directory_gates.holds_nothing(world, self.broker, self.paths),
-            ),
+            gate(directory_gates.not_metadata, self.broker, self.paths),
+            gate(directory_gates.holds_nothing, self.broker, self.paths),
             *self.stop_gates(),
         )
 
-    def resume(self, world: World) -> Readiness:
+    def start_gates(self) -> tuple[Gate, ...]:
         """The broker is down: nothing can have come, and the rest of the cluster must still be there."""
-        return gates.first(directory_gates.holds_nothing(world, self.broker, self.paths), self.may_go_on(world))
+        return gate(directory_gates.holds_nothing, self.broker, self.paths), *DirectoryRoll.start_gates(self)
 
     def when_stopped(self, world: World, effects: Effects) -> None:
         """Each is looked into once more; with a replica in it the broker is started again as it was."""
@@ -221,10 +211,14 @@ class RemoveDirectories(DirectoryRoll):
             return retired if isinstance(retired, Unknown) else HalfDone(f"it runs without them, {META} has its name")
         return found
 
-    def verify(self, world: World) -> Outcome:
+    def proofs(self, world: World) -> Iterator[Readiness]:
+        yield self._retired(world)
+        yield from DirectoryRoll.proofs(self, world)
+
+    def evidence(self, world: World) -> tuple[str, ...]:
         prefix = f"aside:{self.broker}:"
         kept = (f"{META} kept as {new}" for key, new in world.facts.items() if key.startswith(prefix))
-        return self.proven(world, gates.first(self._retired(world), self.restarted(world)), *kept, *self.told(world))
+        return *kept, *DirectoryRoll.evidence(self, world)
 
     def _retired(self, world: World) -> Readiness:
         found = directory_gates.entries(world, self.broker, self.paths)

@@ -19,7 +19,7 @@ from migrate.model.world import Need, World
 from migrate.steps import facts, gates
 from migrate.steps.base import NARROW, BaseStep
 from migrate.steps.cleanup import left_behind
-from migrate.steps.named_gates import Gate
+from migrate.steps.gates import Gate, gate, requires
 from migrate.steps.rollback import gates as back
 from migrate.steps.rollback.control import EPOCH_NOTE, evidence
 
@@ -58,14 +58,7 @@ class SetControllerAside(BaseStep):
         return {} if self.keeps_file else {f"config:{self.controller}": facts.ABSENT}
 
     def own_gates(self) -> tuple[Gate, ...]:
-        return (
-            back.controllers_are_gone(),
-            back.controls(),
-            Gate(
-                f"the metadata directory holds nothing but the metadata of controller {self.controller}",
-                lambda world: _is_its_own(world, self.controller),
-            ),
-        )
+        return gate(back.controllers_gone), gate(back.zookeeper_controls), gate(_is_its_own, self.controller)
 
     def progress(self, world: World) -> Progress:
         holds, file = _holds(world, self.controller), facts.config(world, self.controller)
@@ -103,6 +96,7 @@ def _holds(world: World, controller: int) -> bool | Unknown:
     return any(entry.holds_metadata_log or not isinstance(entry.meta, MetaMissing) for entry in found.directories)
 
 
+@requires("the metadata directory holds nothing but the metadata of controller {0}")
 def _is_its_own(world: World, controller: int) -> Readiness:
     holds = _holds(world, controller)
     if isinstance(holds, Unknown):

@@ -22,8 +22,8 @@ from migrate.model.views import ControllerZnode, MigrationZnode, NoZnode, NullZn
 from migrate.model.world import Need, World
 from migrate.steps import facts, gates
 from migrate.steps.base import NARROW, BaseStep
-from migrate.steps.controllers import FLAGGED, all_flagged
-from migrate.steps.named_gates import Gate, one_by_one
+from migrate.steps.controllers import all_flagged
+from migrate.steps.gates import Gate, gate, one_by_one, requires
 from migrate.steps.prepare import BackUpZookeeper
 from migrate.steps.rollback import gates as back
 from migrate.zookeeper import layout
@@ -87,10 +87,10 @@ class StopControllers(BaseStep):
     def own_gates(self) -> tuple[Gate, ...]:
         """So it is with some of them stopped: while one leads, what it has not written can still be written."""
         return (
-            Gate("the migration is not finalized, and no controller runs without the flag", back.not_finalized),
-            back.none_in_kraft_mode(),
-            Gate("what is needed once no controller leads was tried: units, logs, commands, znodes", back.rehearsed),
-            back.is_equal(names_from_text(self.discarded)),
+            gate(back.not_finalized),
+            gate(back.none_runs_kraft),
+            gate(back.rehearsed),
+            gate(back.zookeeper_equal, names_from_text(self.discarded)),
         )
 
     def progress(self, world: World) -> Progress:
@@ -169,12 +169,10 @@ class HandBackControl(BaseStep):
 
     def own_gates(self) -> tuple[Gate, ...]:
         return (
-            back.controllers_are_gone(),
-            back.none_in_kraft_mode(),
-            back.stopped_are_equal(names_from_text(self.discarded)),
-            Gate(
-                "/migration, /controller and /controller_epoch can be read, and somebody owns /controller", _repairable
-            ),
+            gate(back.controllers_gone),
+            gate(back.none_runs_kraft),
+            gate(back.stopped_equal, names_from_text(self.discarded)),
+            gate(_repairable),
         )
 
     def progress(self, world: World) -> Progress:
@@ -262,6 +260,7 @@ def epoch_low(world: World) -> bool:
     return isinstance(epoch, int) and epoch < epoch_due(world)
 
 
+@requires("/migration, /controller and /controller_epoch can be read, and somebody owns /controller")
 def _repairable(world: World) -> Readiness:
     if isinstance(world.zookeeper, Unknown):
         return world.zookeeper
@@ -306,7 +305,7 @@ class FinishDualWrite(BaseStep):
         return (*starts, Action("=", "ZooKeeper", f"dual write continues: {said}"))
 
     def own_gates(self) -> tuple[Gate, ...]:
-        return Gate("the controllers' own metadata says MIGRATION", _made_a_copy), Gate(FLAGGED, all_flagged)
+        return gate(_made_a_copy), gate(all_flagged)
 
     def check(self, world: World) -> Readiness:
         return one_by_one(self.own_gates(), world)
@@ -338,6 +337,7 @@ class FinishDualWrite(BaseStep):
         return gates.as_outcome(found, "ZooKeeper was compared with the committed metadata, and is equal")
 
 
+@requires("the controllers' own metadata says MIGRATION")
 def _made_a_copy(world: World) -> Readiness:
     if isinstance(world.metadata_logs, Unknown):
         return world.metadata_logs
@@ -396,10 +396,10 @@ class RaiseStateVersions(BaseStep):
 
     def own_gates(self) -> tuple[Gate, ...]:
         return (
-            back.controllers_are_gone(),
-            back.stopped_are_equal(names_from_text(self.discarded)),
-            Gate("it is known which partition states are behind the metadata's partition epochs", _known),
-            Gate("somebody owns /controller", back.owned),
+            gate(back.controllers_gone),
+            gate(back.stopped_equal, names_from_text(self.discarded)),
+            gate(_known),
+            gate(back.owned),
         )
 
     def progress(self, world: World) -> Progress:
@@ -436,6 +436,7 @@ def _never_led(world: World) -> bool:
     return view.copy_note is None and isinstance(view.controller, ControllerZnode) and not view.kraft_owns
 
 
+@requires("it is known which partition states are behind the metadata's partition epochs")
 def _known(world: World) -> Readiness:
     behind = behind_of(world)
     if isinstance(behind, Unknown):

@@ -17,10 +17,10 @@ from migrate.model.stage import ZkMigrationState
 from migrate.model.step import Action, HalfDone, NotBegun, Predicted, Progress
 from migrate.model.views import Running, Stopped
 from migrate.model.world import Need, World
-from migrate.steps import gates, named_gates, served
-from migrate.steps.base import BaseStep
-from migrate.steps.named_gates import Gate, all_open
-from migrate.steps.roll_broker import ROLLED, RollToMigrationMode
+from migrate.steps import gates, served
+from migrate.steps.forward import RollToMigrationMode
+from migrate.steps.gates import Gate, all_open, gate, requires
+from migrate.steps.roll import ROLLED
 from migrate.steps.rollback import gates as back
 from migrate.steps.rollback.cleanup import SetControllerAside
 from migrate.steps.rollback.control import StopControllers
@@ -45,7 +45,7 @@ class StopStuckControllers(StopControllers):
 
     def own_gates(self) -> tuple[Gate, ...]:
         return (
-            Gate("the copy is still not noted in /migration, or a controller is down", _still_stuck),
+            gate(_still_stuck),
             *StopControllers.own_gates(self),
         )
 
@@ -55,6 +55,7 @@ class StopStuckControllers(StopControllers):
         return StopControllers.check(self, world) if isinstance(found, Ready) else found
 
 
+@requires("the copy is still not noted in /migration, or a controller is down")
 def _still_stuck(world: World) -> Readiness:
     down = back.stopped(world, back.controllers(world))
     if isinstance(down, Unknown):
@@ -88,30 +89,30 @@ class RestartInMigrationMode(RollToMigrationMode):
 
     def own_gates(self) -> tuple[Gate, ...]:
         return (
-            named_gates.no_blockers(self.stage),
-            *self._start_gates(),
-            named_gates.disks_healthy(self.broker),
-            named_gates.stop_is_accepted(self.broker),
-            back.every_broker_names_it(),
-            back.whole_before_stop(self.broker),
+            gate(gates.no_blockers, self.stage),
+            *self._fit_to_join(),
+            gate(gates.disks_healthy, self.broker),
+            gate(gates.stop_is_accepted, self.broker),
+            gate(back.controller_named),
+            gate(back.whole_before, self.broker),
         )
 
     def check(self, world: World) -> Readiness:
-        return BaseStep.check(self, world)
+        return all_open(self.own_gates(), world)
 
     def resume(self, world: World) -> Readiness:
-        """Its start may be the one that starts the copy: all blockers again, but for those that its stop made."""
-        return gates.first(
-            gates.no_blockers(world, self.stage, down=self.broker),
-            all_open(self._start_gates(), world),
-            gates.disks_healthy(world, self.broker),
-        )
+        return all_open(self.start_gates(), world)
 
-    def _start_gates(self) -> tuple[Gate, ...]:
+    def start_gates(self) -> tuple[Gate, ...]:
+        """Its start may be the one that starts the copy: all blockers again, but for those that its stop made."""
+        blockers = gate(gates.no_blockers, self.stage, down=self.broker)
+        return (blockers, *self._fit_to_join(), gate(gates.disks_healthy, self.broker))
+
+    def _fit_to_join(self) -> tuple[Gate, ...]:
         return (
-            named_gates.state_is(ZkMigrationState.PRE_MIGRATION, ZkMigrationState.MIGRATION),
-            named_gates.quorum_healthy(),
-            back.session_is_over(self.broker),
+            gate(gates.state_is, ZkMigrationState.PRE_MIGRATION, ZkMigrationState.MIGRATION),
+            gate(gates.quorum_healthy),
+            gate(back.session_ended, self.broker),
         )
 
     def progress(self, world: World) -> Progress:

@@ -20,7 +20,7 @@ from migrate.model.views import ConfigFile
 from migrate.model.world import Need, World
 from migrate.steps import facts, gates
 from migrate.steps.base import NARROW, BaseStep
-from migrate.steps.named_gates import Gate
+from migrate.steps.gates import Gate, gate, requires
 from migrate.steps.rollback import gates as back
 from migrate.steps.rollback.restore import Restored, bytes_of, to_flagged
 
@@ -61,13 +61,7 @@ class PutFlagBack(BaseStep):
         return {f"mode:{self.controller}": ControllerMode.FLAGGED}
 
     def own_gates(self) -> tuple[Gate, ...]:
-        return (
-            Gate("the migration is not finalized, and no controller runs without the flag", back.not_finalized),
-            Gate(
-                f"the last process of controller {self.controller} was started with the flag",
-                lambda world: never_without_flag(world, self.controller),
-            ),
-        )
+        return gate(back.not_finalized), gate(never_without_flag, self.controller)
 
     def progress(self, world: World) -> Progress:
         file = facts.config(world, self.controller)
@@ -104,6 +98,7 @@ def without_flag(world: World) -> tuple[int, ...]:
     )
 
 
+@requires("the last process of controller {0} was started with the flag")
 def never_without_flag(world: World, controller: int) -> Readiness:
     """Is it proven that no process of this controller came from the file without the flag, and finalized nothing?"""
     if isinstance(world.kraft, Unknown):

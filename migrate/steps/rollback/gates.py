@@ -27,7 +27,7 @@ from migrate.model.views import (
 from migrate.model.words import plural
 from migrate.model.world import World
 from migrate.steps import gates
-from migrate.steps.named_gates import Gate
+from migrate.steps.gates import requires
 
 ANSWERS: Final = 20  # a broker that believes in KRaft names a random broker: 20 equal answers by chance are N^-20
 NAMED: Final = 5  # differences of each cause that a refusal names
@@ -37,6 +37,10 @@ START_AGAIN: Final = (
     "flag, so that they write it to ZooKeeper, compares again, and continues."
 )
 AFTER: Final = gates.LOOK_AT_NODES_LOG
+
+
+def _but(discarded: Collection[DifferenceName]) -> str:
+    return f", but for {plural(len(discarded), 'difference')} discarded by name" if discarded else ""
 
 
 def stopped(world: World, nodes: Iterable[int]) -> tuple[int, ...] | Unknown:
@@ -61,6 +65,7 @@ def controllers(world: World) -> tuple[int, ...]:
 
 
 # -- controllers -------------------------------------------------------------------------------------------------
+@requires("the migration is not finalized, and no controller runs without the flag")
 def not_finalized(world: World) -> Readiness:
     if not isinstance(world.kraft, Unknown) and world.kraft.migration_state is ZkMigrationState.POST_MIGRATION:
         return gates.state_is(world, ZkMigrationState.MIGRATION)
@@ -81,6 +86,7 @@ def flagged(world: World) -> Readiness:
     )
 
 
+@requires("a majority keeps up with the quorum's leader, and every controller that answers has the flag")
 def quorum_leads(world: World) -> Readiness:
     """A leader, committed records, a majority that answers and keeps up: a single dead controller bars no rollback."""
     if isinstance(world.live, Unknown):
@@ -101,6 +107,7 @@ def quorum_leads(world: World) -> Readiness:
     return flagged(world)
 
 
+@requires("no controller runs, and none answers")
 def controllers_gone(world: World) -> Readiness:
     down = stopped(world, controllers(world))
     if isinstance(down, Unknown):
@@ -116,6 +123,7 @@ def controllers_gone(world: World) -> Readiness:
     return Ready()
 
 
+@requires(lambda discarded: f"after a copy, ZooKeeper holds what the metadata holds{_but(discarded)}")
 def zookeeper_equal(world: World, discarded: Collection[DifferenceName]) -> Readiness:
     """ZooKeeper holds what the metadata holds, but for the differences that the plan gives up by name.
 
@@ -197,6 +205,9 @@ def _told(rows: Iterable[Difference]) -> str:
     return " ".join(said)
 
 
+@requires(
+    lambda discarded: f"after a copy, ZooKeeper holds what the stopped controllers have committed{_but(discarded)}"
+)
 def stopped_equal(world: World, discarded: Collection[DifferenceName]) -> Readiness:
     """ZooKeeper holds what the stopped controllers committed, but for the differences that the plan gives up by name.
 
@@ -221,6 +232,7 @@ def stopped_equal(world: World, discarded: Collection[DifferenceName]) -> Readin
     return equal_but(world.diff, discarded, START_AGAIN)
 
 
+@requires("what is needed once no controller leads was tried: units, logs, commands, znodes")
 def rehearsed(world: World) -> Readiness:
     """What steps need while no controller leads was tried while one does, and every unit can be stopped.
 
@@ -269,6 +281,7 @@ def _znodes_allowed(world: World) -> Readiness:
 
 
 # -- znodes ------------------------------------------------------------------------------------------------------
+@requires("somebody owns /controller")
 def owned(world: World) -> Readiness:
     """Somebody has /controller: between two owners nobody can be told to go."""
     if isinstance(world.zookeeper, Unknown):
@@ -282,6 +295,7 @@ def owned(world: World) -> Readiness:
             return unknown
 
 
+@requires("/migration is gone, and a broker owns /controller")
 def zookeeper_controls(world: World) -> Readiness:
     if isinstance(world.zookeeper, Unknown):
         return world.zookeeper
@@ -304,6 +318,7 @@ def zookeeper_controls(world: World) -> Readiness:
             )
 
 
+@requires(f"every running broker names the owner of /controller in {ANSWERS} answers of {ANSWERS}")
 def controller_named(world: World) -> Readiness:
     """Every broker that runs names the owner of /controller in each of its answers.
 
@@ -337,6 +352,7 @@ def controller_named(world: World) -> Readiness:
     return Ready()
 
 
+@requires("broker {0} has no ZooKeeper session, if it is down")
 def session_ended(world: World, broker: int) -> Readiness:
     """A stopped broker's session is over: started before, it fails with NodeExists on its own registration."""
     if isinstance(world.zookeeper, Unknown):
@@ -383,6 +399,7 @@ def _without(answer: MetadataAnswer, missing: frozenset[int], known: frozenset[i
     return replace(answer, brokers=left, unhealthy=tuple(filter(sick, answer.unhealthy)))
 
 
+@requires("every partition has its full ISR; if broker {0} is down, what brokers that are down hold may be missing")
 def whole_before(world: World, broker: int) -> Readiness:
     """Nothing is missing while this broker runs; every stopped one may be if it is stopped itself."""
     found = stopped(world, brokers(world))
@@ -399,6 +416,7 @@ def whole_after(world: World, broker: int) -> Readiness:
     return whole_but(world, frozenset(found) - {broker})
 
 
+@requires("no broker is in KRaft mode")
 def none_runs_kraft(world: World) -> Readiness:
     """Every broker is back: no file and no process is of KRaft mode, and no such registration is left of one that runs.
 
@@ -416,51 +434,3 @@ def none_runs_kraft(world: World) -> Readiness:
     if still:
         return Refused(f"brokers {still} are in KRaft mode: they go back first, while the controllers are up")
     return Ready()
-
-
-# -- with a sentence each ----------------------------------------------------------------------------------------
-def controllers_are_gone() -> Gate:
-    return Gate("no controller runs, and none answers", controllers_gone)
-
-
-def controls() -> Gate:
-    return Gate("/migration is gone, and a broker owns /controller", zookeeper_controls)
-
-
-def every_broker_names_it() -> Gate:
-    return Gate(
-        f"every running broker names the owner of /controller in {ANSWERS} answers of {ANSWERS}", controller_named
-    )
-
-
-def none_in_kraft_mode() -> Gate:
-    return Gate("no broker is in KRaft mode", none_runs_kraft)
-
-
-def stopped_are_equal(discarded: Collection[DifferenceName]) -> Gate:
-    return Gate(
-        f"after a copy, ZooKeeper holds what the stopped controllers have committed{_but(discarded)}",
-        lambda world: stopped_equal(world, discarded),
-    )
-
-
-def is_equal(discarded: Collection[DifferenceName]) -> Gate:
-    return Gate(
-        f"after a copy, ZooKeeper holds what the metadata holds{_but(discarded)}",
-        lambda world: zookeeper_equal(world, discarded),
-    )
-
-
-def _but(discarded: Collection[DifferenceName]) -> str:
-    return f", but for {plural(len(discarded), 'difference')} discarded by name" if discarded else ""
-
-
-def whole_before_stop(broker: int) -> Gate:
-    return Gate(
-        f"every partition has its full ISR; if broker {broker} is down, what brokers that are down hold may be missing",
-        lambda world: whole_before(world, broker),
-    )
-
-
-def session_is_over(broker: int) -> Gate:
-    return Gate(f"broker {broker} has no ZooKeeper session, if it is down", lambda world: session_ended(world, broker))

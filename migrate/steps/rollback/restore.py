@@ -22,7 +22,7 @@ from migrate.model.broker_modes import FLAG, ControllerMode, Mode, node_mode
 from migrate.model.config_keys import IBP
 from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode
-from migrate.model.outcome import Readiness, Ready, Refused, Unknown
+from migrate.model.outcome import Refused, Unknown
 from migrate.model.views import ConfigFile, HostFile
 from migrate.model.world import World
 from migrate.steps import configuration
@@ -178,10 +178,6 @@ def to_flagged(world: World, controller: int, raw: bytes) -> Restored | Refused 
         return copies
     leading = [copy for copy in copies if _tried(partial(configuration.finalized_controller, copy.raw)) == raw]
     return _only(leading) or Refused(f"no copy of controller {controller}'s file with the flag leads to the one there")
-
-
-def restorable(found: Restored | Refused | Unknown) -> Readiness:
-    return Ready() if isinstance(found, Restored) else found
 
 
 def bytes_of(found: Restored | Refused | Unknown, broker: int) -> bytes:

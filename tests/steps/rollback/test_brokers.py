@@ -18,7 +18,8 @@ from migrate.model.step import HalfDone, Predicted
 from migrate.model.views import BrokerDisks, HostFile, KeptFiles, MetaMissing, MetaProperties, Running, Stopped
 from migrate.model.world import World
 from migrate.steps.facts import sha256
-from migrate.steps.rollback.brokers import RollBack, RollBackToMigrationMode, RollToZookeeperMode
+from migrate.steps.roll import Roll
+from migrate.steps.rollback.brokers import RollBackToMigrationMode, RollToZookeeperMode
 from tests.run.test_rollback import at, go_back, rollback_plan
 from tests.steps.looks import Bend, Remembered, answer, no_leader, running, service, without
 from tests.steps.rollback.test_gates import ALL, handed_back, hybrid, named, taken
@@ -163,7 +164,7 @@ def test_the_last_roll_is_proven_by_a_new_session() -> None:
     ("step", "made"), [(TO_MIGRATION, half_back), (TO_ZOOKEEPER, handed_back)], ids=["migration", "zookeeper"]
 )
 def test_no_broker_is_restarted_over_a_log_directory_without_its_identity(
-    step: RollBack, made: Callable[[], World]
+    step: Roll, made: Callable[[], World]
 ) -> None:
     """Emptied or not mounted: replicas that lie there alone would be created again, empty."""
     bare = worlds.with_directory(made(), 1, 1, lambda entry: replace(entry, meta=MetaMissing()))

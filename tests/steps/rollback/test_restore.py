@@ -12,7 +12,7 @@ from hypothesis import given, strategies
 from migrate.errors import RestoreRefused
 from migrate.hosts.properties import edit, parse, restore_keys
 from migrate.model.ids import NodeId
-from migrate.model.outcome import Ready, Refused, Unknown
+from migrate.model.outcome import Refused, Unknown
 from migrate.model.stage import Stage
 from migrate.model.views import HostFile, KeptFiles
 from migrate.model.world import World
@@ -21,7 +21,6 @@ from migrate.steps.rollback.restore import (
     Restored,
     Written,
     bytes_of,
-    restorable,
     to_flagged,
     to_migration,
     to_protocol,
@@ -55,7 +54,6 @@ def test_the_original_is_the_copy_that_leads_to_the_file(lies: bytes) -> None:
     assert isinstance(found, Restored)
     assert found.raw == ORIGINAL
     assert BESIDE in found.source
-    assert restorable(found) == Ready()
 
 
 def test_a_file_that_is_of_the_mode_already_stays_as_it_is() -> None:

@@ -15,7 +15,7 @@ from migrate.model.step import HalfDone, NotBegun, Predicted, Step
 from migrate.model.views import ControllerZnode, MetaMissing, NoFile, Stopped
 from migrate.model.world import Need, World
 from migrate.steps import configuration, facts, gates
-from migrate.steps.roll_broker import RollToKraft, RollToMigrationMode, kraft_brokers
+from migrate.steps.forward import RollToKraft, RollToMigrationMode, kraft_brokers
 from tests.checks.bends import unit_of
 from tests.steps.looks import (
     Bend,

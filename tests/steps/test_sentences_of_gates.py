@@ -10,7 +10,7 @@ import pytest
 from migrate.model.outcome import AlreadyDone, Ready, Refused, Unknown
 from migrate.model.stage import Stage
 from migrate.model.world import NOT_ASKED, World
-from migrate.steps.named_gates import Gate, all_open, one_by_one
+from migrate.steps.gates import Gate, all_open, one_by_one
 from migrate.steps.registry import KINDS, rebuild
 from tests.steps.looks import whole
 
@@ -42,6 +42,7 @@ def test_a_step_that_acts_on_processes_or_znodes_says_what_it_requires(kind: str
     """A sentence for each gate, none twice."""
     said = made(kind).requires
     assert said
+    assert all(said)
     assert len(set(said)) == len(said)
     assert all(sentence == sentence.strip().rstrip(".") for sentence in said)
 
