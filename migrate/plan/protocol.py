@@ -35,8 +35,8 @@ from migrate.steps.protocol import (
     said_by,
     versions_fit,
 )
+from migrate.steps.restore import Restored, to_protocol
 from migrate.steps.rollback import gates as rollback_gates
-from migrate.steps.rollback.restore import Restored, to_protocol
 
 PLANNED_ON: Final = (RaiseProtocol.needs | {Need.SESSIONS}) - {Need.LISTENERS}  # what they serve is a proof's
 

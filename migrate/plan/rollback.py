@@ -36,6 +36,7 @@ from migrate.plan.summary import summarize
 from migrate.steps import facts
 from migrate.steps.controllers import FormatController, StartControllers
 from migrate.steps.look import WatchCopy
+from migrate.steps.restore import to_migration, to_zookeeper
 from migrate.steps.rollback import gates
 from migrate.steps.rollback.brokers import RollBackToMigrationMode, RollToZookeeperMode
 from migrate.steps.rollback.cleanup import ProveZookeeperMode, SetControllerAside, left_over
@@ -50,7 +51,6 @@ from migrate.steps.rollback.control import (
 )
 from migrate.steps.rollback.copy_again import RestartInMigrationMode, SetMetadataAside, StopStuckControllers, stuck
 from migrate.steps.rollback.flag import PutFlagBack, never_without_flag, without_flag
-from migrate.steps.rollback.restore import to_migration, to_zookeeper
 
 PLANNED_ON: Final = frozenset(
     {Need.ZOOKEEPER, Need.KRAFT, Need.DISKS, Need.LIVE, Need.CONFIGS, Need.SERVICES, Need.BACKUPS}

@@ -33,7 +33,7 @@ from migrate.run import journal as journals
 from migrate.run.journal import GAP, Journal
 from migrate.run.snapshots import COPY_CHECK
 from migrate.steps.forward import BEFORE_COPY
-from migrate.steps.rollback.restore import Restored, to_zookeeper
+from migrate.steps.restore import Restored, to_zookeeper
 
 TREE: Final = re.compile(r"(?P<name>[^:]+): .*\bsha256 (?P<digest>[0-9a-f]{64}).*")
 READINESS: Final = "rollback-readiness"  # the note's key

@@ -17,8 +17,8 @@ from migrate.model.world import NOT_ASKED, Need, World
 from migrate.steps import applied, churn, configuration, disks, gates
 from migrate.steps.base import NARROW
 from migrate.steps.gates import FOR_BLOCKERS, Gate, gate, requires
+from migrate.steps.restore import Restored
 from migrate.steps.roll import FULL_ISRS, ROLLED, Roll, is_registered
-from migrate.steps.rollback.restore import Restored
 
 BEFORE_COPY = "zookeeper-before-copy"  # the backup that the copy is held against; as journal and file name it
 

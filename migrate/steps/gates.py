@@ -25,7 +25,7 @@ The rules of the migration, each with the gate that holds it:
   `steps.rollback.gates.none_runs_kraft`, `steps.rollback.gates.zookeeper_equal`, `steps.rollback.gates.rehearsed`
 - /controller and /migration are deleted while no controller runs, and brokers leave migration mode after that.
   `steps.rollback.gates.controllers_gone`, `steps.rollback.gates.zookeeper_controls`
-- A file goes back to what a proven copy says, and is never generated.  `steps.rollback.restore.to_zookeeper`
+- A file goes back to what a proven copy says, and is never generated.  `steps.restore.to_zookeeper`
 """
 
 from __future__ import annotations

@@ -26,9 +26,9 @@ from migrate.steps import configuration, facts, gates
 from migrate.steps.base import NARROW, BaseStep
 from migrate.steps.gates import Gate, gate, requires
 from migrate.steps.prepare import BackUpBroker
+from migrate.steps.restore import Restored, to_protocol
 from migrate.steps.roll import FULL_ISRS, SEEN, Roll
 from migrate.steps.rollback import gates as back
-from migrate.steps.rollback.restore import Restored, to_protocol
 
 LOOK: Final = SEEN | {Need.BACKUPS, Need.PROTOCOLS}
 RAISED_FROM: Final = (3, 0)  # before it, log.message.format.version decides how records are written

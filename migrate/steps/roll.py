@@ -29,7 +29,7 @@ from migrate.steps import facts, gates, served
 from migrate.steps.base import BaseStep
 from migrate.steps.disks import with_sick_disks
 from migrate.steps.gates import Gate
-from migrate.steps.rollback.restore import Restored, bytes_of
+from migrate.steps.restore import Restored, bytes_of
 
 AFTER = "usually nothing; look at the broker's log and its connection to the controllers"
 FULL_ISRS = "every partition has its full ISR in every broker's metadata"

@@ -26,8 +26,8 @@ from migrate.steps.directories import gates as directory_gates
 from migrate.steps.forward import can_be_unfenced
 from migrate.steps.gates import Gate, gate
 from migrate.steps.prepare import BackUpBroker
+from migrate.steps.restore import Restored
 from migrate.steps.roll import FULL_ISRS, Roll
-from migrate.steps.rollback.restore import Restored
 
 SEEN = frozenset({Need.KRAFT, Need.DISKS, Need.LIVE, Need.CONFIGS, Need.SERVICES, Need.LEDGER, Need.NEW_DIRECTORIES})
 SEPARATOR = ","  # log.dirs is a list with commas: no path in it can have one

@@ -22,9 +22,9 @@ from migrate.model.world import Need, World
 from migrate.steps import facts, gates
 from migrate.steps.base import NARROW
 from migrate.steps.gates import Gate, gate, requires
+from migrate.steps.restore import Restored, to_migration, to_zookeeper
 from migrate.steps.roll import ROLLED, Roll
 from migrate.steps.rollback import gates as back
-from migrate.steps.rollback.restore import Restored, to_migration, to_zookeeper
 
 LOOK = frozenset(
     {

@@ -21,8 +21,8 @@ from migrate.model.world import Need, World
 from migrate.steps import facts, gates
 from migrate.steps.base import NARROW, BaseStep
 from migrate.steps.gates import Gate, gate, requires
+from migrate.steps.restore import Restored, bytes_of, to_flagged
 from migrate.steps.rollback import gates as back
-from migrate.steps.rollback.restore import Restored, bytes_of, to_flagged
 
 LOOK = frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.LIVE, Need.CONFIGS, Need.SERVICES, Need.BACKUPS})
 

@@ -17,7 +17,7 @@ from migrate.model.stage import Stage
 from migrate.model.views import HostFile, KeptFiles
 from migrate.model.world import World
 from migrate.steps import configuration
-from migrate.steps.rollback.restore import (
+from migrate.steps.restore import (
     Restored,
     Written,
     bytes_of,
