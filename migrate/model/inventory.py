@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated, Final
 
-from annotated_types import Ge, Le, MaxLen, MinLen
-
 from migrate.errors import Defect, MigrateError
 from migrate.model.ids import NodeId
 from migrate.model.patterns import compiled
@@ -33,10 +31,11 @@ from migrate.model.written import (
     UnitName,
     UserName,
     VariableName,
-    Whole,
     lasting,
     one_of,
     section,
+    sized,
+    whole,
 )
 
 
@@ -68,7 +67,7 @@ class SecretReference:
 
     file: FilePath | None = None
     env: VariableName | None = None
-    command: Annotated[tuple[CommandWord, ...], MinLen(1)] | None = None  # no shell: a list of words
+    command: Annotated[tuple[CommandWord, ...], sized(min_length=1)] | None = None  # no shell: a list of words
 
     def __post_init__(self) -> None:
         if sum(one is not None for one in (self.file, self.env, self.command)) != 1:
@@ -139,7 +138,7 @@ class AddedProperties:
     values: Mapping[str, str] = field(repr=False)
 
 
-Command = Annotated[tuple[CommandWord, ...], MinLen(1), MaxLen(64)]  # no shell: a list of words
+Command = Annotated[tuple[CommandWord, ...], sized(min_length=1, max_length=64)]  # no shell: a list of words
 
 
 @section()
@@ -316,7 +315,7 @@ class RollOrder(StrEnum):
 class HealthPolicy:
     """Before each restart: `samples` looks in a row, `interval` apart, find no partition without its full ISR."""
 
-    samples: Annotated[Whole, Ge(1), Le(1000)] = 3
+    samples: Annotated[int, whole(1, 1000)] = 3
     interval: Annotated[Duration, lasting(1, 600)] = 5.0
 
 

@@ -115,14 +115,33 @@ BESIDE: Final = Form(  # a path relative to the file: what reads the file says w
 
 def lasting(least: float, most: float = math.inf) -> Form:
     """The seconds of a `Duration` are not fewer and not more."""
+    return _check(_between(least, most))
 
-    def check(seconds: float) -> float:
-        if not least <= seconds <= most:
-            bound = f"less than or equal to {most}" if seconds > most else f"greater than or equal to {least}"
+
+def whole(least: int, most: int) -> Form:
+    """A whole number that is not less and not more."""
+    return Form(
+        lambda core, source, handler: core.no_info_before_validator_function(
+            lambda value: _between(least, most)(_whole(value)),
+            handler(source),
+            json_schema_input_schema=core.int_schema(ge=least, le=most),
+        )
+    )
+
+
+def sized(**bounds: int) -> Form:
+    """A list has at least `min_length` entries, and at most `max_length`."""
+    return Form(lambda _, source, handler: {**handler(source), **bounds})
+
+
+def _between(least: float, most: float) -> Callable[[float], float]:
+    def check(number: float) -> float:
+        if not least <= number <= most:
+            bound = f"less than or equal to {most}" if number > most else f"greater than or equal to {least}"
             raise ValueError(f"input should be {bound}")
-        return seconds
+        return number
 
-    return _check(check)
+    return check
 
 
 def _like(expected: re.Pattern[str], what: str) -> Form:

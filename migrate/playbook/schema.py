@@ -27,9 +27,9 @@ from migrate.model.written import (
     NodeNumber,
     Text,
     TopicPattern,
-    Whole,
     lasting,
     one_of,
+    whole,
 )
 from migrate.playbook.document import Document, Location
 from migrate.playbook.fields import Fault, Metadata, Section, WholeFile
@@ -82,7 +82,7 @@ class Directories(Section):
     brokers: dict[Text, Policy] = Field(default_factory=dict)
     accept_volatile: list[Literal["tmpfs", "ramfs", "overlay"]] = Field(default_factory=list)  # B-DIR-09
     moves: Literal["refuse", "wait"] = "refuse"  # where replicas move between directories before a roll: B-DIR-12
-    assignments_per_request: Annotated[Whole, Field(ge=1, le=2250)] = 2250  # drive; Kafka's own bound
+    assignments_per_request: Annotated[int, whole(1, 2250)] = 2250  # drive; Kafka's own bound
 
 
 class Availability(Section):
