@@ -216,7 +216,7 @@ class Demo:
         proven = report.verdict.word is RunWord.PROVEN
         self._lines.say(f"{report.verdict.word.value}: {report.verdict.sentence}", Tone.GOOD if proven else Tone.BAD)
         self._lines.print(f"report: {paths[0]}")
-        self._told(report, paths[0])
+        self._told(report)
         return 0 if proven else 1
 
     def _first_claims(self) -> Iterator[Claim]:
@@ -230,7 +230,7 @@ class Demo:
         yield from self._folders_and_log(folder, playbook)
         yield from self._stale_epoch(folder, playbook)
 
-    def _told(self, report: RunReport, path: pathlib.Path) -> None:
+    def _told(self, report: RunReport) -> None:
         """Where a longer story writes its own report."""
 
     def _without_zookeeper(self) -> Claim:

@@ -12,7 +12,7 @@ from migrate.cli.errors import EXIT_BLOCKED, EXIT_CHANGES, EXIT_OK
 from migrate.cli.options import FILE, OUTPUT_FILE, output_option, require_folder
 from migrate.errors import UsageWrong
 from migrate.model.inventory import Playbook
-from migrate.report.change_summary import summarize
+from migrate.report.change_summary import changes_nothing
 from migrate.report.plan_verdict import may_begin
 
 
@@ -78,7 +78,7 @@ def plan_back(
     show(made, keep(found, made, out), output, full=full)
     if not may_begin(made):
         return EXIT_BLOCKED
-    return EXIT_OK if summarize(made).nothing else EXIT_CHANGES
+    return EXIT_OK if changes_nothing(made) else EXIT_CHANGES
 
 
 @rollback.command("apply", short_help="Carry out a saved rollback plan, with a proof after every step.")

@@ -245,12 +245,11 @@ class RollbackDemo(Demo):
         except LabProofFailed as error:
             return Claim(text, Holds.NO, str(error))
 
-    def _told(self, report: RunReport, path: pathlib.Path) -> None:
+    def _told(self, report: RunReport) -> None:
         """One report of the whole story, beside those of its parts."""
         legs = [self._leg("there", "plan_there", None), self._leg("rollback", "plan_back", report.load)]
-        legs.append(
-            Leg(f"again, to {self._options.until.label}", report.begin, report.end, str(report.verdict), str(path))
-        )
+        again = f"again, to {self._options.until.label}"
+        legs.append(Leg(again, report.begin, report.end - report.begin, str(report.verdict)))
         plan = self._kept_plan("plan_back")
         assert plan is not None
         events = journals.read(folder_of(self._lab.inventory, plan).journal).events
@@ -262,7 +261,7 @@ class RollbackDemo(Demo):
             readiness=self._state().get("readiness", "not asked"),
             gap=None if gap is None else gap.seconds,
             away={str(node): seconds for node, seconds in journals.away(events).items()},
-            down=None if load is None else down_between(load, legs[1].begin, legs[1].end),
+            down=None if load is None else down_between(load, legs[1].begin, legs[1].begin + legs[1].seconds),
             claims=report.claims,
             load=load,
         )
@@ -282,7 +281,7 @@ class RollbackDemo(Demo):
             write_reports(plan, folder, Judged(beside, blind_spots=(COUNTED_WHOLE,)))
             report = read_report(plan, folder)
         word = "left there, as wanted" if name == "there" and not ended(folder) else str(report.verdict)
-        return Leg(name, report.begin, report.end, word, str(folder.path / "report.html"))
+        return Leg(name, report.begin, report.end - report.begin, word)
 
 
 def _events(folder: RunFolder) -> tuple[Event, ...]:

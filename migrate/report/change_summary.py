@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
 from typing import Final
 
 from migrate.model.findings import ranges
@@ -28,62 +27,48 @@ SENSITIVE_WORDS: Final = "values are hidden as (sensitive 3f9a12cd): equal digit
 FORMAT_CONTROLLER: Final = "format-controller"  # the kind of the step that adds a controller
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeSummary:
-    """Numbers of a plan's actions.  `others` are changes of no file (requests to the controller).
+def changes(plan: Plan) -> dict[str, int]:
+    """The plan's actions counted by what they do; those on znodes apart from those on hosts.
 
-    `irreversible` counts those after which no rollback exists (restarts, too).
+    `others` are changes of no file (requests to the controller).  `irreversible` are those after which no rollback
+    exists, restarts too.
     """
-
-    controllers: int
-    created: int
-    changed: int
-    others: int
-    removed: int
-    restarts: int
-    znodes_written: int
-    znodes_deleted: int
-    irreversible: int
-
-    @property
-    def nothing(self) -> bool:
-        """Would applying the plan leave everything as it is?"""
-        return not any(getattr(self, entry.name) for entry in fields(self))
-
-    def line(self) -> str:
-        """The line, as in `Plan: 3 controllers to add, 9 files to create, ..., 3 IRREVERSIBLE`."""
-        parts = [
-            f"{plural(self.controllers, 'controller')} to add",
-            f"{plural(self.created, 'file')} to create",
-            f"{self.changed:,} to change",
-            *([plural(self.others, "other change")] if self.others else []),
-            f"{self.removed:,} to remove",
-            plural(self.restarts, "start or restart", "starts and restarts"),
-            f"{plural(self.znodes_written, 'znode')} to write",
-            f"{self.znodes_deleted:,} to delete",
-            f"{self.irreversible:,} {'IRREVERSIBLE' if self.irreversible else 'irreversible'}",
-        ]
-        return f"Plan: {', '.join(parts)}."
-
-
-def summarize(plan: Plan) -> ChangeSummary:
-    """Count the plan's actions by what they do; actions on znodes are counted apart from those on hosts."""
     on_hosts = [action.symbol for _, action in actions(plan) if not action.znode]
     on_znodes = [action.symbol for _, action in actions(plan) if action.znode]
-    controllers = sum(step.kind == FORMAT_CONTROLLER for step in plan.steps)
     formats = sum(action.symbol == "+" for step, action in actions(plan) if step.kind == FORMAT_CONTROLLER)
-    others = sum(action.symbol == "~" and not action.diff and not action.znode for _, action in actions(plan))
-    return ChangeSummary(
-        controllers=controllers,
-        created=on_hosts.count("+") - formats,
-        changed=len(diffs(plan)),
-        others=others,
-        removed=on_hosts.count("-"),
-        restarts=len(restarts(plan)),
-        znodes_written=on_znodes.count("+") + on_znodes.count("~"),
-        znodes_deleted=on_znodes.count("-"),
-        irreversible=on_hosts.count("!") + on_znodes.count("!"),
-    )
+    return {
+        "controllers": sum(step.kind == FORMAT_CONTROLLER for step in plan.steps),
+        "created": on_hosts.count("+") - formats,
+        "changed": len(diffs(plan)),
+        "others": sum(action.symbol == "~" and not action.diff and not action.znode for _, action in actions(plan)),
+        "removed": on_hosts.count("-"),
+        "restarts": len(restarts(plan)),
+        "znodes_written": on_znodes.count("+") + on_znodes.count("~"),
+        "znodes_deleted": on_znodes.count("-"),
+        "irreversible": on_hosts.count("!") + on_znodes.count("!"),
+    }
+
+
+def changes_nothing(plan: Plan) -> bool:
+    """Would applying the plan leave everything as it is?"""
+    return not any(changes(plan).values())
+
+
+def changes_line(plan: Plan) -> str:
+    """One line, as in `Plan: 3 controllers to add, 9 files to create, ..., 3 IRREVERSIBLE`."""
+    number = changes(plan)
+    parts = [
+        f"{plural(number['controllers'], 'controller')} to add",
+        f"{plural(number['created'], 'file')} to create",
+        f"{number['changed']:,} to change",
+        *([plural(number["others"], "other change")] if number["others"] else []),
+        f"{number['removed']:,} to remove",
+        plural(number["restarts"], "start or restart", "starts and restarts"),
+        f"{plural(number['znodes_written'], 'znode')} to write",
+        f"{number['znodes_deleted']:,} to delete",
+        f"{number['irreversible']:,} {'IRREVERSIBLE' if number['irreversible'] else 'irreversible'}",
+    ]
+    return f"Plan: {', '.join(parts)}."
 
 
 def actions(plan: Plan) -> Iterator[tuple[PlannedStep, Action]]:

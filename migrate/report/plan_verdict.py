@@ -9,7 +9,7 @@ from typing import Final
 from migrate.model.findings import Finding, Severity, Word, blocks, decide, share
 from migrate.model.plan import Plan
 from migrate.model.stage import Stage
-from migrate.report.change_summary import restarts, summarize
+from migrate.report.change_summary import changes_line, changes_nothing, restarts
 from migrate.report.lines import Tone
 from migrate.report.wording import plural
 
@@ -74,7 +74,7 @@ def judge(plan: Plan) -> PlanVerdict:
     found = verdict(plan.findings, plan.target)
     if found.word in (Word.BLOCKED, Word.INCOMPLETE):
         return found
-    if summarize(plan).nothing:
+    if changes_nothing(plan):
         return PlanVerdict(Word.NO_CHANGES, 0)
     looks = len(plan.summary.blind_spots)
     return PlanVerdict(Word.WARNINGS, looks, looks) if found.word is Word.READY and looks else found
@@ -102,7 +102,7 @@ def head(plan: Plan) -> list[tuple[str, str]]:
         ("Verdict", f"{judge(plan)}{f'; {made}' if made else ''}"),
         ("Detected", plan.summary.detected),
         ("Target", plan.words.target),
-        ("Changes", summarize(plan).line()),
+        ("Changes", changes_line(plan)),
         ("Cluster", _cluster(plan)),
         ("Restarts", _restarts(plan)),
         ("Time", f"{took}; {plan.summary.fit}{bound}" if total else "not computed"),

@@ -16,13 +16,12 @@ Span = TypeVar("Span", tuple[float, float, str], tuple[float, float, str, str]) 
 
 @dataclass(frozen=True, slots=True)
 class Leg:
-    """One of the three ways: what it was, when (seconds since the epoch), its verdict and its own report."""
+    """One of the three ways: what it was, when it began (seconds since the epoch), and its verdict."""
 
     name: str
     begin: float
-    end: float
+    seconds: float
     verdict: str
-    report: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +55,6 @@ class Rehearsal:
     def proven(self) -> bool:
         """Does every claim hold?"""
         return all(claim.holds in (Holds.YES, Holds.NOT_DUE) for claim in self.claims)
-
-    @property
-    def back(self) -> Leg | None:
-        """The rollback's leg."""
-        return next((leg for leg in self.legs if leg.name == "rollback"), None)
 
 
 COUNTED_WHOLE: Final = (
@@ -108,10 +102,7 @@ def values(story: Rehearsal) -> dict[str, Any]:
         "cluster": story.cluster,
         "rollback_from": story.stage,
         "proven": story.proven,
-        "legs": [
-            {"name": leg.name, "begin": leg.begin, "seconds": leg.end - leg.begin, "verdict": leg.verdict}
-            for leg in story.legs
-        ],
+        "legs": [asdict(leg) for leg in story.legs],
         "readiness": story.readiness,
         "gap_seconds": story.gap,
         "away_seconds": dict(story.away),
@@ -134,9 +125,7 @@ def _lines(story: Rehearsal) -> Iterator[str]:
     yield ""
     yield f"Cluster {words(story.cluster)}: migrated to that stage under load, rolled back, migrated again to the end."
     yield ""
-    rows = [
-        (words(leg.name), moment(leg.begin), duration(leg.end - leg.begin), words(leg.verdict)) for leg in story.legs
-    ]
+    rows = [(words(leg.name), moment(leg.begin), duration(leg.seconds), words(leg.verdict)) for leg in story.legs]
     yield from table(("What", "Began", "Took>", "Verdict"), rows)
     yield ""
     gap = "there was always a controller" if story.gap is None else f"{duration(story.gap)} without a controller"

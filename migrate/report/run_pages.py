@@ -92,7 +92,6 @@ def tables(report: RunReport) -> dict[str, Table]:
 
 def _of_claims(report: RunReport) -> Made:
     return {
-        "figures": (("Figure|", "Value|", "Detail"), ((one.name, one.value, one.detail) for one in figures(report))),
         "claims": (
             ("Claim", "Answer|", "Evidence"),
             (
@@ -106,19 +105,6 @@ def _of_claims(report: RunReport) -> Made:
 
 def _of_time(report: RunReport) -> Made:
     return {
-        "stages": (
-            ("Stage|", "Begin (UTC)|", "End|", "Took>", "Steps>"),
-            (
-                (
-                    span.stage,
-                    clock(span.begin),
-                    clock(span.end) if span.end is not None else "open",
-                    duration((report.end if span.end is None else span.end) - span.begin),
-                    f"{span.passed} of {span.steps}",
-                )
-                for span in report.stages
-            ),
-        ),
         "restarts": (
             ("Node|", "Stage|", "Stopped|", "Started|", "Down>", "Proven after>"),
             (_restart(report, entry) for entry in report.restarts),
@@ -288,6 +274,7 @@ def run_html(report: RunReport) -> str:
     return render(
         "run.html.jinja",
         report=report,
+        figures=figures(report),
         tables=tables(report),
         facts=facts(report),
         codes=CODES,

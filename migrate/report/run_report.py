@@ -62,7 +62,7 @@ def build(
         blind_spots=blind,
         notes=(*story.notes, *_accepted(plan)),
         journal=_journal_line(story, events, extra),
-        versions={"kraft-migrate (plan)": plan.tool_version, **extra.versions},
+        versions={"kraft-migrate (plan)": plan.tool_version},
         roles=_roles(story, extra),
         afterwards=after_the_migration(plan.playbook) if story.ended and plan.ends_migration else None,
     )

@@ -269,7 +269,6 @@ class Extra:
 
     journal_intact: bool | None = None
     journal: str = ""
-    versions: Mapping[str, str] = field(default_factory=dict)
     roles: Mapping[str, str] = field(default_factory=dict)
     claims: tuple[Claim, ...] = ()
     blind_spots: tuple[str, ...] = ()

@@ -40,9 +40,9 @@ STORY = Rehearsal(
     cluster="lab",
     stage="hybrid",
     legs=(
-        Leg("there", 10.0, 90.0, "PROVEN", "a.html"),
-        Leg("rollback", 100.0, 130.0, "PROVEN", "b.html"),
-        Leg("again, to the end", 131.0, 290.0, "PROVEN", "c.html"),
+        Leg("there", 10.0, 80.0, "PROVEN"),
+        Leg("rollback", 100.0, 30.0, "PROVEN"),
+        Leg("again, to the end", 131.0, 159.0, "PROVEN"),
     ),
     readiness="READY from hybrid; 1 roll",
     gap=4.2,

@@ -288,7 +288,7 @@ def test_hostile_names_stay_text() -> None:
         leaderless=((story.START, 1.0, HOSTILE, HOSTILE),),
         short=((story.START, 1.0, HOSTILE, HOSTILE),),
     )
-    report = build(plan, events, load, Extra(None, HOSTILE, {HOSTILE: HOSTILE}, blind_spots=(HOSTILE,)))
+    report = build(plan, events, load, Extra(None, HOSTILE, blind_spots=(HOSTILE,)))
 
     html = run_html(report)
 
