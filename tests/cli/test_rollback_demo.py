@@ -90,6 +90,10 @@ def test_a_folder_keeps_its_story(
             """No files, no processes."""
             return cls
 
+        @classmethod
+        def require(cls, *_: object, **__: object) -> None:
+            """It is of the wanted kind."""
+
     monkeypatch.setattr("migrate.cli.demo.Demo.lab", Lab)
     (tmp_path / "demo.json").write_text(json.dumps(state))
     ended = kraft_migrate("lab", "demo", "--dir", tmp_path, "--rollback-from", "hybrid")
