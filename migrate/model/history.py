@@ -95,7 +95,7 @@ COPY_CHECKED: Final[dict[str, Any]] = {
     "counts": Each((int, int)),  # before and after
     "lost": int,
     "samples?": [str],
-    "known?": Each([[str]]),
+    "known?": Each([(str, str, str)]),  # kind, key and field
     "miscounted?": [str],
 }
 OF_NODES: Final = frozenset({"stop", "start", "enable-unit", "disable-unit"})  # effects that are a node's

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 
 from migrate.errors import MigrateError
 from migrate.model.copied import CopyCheck, CopyEnd, KeptTree, NoLook, counted, lacking, still_lacking
@@ -185,21 +185,18 @@ def driver_counts(lines: Sequence[str]) -> Mapping[str, int] | None:
 
 def _as_concluded(kept: KeptTree) -> CopyCheck:
     """The answer of the run that held this look against the copy, where the log no longer reaches back to it."""
-    found = kept.concluded or {}
-    counts, known = found.get("counts"), found.get("known")
-    pairs = counts.items() if isinstance(counts, Mapping) else ()
-    rules = known.items() if isinstance(known, Mapping) else ()
+    found: Mapping[str, Any] = kept.concluded or {}
     return CopyCheck(
-        zxid=int(str(found.get("zxid", -1))),
+        zxid=found.get("zxid", -1),
         source=f"the journal of run {kept.run}",
-        offset=int(str(found.get("offset", -1))),
+        offset=found.get("offset", -1),
         at_end=True,
-        counts={str(kind): (int(both[0]), int(both[1])) for kind, both in pairs},
+        counts={kind: (before, after) for kind, (before, after) in found.get("counts", {}).items()},
         lost=(),
         known=tuple(
-            Difference(str(row[0]), str(row[1]), str(row[2]), DifferenceClass.EXPECTED, None, None, str(rule))
-            for rule, rows in rules
-            for row in rows
+            Difference(kind, key, name, DifferenceClass.EXPECTED, None, None, rule)
+            for rule, rows in found.get("known", {}).items()
+            for kind, key, name in rows
         ),
         records={},
         driver=Unknown(f"it was compared by run {kept.run}"),

@@ -88,6 +88,14 @@ def test_sources_of_a_bundle_answer_for_the_nodes_of_the_inventory(tmp_path: Pat
     assert sources.spark() is None
 
 
+def test_a_bundle_does_not_look_at_directories_of_this_host(tmp_path: Path) -> None:
+    """Those that a DirectoryPlaybook names are of the cluster's hosts, as they were."""
+    world = worlds.world_at(Stage.KRAFT_MODE)
+    playbook = replace(worlds.playbook(), new_directories={NodeId(0): (str(tmp_path),)})
+    sources = BundledSources(world.inventory, playbook, None, kept(tmp_path, world))
+    assert isinstance(sources.new_directories(sources.configs()), Unknown)
+
+
 # -- secrets -------------------------------------------------------------------------------------------------------
 def canaries(world: World) -> World:
     """Secrets wherever a world may have one."""
