@@ -61,6 +61,11 @@ def test_what_the_recipes_name_is_in_its_file() -> None:
         assert name in (ROOT / path).read_text(encoding="utf-8"), path
 
 
+def test_the_page_for_contributors_is_written_once() -> None:
+    """A link: an edit of a copy would be lost."""
+    assert (ROOT / "docs" / "contributing.md").readlink() == Path("../CONTRIBUTING.md")
+
+
 def test_every_marker_is_explained() -> None:
     """Whoever reads the table knows each tier."""
     known = re.findall(r'^    "(\w+): ', (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE)

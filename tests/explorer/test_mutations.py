@@ -78,7 +78,7 @@ def test_a_rollback_that_leaves_migration_behind_ends_in_an_emptied_zookeeper() 
     assert sum("takes the lock: back" in line for line in found.trace) == 1
 
 
-@pytest.mark.parametrize("guard", [Guard.STALE_MIGRATION, Guard.LOCK, Guard.LEDGER], ids=lambda guard: guard.name)
+@pytest.mark.parametrize("guard", [Guard.STALE_MIGRATION, Guard.LOCK], ids=lambda guard: guard.name)
 def test_the_traces_that_the_page_shows_are_the_explorers(guard: Guard) -> None:
     """As kept in docs/model.md."""
     found = without(guard, faults=MISSED[guard][0])
