@@ -19,13 +19,11 @@ from migrate.errors import DecodeError, MetadataFileError, WorldError
 from migrate.kraft.image import Image
 from migrate.model import limits, strict_json
 from migrate.model.ids import METADATA_TOPIC
-from migrate.model.outcome import Unknown
 from migrate.model.secrets import Digester
 from migrate.protocol import records
 from migrate.protocol.batches import CRC_FROM, HEADER_SIZE, Batch, Idle, batch_at, check_order, stream
 from migrate.protocol.records import decode_record
 
-ONE_DIRECTORY: Final = Unknown("files of one directory alone do not say what is committed")
 PARTITION_DIRECTORY: Final = f"{METADATA_TOPIC}-0"
 BOOTSTRAP: Final = "bootstrap.checkpoint"
 QUORUM_STATE: Final = "quorum-state"

@@ -39,7 +39,6 @@ def storage_format(tool: str, config: str, cluster_id: str, release: str, *, ign
 
 CONTENT: Final = "content"  # the engine's own text of the file, in the instruction's folder
 PART: Final = "lines"
-LEFT_OUT: Final = b"# (left out)"
 
 
 @dataclass(frozen=True, slots=True)
