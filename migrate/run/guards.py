@@ -25,7 +25,7 @@ from migrate.run import repairs
 from migrate.steps import churn, facts
 from migrate.steps.registry import rebuild
 
-IN_DUAL_WRITE: Final = ("assign-directories", "roll-to-kraft", "restore-leaders", "finalize-controller")
+IN_DUAL_WRITE: Final = ("assign-directories", "roll-to-kraft", "finalize-controller")
 BEFORE_FINALIZE: Final = ("roll-to-migration-mode", "assign-directories", "roll-to-kraft")
 ROLL_FORWARD: Final = (
     "no rollback is possible; restart no ZooKeeper-mode broker. `kraft-migrate plan` makes the plan that rolls every "
@@ -147,7 +147,7 @@ def controller_is_krafts(now: Situation, world: World) -> Readiness:
     Cleaned while controllers run, a ZooKeeper-mode broker takes it; KRaft claims it again at its next failover and
     deletes what that broker created meanwhile (seen on 3.9.2).
     """
-    if not _in_dual_write(now) or _finalized(world) or now.planned.params.get("position", "1") != "1":
+    if now.planned.kind not in IN_DUAL_WRITE or _finalized(world) or now.planned.params.get("position", "1") != "1":
         return Ready()
     if isinstance(world.zookeeper, Unknown):
         return world.zookeeper
@@ -164,18 +164,13 @@ def controller_is_krafts(now: Situation, world: World) -> Readiness:
     )
 
 
-def _in_dual_write(now: Situation) -> bool:
-    """A cluster that gets more directories never is."""
-    return now.planned.kind in IN_DUAL_WRITE and now.planned.stage is not Stage.DIRECTORIES
-
-
 def _finalized(world: World) -> bool:
     return not isinstance(world.kraft, Unknown) and world.kraft.migration_state is ZkMigrationState.POST_MIGRATION
 
 
 def nothing_moves(now: Situation, world: World) -> Readiness:
     """In dual write no replica is being moved by another tool (`kafka-reassign-partitions`, Cruise Control)."""
-    if not _in_dual_write(now):
+    if now.planned.kind not in IN_DUAL_WRITE:
         return Ready()
     if isinstance(world.kraft, Unknown):
         return world.kraft

@@ -54,11 +54,11 @@ class Roll(BaseStep):
 
     def start_gates(self) -> tuple[Gate, ...]:
         """What must hold before it is started again where an attempt was interrupted: it may be down."""
-        return ()
+        return self.own_gates()
 
+    @abstractmethod
     def proofs(self, world: World) -> Iterator[Readiness]:
         """What must hold in the end, in the order in which it is told."""
-        yield self.process_lives(world)
 
     def evidence(self, world: World) -> tuple[str, ...]:
         """What the proof was seen by."""
