@@ -116,8 +116,7 @@ RELEASE: Final = "3.9"  # the only inter.broker.protocol.version that is not ref
 
 
 def steps_of(stage: Stage, world: World, playbook: Playbook) -> Iterator[Step]:
-    brokers = [int(node.id) for node in world.inventory.brokers]
-    controllers = [int(node.id) for node in world.inventory.controllers]
+    brokers, controllers = facts.brokers(world), facts.controllers(world)
     match stage:
         case Stage.DISCOVER:
             yield Discover()

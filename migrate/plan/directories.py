@@ -23,6 +23,7 @@ from migrate.model.step import Step
 from migrate.model.words import plural
 from migrate.model.world import Need, World
 from migrate.plan.build import plan_of_one_roll
+from migrate.steps import facts
 from migrate.steps.directories import gates
 from migrate.steps.directories.steps import (
     SEPARATOR,
@@ -61,7 +62,7 @@ def build(world: World, playbook: Playbook, *, created: float, back: bool = Fals
             next_step=next((fix for _, fix in refused if fix), ""),
         )
     lacking = "still have some of" if back else "lack some of"
-    brokers = plural(len(gates.brokers(world)), "broker")
+    brokers = plural(len(facts.brokers(world)), "broker")
     how = f"KRaft alone; {len(due)} of {brokers} {lacking} the playbook's directories"
     return plan_of_one_roll(
         world,
@@ -93,7 +94,7 @@ def _release(world: World) -> str:
 
 def _due(world: World, playbook: Playbook, *, back: bool) -> dict[int, tuple[str, ...]]:
     due: dict[int, tuple[str, ...]] = {}
-    for broker in gates.brokers(world):
+    for broker in facts.brokers(world):
         here = gates.listed(world, broker)
         if isinstance(here, Unknown):
             raise NothingToPlan(here.reason)

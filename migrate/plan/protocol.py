@@ -71,7 +71,7 @@ def build(world: World, playbook: Playbook, *, created: float, back: bool = Fals
 
 def _due(world: World) -> list[int]:
     """Brokers whose file or process has an earlier version; the controller comes last, its restart moves it."""
-    brokers = rollback_gates.brokers(world)
+    brokers = facts.brokers(world)
     old = [one for one in brokers if {in_file(world, one), said_by(world, one)} != {PROTOCOL}]
     return sorted(old, key=lambda broker: broker == zookeeper_controller(world))
 
@@ -79,7 +79,7 @@ def _due(world: World) -> list[int]:
 def _due_back(world: World) -> list[int]:
     """Brokers whose file or process is not the one from before: those that are down first, the controller last."""
     due = []
-    for broker in rollback_gates.brokers(world):
+    for broker in facts.brokers(world):
         file = facts.config(world, broker)
         if not isinstance(file, ConfigFile):
             raise NothingToPlan(f"the file of broker {broker} cannot be read")
@@ -101,7 +101,7 @@ def _due_back(world: World) -> list[int]:
 
 def _told(world: World) -> str:
     """`2 brokers with 3.8, 1 broker with 3.9`, by the brokers' files."""
-    versions = [str(in_file(world, broker)) for broker in rollback_gates.brokers(world)]
+    versions = [str(in_file(world, broker)) for broker in facts.brokers(world)]
     counted = (f"{plural(versions.count(one), 'broker')} with {one}" for one in sorted(set(versions)))
     return f"{IBP} of the files: {', '.join(counted)}"
 
@@ -109,7 +109,7 @@ def _told(world: World) -> str:
 def _steps(world: World, due: list[int], *, back: bool) -> Iterator[Step]:
     """Forward a copy is kept of every file, also of one that stays: so a rollback knows that it was as it is."""
     if due and not back:
-        yield from (KeepProtocolFiles(broker) for broker in rollback_gates.brokers(world))
+        yield from (KeepProtocolFiles(broker) for broker in facts.brokers(world))
     for broker in due:
         yield LowerProtocol(broker) if back else RaiseProtocol(broker)
     sessions = () if isinstance(world.zookeeper, Unknown) else world.zookeeper.brokers.values()

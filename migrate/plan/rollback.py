@@ -114,7 +114,7 @@ def start_of(world: World) -> Start:
     for one in found:
         if isinstance(one.file, Unknown):
             raise NothingToPlan(one.file.reason, next_step="make it readable, and a file that this broker starts with")
-    known = tuple(map(int, (*gates.brokers(world), *gates.controllers(world))))
+    known = tuple(map(int, (*facts.brokers(world), *facts.controllers(world))))
     down = gates.stopped(world, known)
     if isinstance(down, Unknown):
         raise NothingToPlan(f"which processes run is unknown: {down.reason}")
@@ -126,14 +126,14 @@ def start_of(world: World) -> Start:
     start = Start(
         kraft=tuple(sorted(map(int, begin.kraft))),
         migration=tuple(sorted(map(int, begin.migration))),
-        zookeeper=tuple(sorted(node for node in gates.brokers(world) if node not in rolled)),
-        down=tuple(node for node in gates.brokers(world) if node in down),
-        controllers=tuple(node for node in gates.controllers(world) if node not in down),
+        zookeeper=tuple(sorted(node for node in facts.brokers(world) if node not in rolled)),
+        down=tuple(node for node in facts.brokers(world) if node in down),
+        controllers=tuple(node for node in facts.controllers(world) if node not in down),
         stuck=stuck(world),
         how=_how(world, found),
     )
     if start.kraft and isinstance(world.kraft, Unknown):
-        silent = [node for node in gates.controllers(world) if node not in start.controllers]
+        silent = [node for node in facts.controllers(world) if node not in start.controllers]
         where = f"brokers {list(start.kraft)} are in KRaft mode"
         what = f"{where}, their controllers cannot be read: {world.kraft.reason}"
         if not silent:  # a quorum that elects a leader answers in a moment
@@ -146,7 +146,7 @@ def start_of(world: World) -> Start:
 
 def steps_of(world: World, start: Start, discarded: str = "") -> Iterator[Step]:
     yield from (PutFlagBack(node) for node in without_flag(world))
-    order = sorted(gates.brokers(world), key=lambda node: (node not in start.down, node))
+    order = sorted(facts.brokers(world), key=lambda node: (node not in start.down, node))
     if start.kraft:  # one that is down in migration mode is started first: no other is stopped beside it
         first = (*start.kraft, *(node for node in start.migration if node in start.down))
         yield from (RollBackToMigrationMode(node) for node in order if node in first)
@@ -167,7 +167,7 @@ def steps_of(world: World, start: Start, discarded: str = "") -> Iterator[Step]:
     if start.controllers or leading or rolls:
         yield HandBackControl(discarded)
     yield from rolls
-    yield from (SetControllerAside(node) for node in gates.controllers(world) if left_over(world, node))
+    yield from (SetControllerAside(node) for node in facts.controllers(world) if left_over(world, node))
     yield ProveZookeeperMode()
 
 
@@ -178,10 +178,10 @@ def steps_to_copy_again(world: World, start: Start) -> Iterator[Step]:
         yield StopStuckControllers()
     yield RaiseStateVersions()
     yield HandBackControl()
-    yield from (SetMetadataAside(node) for node in gates.controllers(world) if left_over(world, node))
-    yield from (FormatController(node, RELEASE) for node in gates.controllers(world))
+    yield from (SetMetadataAside(node) for node in facts.controllers(world) if left_over(world, node))
+    yield from (FormatController(node, RELEASE) for node in facts.controllers(world))
     yield StartControllers()
-    order = sorted(gates.brokers(world), key=lambda node: (node not in start.down, node))
+    order = sorted(facts.brokers(world), key=lambda node: (node not in start.down, node))
     yield from (RestartInMigrationMode(node, "yes" if node == order[-1] else "no") for node in order)
     yield WatchCopy()
 

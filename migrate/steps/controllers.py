@@ -154,7 +154,7 @@ class StartControllers(BaseStep):
         return HalfDone(f"{sum(alive)} of {len(alive)} run") if any(alive) else NotBegun()
 
     def starts(self, world: World) -> tuple[int, ...]:
-        return tuple(int(node.id) for node in world.inventory.controllers)
+        return facts.controllers(world)
 
     def resume(self, world: World) -> Readiness:
         """Some run already: the flag in every file, and still no copy that this quorum has not made."""

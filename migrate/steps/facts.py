@@ -38,6 +38,14 @@ def sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
+def brokers(world: World) -> tuple[int, ...]:
+    return tuple(int(node.id) for node in world.inventory.brokers)
+
+
+def controllers(world: World) -> tuple[int, ...]:
+    return tuple(int(node.id) for node in world.inventory.controllers)
+
+
 def config(world: World, node: int) -> ConfigFile | NoFile | Unknown:
     if isinstance(world.configs, Unknown):
         return world.configs

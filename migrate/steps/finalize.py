@@ -138,7 +138,7 @@ class FinalizeController(BaseStep):
         return all_open(self._interlock(_half_way(world)), world)
 
     def starts(self, world: World) -> tuple[int, ...]:
-        return tuple(int(node.id) for node in world.inventory.controllers)
+        return facts.controllers(world)
 
     def becomes(self, world: World, node: int, raw: bytes) -> bytes:
         return configuration.finalized_controller(raw)

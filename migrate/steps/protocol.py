@@ -86,7 +86,7 @@ def not_begun(world: World) -> Readiness:
 )
 def versions_fit(world: World) -> Readiness:
     """Every broker says itself which version it runs with, and each can be raised from there."""
-    return gates.first(*(_fits(world, broker) for broker in back.brokers(world)))
+    return gates.first(*(_fits(world, broker) for broker in facts.brokers(world)))
 
 
 def _fits(world: World, broker: int) -> Readiness:
@@ -217,7 +217,7 @@ class ProveProtocol(BaseStep):
     proof = "every broker itself says the version of its file, every ISR is full"
 
     def verify(self, world: World) -> Outcome:
-        brokers = back.brokers(world)
+        brokers = facts.brokers(world)
         found = gates.first(
             not_begun(world),
             back.zookeeper_controls(world),

@@ -27,10 +27,6 @@ RAISE: Final = (
 )
 
 
-def brokers(world: World) -> tuple[int, ...]:
-    return tuple(int(node.id) for node in world.inventory.brokers)
-
-
 @requires("the cluster is KRaft alone, and so is every node's file")
 def kraft_alone(world: World) -> Readiness:
     if isinstance(world.kraft, Unknown):
@@ -44,7 +40,7 @@ def kraft_alone(world: World) -> Readiness:
     expected |= set() if isinstance(world.playbook, Unknown) else {world.playbook.expect_cluster_id}
     if expected - {None, world.kraft.cluster_id}:
         return Refused(f"this is cluster {world.kraft.cluster_id}, expected is {sorted(map(str, expected - {None}))}")
-    for broker in brokers(world):
+    for broker in facts.brokers(world):
         found = world.kraft.brokers.get(NodeId(broker))
         if found is None or found.migrating:
             was = "is not registered" if found is None else "is registered as a migrating ZooKeeper broker"
@@ -57,7 +53,7 @@ def kraft_file(world: World, node: int) -> Readiness:
     if not isinstance(file, ConfigFile):
         return file if isinstance(file, Unknown) else Unknown(f"{file.path} does not exist")
     roles = roles_of(file.values)
-    wanted = "broker" if node in brokers(world) else "controller"
+    wanted = "broker" if node in facts.brokers(world) else "controller"
     if len(roles) > 1:
         return Refused(
             f"{file.path}: process.roles is {','.join(sorted(roles))}: a node of both roles is not supported, because "
@@ -157,9 +153,9 @@ def metadata_place(file: ConfigFile) -> str:
 @requires("every log directory is healthy, every replica VERIFIED, and each metadata log where its file says")
 def all_proven(world: World) -> Readiness:
     return gates.first(
-        *(gates.disks_healthy(world, broker) for broker in brokers(world)),
-        *(can_be_unfenced(world, broker) for broker in brokers(world)),
-        *(metadata_log_stays(world, broker) for broker in brokers(world)),
+        *(gates.disks_healthy(world, broker) for broker in facts.brokers(world)),
+        *(can_be_unfenced(world, broker) for broker in facts.brokers(world)),
+        *(metadata_log_stays(world, broker) for broker in facts.brokers(world)),
     )
 
 

@@ -20,7 +20,7 @@ from migrate.model.step import Action, HalfDone, Predicted, Progress
 from migrate.model.views import MetaMissing
 from migrate.model.words import plural
 from migrate.model.world import Need, World
-from migrate.steps import configuration, gates
+from migrate.steps import configuration, facts, gates
 from migrate.steps.base import BaseStep
 from migrate.steps.directories import gates as directory_gates
 from migrate.steps.forward import can_be_unfenced
@@ -251,7 +251,7 @@ class ProveDirectories(BaseStep):
         return gates.as_outcome(found, *_seen(world))
 
     def _wrong(self, world: World) -> Outcome | None:
-        for broker in directory_gates.brokers(world):
+        for broker in facts.brokers(world):
             wanted = directory_gates.wanted_of(world, broker)
             here = directory_gates.listed(world, broker)
             if isinstance(wanted, Unknown) or isinstance(here, Unknown):
@@ -269,7 +269,7 @@ def _seen(world: World) -> tuple[str, ...]:
     counts = {
         broker: len(found.directories)
         for broker, found in world.disks.items()
-        if int(broker) in directory_gates.brokers(world) and not isinstance(found, Unknown)
+        if int(broker) in facts.brokers(world) and not isinstance(found, Unknown)
     }
     told = ", ".join(f"broker {int(node)}: {number}" for node, number in sorted(counts.items()))
     return (

@@ -146,7 +146,7 @@ class ProveZookeeperMode(BaseStep):
             back.controllers_gone(world),
             back.zookeeper_controls(world),
             _epoch_raised(world),
-            *(_in_zookeeper_mode(world, broker) for broker in back.brokers(world)),
+            *(_in_zookeeper_mode(world, broker) for broker in facts.brokers(world)),
             back.controller_named(world),
             back.whole_but(world, ()),
         )

@@ -71,11 +71,11 @@ class StopControllers(BaseStep):
     stops_controller = True
 
     def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:
-        down = back.stopped(world, back.controllers(world))
+        down = back.stopped(world, facts.controllers(world))
         gone = () if isinstance(down, Unknown) else down
         stops = (
             Action("~", f"controller {node}", "stop the process (its metadata stays)")
-            for node in back.controllers(world)
+            for node in facts.controllers(world)
             if node not in gone
         )
         lost = (
@@ -94,10 +94,10 @@ class StopControllers(BaseStep):
         )
 
     def progress(self, world: World) -> Progress:
-        down = back.stopped(world, back.controllers(world))
+        down = back.stopped(world, facts.controllers(world))
         if isinstance(down, Unknown):
             return down
-        alive = len(back.controllers(world)) - len(down)
+        alive = len(facts.controllers(world)) - len(down)
         if not alive:
             return AlreadyDone("no controller runs")
         return HalfDone(f"{alive} still run") if down else NotBegun()
@@ -111,7 +111,7 @@ class StopControllers(BaseStep):
 
     def verify(self, world: World) -> Outcome:
         lost = (f"discarded, as planned: {name}" for name in sorted(names_from_text(self.discarded)))
-        stops = f"controllers {list(back.controllers(world))} are stopped"
+        stops = f"controllers {list(facts.controllers(world))} are stopped"
         return gates.as_outcome(back.controllers_gone(world), stops, *lost)
 
 
@@ -119,7 +119,7 @@ def in_order(world: World) -> tuple[int, ...]:
     leader = -1
     if not isinstance(world.live, Unknown) and not isinstance(world.live.quorum, Unknown):
         leader = int(world.live.quorum.leader)
-    return tuple(sorted(back.controllers(world), key=lambda node: (node == leader, node)))
+    return tuple(sorted(facts.controllers(world), key=lambda node: (node == leader, node)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +222,7 @@ def _deletion(path: str, what: str, found: ControllerZnode | MigrationZnode | Nu
 
 
 def controller_ids(world: World) -> tuple[NodeId, ...]:
-    return tuple(NodeId(node) for node in back.controllers(world))
+    return tuple(NodeId(node) for node in facts.controllers(world))
 
 
 def evidence(world: World) -> tuple[str, ...]:
@@ -300,7 +300,7 @@ class FinishDualWrite(BaseStep):
         more = f" and {len(lasting) - back.NAMED} more" if len(lasting) > back.NAMED else ""
         said = f"{names}{more}" if names else "ZooKeeper may lack what they have committed"
         starts = (
-            Action(">", f"controller {node}", "start with the migration flag") for node in back.controllers(world)
+            Action(">", f"controller {node}", "start with the migration flag") for node in facts.controllers(world)
         )
         return (*starts, Action("=", "ZooKeeper", f"dual write continues: {said}"))
 
@@ -315,16 +315,16 @@ class FinishDualWrite(BaseStep):
         return all_flagged(world)
 
     def progress(self, world: World) -> Progress:
-        down = back.stopped(world, back.controllers(world))
+        down = back.stopped(world, facts.controllers(world))
         if isinstance(down, Unknown):
             return down
         if not down:
             return AlreadyDone("every controller runs")
-        return NotBegun() if len(down) == len(back.controllers(world)) else HalfDone(f"{len(down)} are still down")
+        return NotBegun() if len(down) == len(facts.controllers(world)) else HalfDone(f"{len(down)} are still down")
 
     def do(self, world: World, effects: Effects) -> None:
         assert not isinstance(world.services, Unknown)
-        for node in back.controllers(world):
+        for node in facts.controllers(world):
             if not isinstance(world.services.get(NodeId(node)), Running):
                 effects.start(NodeId(node))
 

@@ -17,7 +17,7 @@ from migrate.model.stage import ZkMigrationState
 from migrate.model.step import Action, HalfDone, NotBegun, Predicted, Progress
 from migrate.model.views import Running, Stopped
 from migrate.model.world import Need, World
-from migrate.steps import gates, served
+from migrate.steps import facts, gates, served
 from migrate.steps.forward import RollToMigrationMode
 from migrate.steps.gates import Gate, all_open, gate, requires
 from migrate.steps.roll import ROLLED
@@ -57,7 +57,7 @@ class StopStuckControllers(StopControllers):
 
 @requires("the copy is still not noted in /migration, or a controller is down")
 def _still_stuck(world: World) -> Readiness:
-    down = back.stopped(world, back.controllers(world))
+    down = back.stopped(world, facts.controllers(world))
     if isinstance(down, Unknown):
         return down
     if not down and not stuck(world):

@@ -26,7 +26,7 @@ from migrate.model.views import (
 )
 from migrate.model.words import plural
 from migrate.model.world import World
-from migrate.steps import gates
+from migrate.steps import facts, gates
 from migrate.steps.gates import requires
 
 ANSWERS: Final = 20  # a broker that believes in KRaft names a random broker: 20 equal answers by chance are N^-20
@@ -54,14 +54,6 @@ def stopped(world: World, nodes: Iterable[int]) -> tuple[int, ...] | Unknown:
         if isinstance(state, Stopped):
             found.append(node)
     return tuple(found)
-
-
-def brokers(world: World) -> tuple[int, ...]:
-    return tuple(int(node.id) for node in world.inventory.brokers)
-
-
-def controllers(world: World) -> tuple[int, ...]:
-    return tuple(int(node.id) for node in world.inventory.controllers)
 
 
 # -- controllers -------------------------------------------------------------------------------------------------
@@ -109,12 +101,12 @@ def quorum_leads(world: World) -> Readiness:
 
 @requires("no controller runs, and none answers")
 def controllers_gone(world: World) -> Readiness:
-    down = stopped(world, controllers(world))
+    down = stopped(world, facts.controllers(world))
     if isinstance(down, Unknown):
         return down
     if isinstance(world.live, Unknown):
         return world.live
-    alive = sorted(set(controllers(world)) - set(down))
+    alive = sorted(set(facts.controllers(world)) - set(down))
     if alive:
         return Refused(f"controllers {alive} run: what is deleted under them they claim again")
     answering = [int(node) for node, answer in world.live.controllers.items() if isinstance(answer, NodeAnswer)]
@@ -131,10 +123,10 @@ def zookeeper_equal(world: World, discarded: Collection[DifferenceName]) -> Read
     a write that failed (`KRaftMigrationDriver.MetadataChangeEvent`).  Before a copy there is nothing to compare.
     Without a majority nobody answers for the metadata: what the stopped controllers' logs say is asked later.
     """
-    down = stopped(world, controllers(world))
+    down = stopped(world, facts.controllers(world))
     if isinstance(down, Unknown):
         return down
-    if len(controllers(world)) - len(down) < majority(len(controllers(world))):
+    if len(facts.controllers(world)) - len(down) < majority(len(facts.controllers(world))):
         return Ready()
     if isinstance(world.kraft, Unknown):
         return NotYet(f"the metadata to be readable ({world.kraft.reason})", "the controllers", AFTER)
@@ -328,13 +320,13 @@ def controller_named(world: World) -> Readiness:
         return world.zookeeper
     if isinstance(world.live, Unknown):
         return world.live
-    down = stopped(world, brokers(world))
+    down = stopped(world, facts.brokers(world))
     if isinstance(down, Unknown):
         return down
     owner = world.zookeeper.controller
     if not isinstance(owner, ControllerZnode):
         return NotYet("a broker to claim /controller", "the brokers", AFTER)
-    for broker in (node for node in brokers(world) if node not in down):
+    for broker in (node for node in facts.brokers(world) if node not in down):
         answer = world.live.metadata.get(NodeId(broker), Unknown("it was not asked"))
         if isinstance(answer, Unknown):
             return NotYet(f"broker {broker} to answer ({answer.reason})", f"broker {broker}", AFTER)
@@ -402,7 +394,7 @@ def _without(answer: MetadataAnswer, missing: frozenset[int], known: frozenset[i
 @requires("every partition has its full ISR; if broker {0} is down, what brokers that are down hold may be missing")
 def whole_before(world: World, broker: int) -> Readiness:
     """Nothing is missing while this broker runs; every stopped one may be if it is stopped itself."""
-    found = stopped(world, brokers(world))
+    found = stopped(world, facts.brokers(world))
     if isinstance(found, Unknown):
         return found
     return whole_but(world, found if broker in found else ())
@@ -410,7 +402,7 @@ def whole_before(world: World, broker: int) -> Readiness:
 
 def whole_after(world: World, broker: int) -> Readiness:
     """It is whole again, but for brokers that were down before and have their turn still to come."""
-    found = stopped(world, brokers(world))
+    found = stopped(world, facts.brokers(world))
     if isinstance(found, Unknown):
         return found
     return whole_but(world, frozenset(found) - {broker})
