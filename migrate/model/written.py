@@ -240,7 +240,6 @@ def _of_kafka(text: str) -> str:
 # -- types of fields -------------------------------------------------------------------------------------------------
 Text = Annotated[str, _read(_text, type="str")]
 Flag = Annotated[bool, _read(_flag, type="bool")]
-Whole = Annotated[int, _read(_whole, type="int")]
 NodeNumber = Annotated[NodeId, _read(_whole, type="int", ge=0, le=2**31 - 1), _check(_node_id)]
 Rate = Annotated[int, _read(_whole, type="int", ge=1, le=MOST_A_SECOND), _check(_rate)]
 Duration = Annotated[float, _read(_duration, type="str", pattern=f"^{DURATION.pattern}$")]
