@@ -27,7 +27,7 @@ RUN_FILES: Final = (
     ("RUNS/PLAN/plan.json", "the saved plan; RUNS is the inventory's `runs`, PLAN the fingerprint's beginning"),
     ("RUNS/PLAN/journal.jsonl", "every step, effect, wait and proof; never edited"),
     ("RUNS/PLAN/backup/", "ZooKeeper's tree and every previous file"),
-    ("RUNS/PLAN/report.html, .md, .json", "written however the run ends"),
+    ("RUNS/PLAN/report.html, .json", "written however the run ends"),
     ("RUNS/lock", "held while a run acts"),
 )
 LAB_FILES: Final = (("DIR/", "the whole cluster: data, logs, inventory.yaml, playbook.yaml, runs/"),)

@@ -128,7 +128,9 @@ def describe(world: World, clues: Clues | None = None) -> StatusAnswer:
     restarts = [one.contradiction for one in positions(world) if one.contradiction]
     moves = _moves(world)
     if "moves" in moves:  # a broker that restarts in the middle of one delays it, and may take its partitions away
-        waits = [{**row, "next": _after_moves(row["next"])} for row in waits]
+        for row in waits:
+            if BROKERS_RESTART.search(row["next"]):
+                row["next"] = f"once the reassignments have ended: {row['next']}"
         restarts = [f"{text}, once the reassignments have ended" for text in restarts]
     if "next" in stage and any(row["code"] == FOR_EVER for row in waits):
         stage["next"] = OUT_OF_IT
@@ -181,10 +183,6 @@ def _moves(world: World) -> Parts:
 
 
 BROKERS_RESTART: Final = re.compile(r"\brestart (?:that |the |those |these |every )?brokers?\b", re.IGNORECASE)
-
-
-def _after_moves(text: str) -> str:
-    return f"once the reassignments have ended: {text}" if BROKERS_RESTART.search(text) else text
 
 
 def _zookeeper_use(world: World) -> Parts:
