@@ -207,10 +207,10 @@ def _certificate(store: StoreFile) -> str:
 
 @check(
     "B-SEC-25",
-    "a store that a node starts from is gone or closed to its user, or its certificate has ended",
+    "a store that a node starts from is gone or closed to its user, or its certificate is not valid",
     "The node runs with what it read at its last start or by a dynamic configuration. Without the file it does not "
-    "start again; with a certificate that has ended it does not start where brokers call each other, ZooKeeper gives "
-    "it no session unless its ssl.clientAuth is none, and elsewhere its clients refuse it.",
+    "start again; with a certificate that has ended, or is not valid yet, it does not start where brokers call each "
+    "other, ZooKeeper gives it no session unless its ssl.clientAuth is none, and elsewhere its clients refuse it.",
     "Put a store with a valid certificate there, readable for the node's user (`chgrp`, `chmod g+r`; each folder above "
     "it `chmod g+x`), or write another path into the node's file; for a controller without a file: where its values "
     "come from.",
@@ -225,6 +225,8 @@ def stores_are_there(seen: tuple[tuple[str, NodeId, StoreFile], ...], world: Wor
             yield Hit(about, f"{store.key} names {store.path}, which {store.fault}{user}")
         elif not isinstance(store.ends, Unknown) and store.ends and store.ends < world.today:
             yield Hit(about, f"{_certificate(store)} ended on {store.ends}")
+        elif store.begins:
+            yield Hit(about, f"{_certificate(store)} is not valid before {store.begins}")
 
 
 @check(

@@ -9,8 +9,9 @@ from __future__ import annotations
 import itertools
 import re
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
@@ -152,11 +153,14 @@ def anchors(content: bytes, kind: str, password: str) -> Anchors | Unknown:
     return found if isinstance(found, Unknown) else frozenset(map(_anchor, found))
 
 
-def last_day(content: bytes, kind: str, password: str, trusted: Callable[[], Anchors | Unknown]) -> str | Unknown:
-    """The ISO date (UTC) on which the first certificate ends that a caller must take of what the store presents.
+def valid_days(
+    content: bytes, kind: str, password: str, trusted: Callable[[], Anchors | Unknown]
+) -> tuple[str, str] | Unknown:
+    """The ISO dates (UTC) between which a caller takes all that it must take of what the store presents.
 
-    These are the key's, and those of its authorities below what is trusted, which is asked where one of them ends
-    before the key's.  Java asks no day of what it trusts.
+    The first one is "" where it has come.  What must be taken are the key's certificate, and those of its authorities
+    below what is trusted, which is asked where one of them is valid for less than the key's.  Java asks no day of what
+    it trusts.
     """
     found = certificates(content, kind, password)
     if isinstance(found, Unknown):
@@ -165,14 +169,25 @@ def last_day(content: bytes, kind: str, password: str, trusted: Callable[[], Anc
     while above := next((one for one in others if one.subject == chain[-1].issuer != one.issuer), None):
         chain.append(above)
         others.remove(above)
-    ends = [one.not_valid_after_utc.date().isoformat() for one in chain]
-    if min(ends) == ends[0]:
-        return ends[0]
+    now = datetime.now(UTC)
+    days = [(_yet_to_come(one, now), one.not_valid_after_utc.date().isoformat()) for one in chain]
+    if (whole := _narrowest(days)) == days[0]:
+        return whole
     known = trusted()
     if isinstance(known, Unknown):
-        return Unknown(f"an authority in it ends on {min(ends)}; what callers trust is not known: {known.reason}")
+        what = f"is valid from {whole[0]} on" if whole[0] > days[0][0] else f"ends on {whole[1]}"
+        return Unknown(f"an authority in it {what}; what callers trust is not known: {known.reason}")
     below = list(itertools.takewhile(lambda one: _anchor(one) not in known, chain))
-    return min(ends[: max(1, len(below))])
+    return _narrowest(days[: max(1, len(below))])
+
+
+def _yet_to_come(one: x509.Certificate, now: datetime) -> str:
+    begins = one.not_valid_before_utc
+    return begins.date().isoformat() if begins > now else ""
+
+
+def _narrowest(days: Sequence[tuple[str, str]]) -> tuple[str, str]:
+    return max(begins for begins, _ in days), min(ends for _, ends in days)
 
 
 def _anchor(one: x509.Certificate) -> tuple[bytes, bytes]:

@@ -109,7 +109,8 @@ class Certificate:
 class StoreFile:
     """A store that a node's file names under `key`, or holds itself: then `path` is "".
 
-    `ends` is the ISO date (UTC) of the last day of the certificate that it presents, "" where it presents none.
+    `ends` is the ISO date (UTC) of the last day of the certificate that it presents, "" where it presents none, and
+    `begins` that of its first day where it is yet to come.
     `fault` is why the node cannot open it, `GONE` or `DENIED`; Unknown where nobody looked as the node's user.
     """
 
@@ -117,6 +118,7 @@ class StoreFile:
     path: str
     ends: str | Unknown
     fault: str | Unknown = ""
+    begins: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,11 +82,11 @@ def _store(node: NodeId, values: Mapping[str, str], key: str, files: Files, reso
     if REFERENCE in path or not (path.startswith("/") or key.endswith(CHAIN)):
         known = Unknown(f"what {key} is, is known on the node alone")
         return StoreFile(key, "" if key.endswith(CHAIN) else path, known, known)
-    from migrate.kafka.stores import last_day
+    from migrate.kafka.stores import valid_days
 
     trusted = partial(_trusted, node, values, key, files, resolve)
     if key.endswith(CHAIN):
-        return StoreFile(key, "", last_day(path.encode(), "PEM", "", trusted))
+        return _dated(key, "", valid_days(path.encode(), "PEM", "", trusted))
     content, fault = _read(node, path, files, resolve)
     if content is None:
         return StoreFile(key, path, fault if isinstance(fault, Unknown) else "", fault)
@@ -95,7 +95,12 @@ def _store(node: NodeId, values: Mapping[str, str], key: str, files: Files, reso
     kind, password = _opened_by(values, key)
     if REFERENCE in kind + password:
         return StoreFile(key, path, Unknown(f"a configuration provider says on the node how {path} is opened"), fault)
-    return StoreFile(key, path, last_day(content, kind, password, trusted), fault)
+    return _dated(key, path, valid_days(content, kind, password, trusted), fault)
+
+
+def _dated(key: str, path: str, days: tuple[str, str] | Unknown, fault: str | Unknown = "") -> StoreFile:
+    begins, ends = ("", days) if isinstance(days, Unknown) else days
+    return StoreFile(key, path, ends, fault, begins)
 
 
 def _read(node: NodeId, path: str, files: Files, resolve: Resolve) -> tuple[bytes | None, str | Unknown]:

@@ -505,6 +505,7 @@ SECURITY = (
     Case("B-SEC-25", ZK, "broker 1", store(1, "", GONE), "gone"),
     Case("B-SEC-25", ZK, "broker 1", store(1, "", DENIED), "closed"),
     Case("B-SEC-25", HYBRID, "broker 1", store(1, "2025-12-31"), "ended"),
+    Case("B-SEC-25", ZK, "broker 1", store(1, "2027-12-31", begins="2026-01-05"), "not valid before 2026-01-05"),
     Case("W-SEC-26", ZK, "broker 1", store(1, "2026-01-08")),
     Case("B-SEC-21", ZK, "controller 3000", then(CLOSED, launched(3000, zookeeper_client=NO_LOGIN)), "none"),
     Case("B-SEC-21", ZK, "controller 3001", then(SETS_ACL, launched(3001, zookeeper_client=NO_LOGIN)), "dies"),

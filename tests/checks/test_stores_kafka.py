@@ -11,7 +11,7 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
@@ -39,12 +39,14 @@ pytestmark = pytest.mark.kafka
 
 PASSWORD = "of-the-store"
 VALID, ENDED = span(), span(-5)
+TO_COME: Final = (datetime.now(UTC) + timedelta(days=3), datetime.now(UTC) + timedelta(days=30))
 FORMS: Final = ("PKCS12", "PEM", "inline")
 GOOD, OLD = Authority.make("authority"), Authority.make("old authority", ENDED)
 # what is presented, what is trusted, and whether a listener by which brokers call each other begins so
 CASES: Final[dict[str, tuple[Issued, bytes, bool]]] = {
     "all valid": (GOOD.issue("b", ("localhost",)), GOOD.pem, True),
     "its certificate has ended": (GOOD.issue("b", ("localhost",), ENDED), GOOD.pem, False),
+    "its certificate is not valid yet": (GOOD.issue("b", ("localhost",), TO_COME), GOOD.pem, False),
     "its authority has ended": (OLD.issue("b", ("localhost",)), OLD.pem, True),
     "an authority that nobody needs has ended": (GOOD.issue("b", ("localhost",)), GOOD.pem + OLD.pem, True),
 }
@@ -64,10 +66,12 @@ def authority(
 
 ROOT = authority()
 OF_ROOT = authority(ROOT)
-OVER = authority(ROOT, ENDED)
+OVER, EARLY = authority(ROOT, ENDED), authority(ROOT, TO_COME)
 CHAINS: Final[dict[str, tuple[Issued, bytes, bool]]] = {
     "all valid": (OF_ROOT.issue("b", ("localhost",)), ROOT.pem, True),
     "the authority between has ended": (OVER.issue("b", ("localhost",)), ROOT.pem, False),
+    "the authority between is not valid yet": (EARLY.issue("b", ("localhost",)), ROOT.pem, False),
+    "it is trusted before its first day": (EARLY.issue("b", ("localhost",)), ROOT.pem + EARLY.pem, True),
     "it is trusted itself": (OVER.issue("b", ("localhost",)), ROOT.pem + OVER.pem, True),
     "it is trusted as it was issued anew": (OVER.issue("b", ("localhost",)), authority(ROOT, key=OVER.key).pem, True),
 }
@@ -101,7 +105,8 @@ def ours(values: Mapping[str, str]) -> bool:
     found = stores_of(NodeId(1), tls, worlds.inventory(), LocalFiles(), CollectorDisks().told)
     ends = [store.ends for store in found if isinstance(store.ends, str)]
     assert len(ends) == len(found)
-    return not any(day and day < datetime.now(UTC).date().isoformat() for day in ends)
+    today = datetime.now(UTC).date().isoformat()
+    return not any((store.ends and str(store.ends) < today) or store.begins for store in found)
 
 
 def stores(folder: Path, form: str, presented: Issued, trusted: bytes) -> dict[str, str]:
@@ -129,10 +134,10 @@ def between_brokers(jvm: Any, folder: Path, form: str, case: tuple[Issued, bytes
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("case", CASES)
-def test_a_presented_certificate_that_has_ended_stops_a_start_and_a_trusted_one_does_not(
+def test_a_presented_certificate_that_is_not_valid_stops_a_start_and_a_trusted_one_does_not(
     jvm: Any, tmp_path: Path, case: str, form: str
 ) -> None:
-    """B-SEC-25 asks for the day of what is presented, in every form, and of no truststore."""
+    """B-SEC-25 asks for the days of what is presented, in every form, and of no truststore."""
     begins = CASES[case][2]
     answer = between_brokers(jvm, tmp_path, form, CASES[case])
     assert ("SSLHandshakeException: PKIX path validation failed" in answer) is not begins, answer
@@ -141,7 +146,7 @@ def test_a_presented_certificate_that_has_ended_stops_a_start_and_a_trusted_one_
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("case", CHAINS)
-def test_an_authority_in_the_chain_that_has_ended_stops_a_start_where_it_is_not_trusted(
+def test_an_authority_in_the_chain_that_is_not_valid_stops_a_start_where_it_is_not_trusted(
     jvm: Any, tmp_path: Path, case: str, form: str
 ) -> None:
     """By its subject and its key: one that was issued anew takes its place."""
@@ -222,7 +227,7 @@ def zookeeper(jvm: Any, folder: Path, clients: str) -> Iterator[Zookeeper]:
 @pytest.mark.zookeeper
 def test_a_broker_has_no_session_with_zookeeper_without_its_stores(jvm: Any, tmp_path: Path) -> None:
     """B-SEC-25: gone, or a presented certificate that has ended; an authority that has ended is nothing."""
-    good, ended, by_old = (CASES[name][0] for name in list(CASES)[:3])
+    good, ended, _, by_old = (CASES[name][0] for name in list(CASES)[:4])
     with zookeeper(jvm, tmp_path, "need") as server:
         assert server.said(good) == server.said(by_old) == ""
         for answer in (server.said(ended), server.said(None), server.said(good, trusts=False)):
