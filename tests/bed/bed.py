@@ -66,7 +66,7 @@ class Bed:
             _keys(folder, shape)
         own = Path("/etc/hosts").read_text(encoding="utf-8")
         (folder / "etc").mkdir(exist_ok=True)
-        (folder / "etc" / "hosts").write_text(own + host_files.names(Shape.of(folder)))
+        (folder / "etc" / "hosts").write_text(host_files.names_and_own(Shape.of(folder), own))
         bed = cls(folder, room.Room.begin(folder, f"{host_files.NETWORK}.1", owned=owned))
         for host in bed.hosts:
             bed._assemble(host, root, fresh=fresh)

@@ -151,6 +151,14 @@ def names(shape: Shape) -> str:
     return "".join(f"{address(n)} kafka-{n} kafka-{n}.{DOMAIN}\n" for n in numbers)
 
 
+def names_and_own(shape: Shape, own: str) -> str:
+    """Those lines, and the machine's own ones but for the same names: these may stand there for something else."""
+    ours = names(shape)
+    taken = set(ours.split())
+    kept = (line for line in own.splitlines() if not taken & set(line.partition("#")[0].split()[1:]))
+    return ours + "".join(f"{line}\n" for line in kept)
+
+
 def ssh_config(folder: Path, shape: Shape) -> str:
     """Of the client: `h1` and so on log in as the shape's account, `h1-root` as root."""
     lines: list[str] = []
