@@ -29,7 +29,7 @@ from tests.testing.kafka_jvm import first_cause, kafka_jvm
 from tests.testing.kraft_cluster import CLUSTER_ID, LOG4J, wait_for
 from tests.testing.newer_kafka import KAFKAS
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.long]  # two further releases of Kafka are fetched
 
 LINES = {"4.3.1": "4.3", "4.4.0": "4.4"}
 NODE = {"process.roles": "broker", "node.id": "0", "controller.listener.names": "CTL"}
