@@ -120,8 +120,11 @@ def _checks() -> int:
 
 
 def naming(markers: tuple[str, ...]) -> list[str]:
-    """The test files whose text has one of these markers: collecting all files costs half a minute each time."""
-    marks = re.compile(rf"\bmark\.({'|'.join(markers)})\b")
+    """The test files whose text has one of these markers: collecting all files costs half a minute each time.
+
+    `parts` of `tests/testing/tiers.py` gives the marker `long`.
+    """
+    marks = re.compile(rf"\bmark\.({'|'.join(markers)})\b" + (r"|\bimport parts\b" if "long" in markers else ""))
     files = sorted((ROOT / "tests").rglob("test_*.py"))
     return [str(path.relative_to(ROOT)) for path in files if marks.search(path.read_text(encoding="utf-8"))]
 

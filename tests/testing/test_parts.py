@@ -45,6 +45,17 @@ def test_a_part_collects_the_files_that_name_its_markers() -> None:
     assert "tests/lab/test_demo.py" not in program.naming(("hosts", "explorer"))
 
 
+def test_a_file_whose_long_parts_are_given_by_parts_is_collected(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The marker is then in another file."""
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "test_a.py").write_text("from tests.testing.tiers import parts\n")
+    monkeypatch.setattr(program, "ROOT", tmp_path)
+    assert program.naming(("long",)) == ["tests/test_a.py"]
+    assert program.naming(("kafka",)) == []
+
+
 @pytest.mark.parametrize("codes", [(0, 0, 0, 0), (0, 1, 0, 0), (0, 0, 5, 0), (0, 0, 0, 5), (-9, 0, 0, 0), (2, 1, 0, 0)])
 def test_every_part_runs_and_the_first_failure_is_the_exit_code(
     codes: tuple[int, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
