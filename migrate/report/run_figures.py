@@ -164,11 +164,10 @@ def _event_times(report: RunReport) -> Iterator[float]:
 Row = tuple[str, list[Bar]]
 
 
-def timeline(report: RunReport) -> list[Row]:
+def timeline(report: RunReport, on: TimeScale) -> list[Row]:
     """A row a stage, a row a node, one for the load; nothing where the journal has no stage yet."""
     if not report.stages:
         return []
-    on = axis(report).scale
     return [*_stages(report, on), *_restarts(report, on), *_load(report, on)]
 
 
@@ -269,11 +268,10 @@ def gates(report: RunReport) -> list[tuple[float, str]]:
     return found
 
 
-def overview(report: RunReport) -> list[Stack]:
+def overview(report: RunReport, on: TimeScale) -> list[Stack]:
     """All replicas by state on the time line's axis: what one ledger counted holds until the next one."""
     shown = chosen(report.ledgers)
     most = max((ledger.replicas for ledger in shown), default=1)
-    on = axis(report).scale
     found = []
     for at, ledger in enumerate(shown):
         end = shown[at + 1].time if at + 1 < len(shown) else max(report.end, ledger.time)

@@ -260,7 +260,7 @@ ACCEPTED_WORDS: Final = "EXPECTED: by a named rule with its source. ACCEPTED: ac
 
 def run_html(report: RunReport) -> str:
     """The whole file."""
-    groups = run_figures.brokers(report)
+    axis, groups = run_figures.axis(report), run_figures.brokers(report)
     room = OPEN_DIRECTORIES
     shown, folded = groups, list[BrokerPanels]()
     if sum(len(group.panels) for group in groups) > room:
@@ -281,9 +281,9 @@ def run_html(report: RunReport) -> str:
         load=_load_facts(report),
         no_load=f"{NO_LOAD.capitalize()}.",
         accepted_words=ACCEPTED_WORDS,
-        axis=run_figures.axis(report),
-        timeline=run_figures.timeline(report),
-        overview=run_figures.overview(report),
+        axis=axis,
+        timeline=run_figures.timeline(report, axis.scale),
+        overview=run_figures.overview(report, axis.scale),
         most=f"{max((ledger.replicas for ledger in report.ledgers), default=0):,}",
         gates=run_figures.gates(report),
         legend=[(state, css_class(state)) for state in run_figures.legend(report)],

@@ -39,8 +39,9 @@ def _whole() -> RunReport:
 
 
 def _bars(report: RunReport, class_: str) -> list[Bar]:
-    behind = axis(report).behind
-    return [bar for bar in (*behind, *(bar for _, bars in timeline(report) for bar in bars)) if bar.class_ == class_]
+    on = axis(report)
+    drawn = (bar for _, bars in timeline(report, on.scale) for bar in bars)
+    return [bar for bar in (*on.behind, *drawn) if bar.class_ == class_]
 
 
 def _heights(stacks: Iterable[Stack], state: str) -> list[float]:
@@ -93,7 +94,7 @@ def test_a_week_of_soak_is_cut_out_and_labelled() -> None:
 def test_nothing_begun_is_no_figure() -> None:
     """An empty frame would say something."""
     report = build(story.plan(), [])
-    assert timeline(report) == []
+    assert timeline(report, axis(report).scale) == []
     assert 'class="timed"' not in run_html(report)
 
 
@@ -129,7 +130,8 @@ def test_times_outside_the_axis_stand_at_its_ends() -> None:
 # -- ledger ------------------------------------------------------------------------------------------------------
 def test_the_ledger_fills_up_from_the_floor() -> None:
     """VERIFIED stands at the bottom and grows with each broker of the second roll."""
-    found = overview(_whole())
+    report = _whole()
+    found = overview(report, axis(report).scale)
     heights = _heights(found, "VERIFIED")
 
     assert heights == sorted(heights)
@@ -141,7 +143,8 @@ def test_the_ledger_fills_up_from_the_floor() -> None:
 def test_the_ledger_stands_on_the_time_lines_own_axis() -> None:
     """Its steps begin where the time line has their times, each lasts until the next, and a gate is where it was."""
     report = _whole()
-    scale, found = axis(report).scale, overview(report)
+    scale = axis(report).scale
+    found = overview(report, scale)
     assert [one.x for one in found] == [scale.x(ledger.time) for ledger in report.ledgers]
     assert [one.x + one.width for one in found[:-1]] == pytest.approx([one.x for one in found[1:]])
     drawn = [values for _, values in pages.read(run_html(report)).elements if values.get("class") == "mark-gate"]
@@ -188,7 +191,7 @@ def test_directories_without_an_id_have_no_panel_once_they_have_one() -> None:
 
     assert [panel.path for panel in group.panels] == ["/a", "/b", "/c"]
     assert {height for panel in group.panels for height in _heights(panel.stacks, "MIGRATING")} == {100}
-    assert len(_heights(overview(report), "MIGRATING")) == 2
+    assert len(_heights(overview(report, axis(report).scale), "MIGRATING")) == 2
 
 
 def test_a_state_of_another_version_is_not_whole() -> None:
