@@ -106,7 +106,7 @@ def main(words: list[str]) -> int:
     if words == ["fast"]:
         return _pytest(Part(FAST, BY_TEST))
     part = {**PARTS, **NOT_OF_A_COMMIT}.get(first)
-    return _run(first, part, others) if part else subprocess.run([*PYTEST, *words], check=False).returncode
+    return _run(first, part, others) if part else _call(words)
 
 
 def _checks() -> int:
@@ -129,10 +129,14 @@ def naming(markers: tuple[str, ...]) -> list[str]:
     return [str(path.relative_to(ROOT)) for path in files if marks.search(path.read_text(encoding="utf-8"))]
 
 
+def _call(words: list[str], output: IO[bytes] | None = None) -> int:
+    stderr = subprocess.STDOUT if output else None
+    return subprocess.run([*PYTEST, *words], check=False, stdout=output, stderr=stderr).returncode
+
+
 def _pytest(part: Part, words: tuple[str, ...] = (), output: IO[bytes] | None = None) -> int:
     files = naming(part.files) if part.files and not any(word.startswith("tests") for word in words) else []
-    command = [*PYTEST, "-m", part.marked, *part.how, *words, *files]
-    return subprocess.run(command, check=False, stdout=output, stderr=subprocess.STDOUT if output else None).returncode
+    return _call(["-m", part.marked, *part.how, *words, *files], output)
 
 
 def _run(name: str, part: Part, words: list[str] | None = None, output: IO[bytes] | None = None) -> int:
@@ -145,9 +149,7 @@ def _run(name: str, part: Part, words: list[str] | None = None, output: IO[bytes
     said = [f"== {name}: {time.monotonic() - began:.0f} s, exit code {code}"]
     if part.again and code == 1 and 0 < len(failed) <= AGAIN:
         _say(f"== {name}: failed tests once more, alone", output)
-        code = subprocess.run(
-            [*PYTEST, *failed], check=False, stdout=output, stderr=subprocess.STDOUT if output else None
-        ).returncode
+        code = _call(failed, output)
         said += [f"{one} failed, and {'failed again' if code else 'passed when it was run alone'}" for one in failed]
     _say("\n".join(said), output)
     return code

@@ -133,7 +133,7 @@ def person() -> Iterator[Person]:
         yield Person(bed, operator)
 
 
-@pytest.mark.parametrize("fault", parts(["gone"], [fault for fault in FAULTS if fault != "gone"]))
+@pytest.mark.parametrize("fault", parts(FAULTS, each_commit=["gone"]))
 def test_a_printed_remedy_is_typed_as_it_stands_and_the_cluster_is_whole(person: Person, fault: str) -> None:
     """In ZooKeeper mode; the other modes are those of the long test."""
     person.mends(fault)

@@ -22,7 +22,6 @@ from tests.testing.tiers import parts
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 ALWAYS = "half-kraft-mode"
-EACH_COMMIT = ("hybrid", "copy-again")
 OTHERS = (*(entry for entry in ENTRIES if entry != ALWAYS), *ODD, *odd_entries.EACH_COMMIT)
 
 
@@ -39,7 +38,7 @@ def stopped(directory: Path) -> None:
         kraft_migrate("lab", "down", "--dir", str(directory))
 
 
-@pytest.fixture(scope="module", params=parts(["assess"], ["cleanup"]))
+@pytest.fixture(scope="module", params=parts(["assess", "cleanup"], each_commit=["assess"]))
 def half(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsed]:
     """Two of three brokers in KRaft mode, back, and forward again so far; killed with /controller just deleted."""
     folder = tmp_path_factory.mktemp("half") / "lab"
@@ -113,7 +112,7 @@ def test_what_dual_write_lost_stops_a_rollback_before_any_controller(directory: 
     assert found.load.missing == found.load.duplicated == 0
 
 
-@pytest.mark.parametrize("part", parts(EACH_COMMIT, [part for part in OTHERS if part not in EACH_COMMIT]))
+@pytest.mark.parametrize("part", parts(OTHERS, each_commit=["hybrid", "copy-again"]))
 def test_from_one_of_the_other_entries_or_after_a_fault(part: str, directory: Path) -> None:
     """Back in ZooKeeper mode, everything that was made survives, no acknowledged record is lost."""
     if part in ODD:

@@ -244,7 +244,7 @@ PARTS: dict[str, Callable[[Path], None]] = {
 AT_LENGTH: dict[str, Callable[[Path], None]] = {"mutual-tls": mutual_tls, "to-the-end": to_the_end}
 
 
-@pytest.mark.parametrize("part", parts(["into-hybrid"], [part for part in PARTS if part != "into-hybrid"]))
+@pytest.mark.parametrize("part", parts(PARTS, each_commit=["into-hybrid"]))
 def test_a_secured_cluster(part: str, directory: Path) -> None:
     """The part's own words say what holds."""
     PARTS[part](directory)

@@ -115,12 +115,12 @@ def test_one_or_two_failures_of_real_processes_are_run_once_more_and_named(
 
 
 def test_parts_of_a_story_are_of_one_tier_each() -> None:
-    """Each commit's first, the others with the marker `long`; never both."""
-    found = parts(["a"], ["b", "c"])
+    """Each commit's have no marker, the others `long`; one that there is not is refused."""
+    found = parts(["a", "b", "c"], each_commit=["a"])
     assert [(one.values[0], [mark.name for mark in one.marks]) for one in found] == [
         ("a", []),
         ("b", ["long"]),
         ("c", ["long"]),
     ]
-    with pytest.raises(ValueError, match="in both tiers: b"):
-        parts(["a", "b"], ["b"])
+    with pytest.raises(ValueError, match="no such part: d"):
+        parts(["a", "b"], each_commit=["a", "d"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import pytest
 from _pytest.mark import ParameterSet
@@ -10,10 +10,10 @@ from _pytest.mark import ParameterSet
 NOTES: list[str] = []  # what a test wants said at the end of the output, such as what died before it
 
 
-def parts(each_commit: Sequence[str], long: Sequence[str]) -> list[ParameterSet]:
-    """For `pytest.mark.parametrize`: those of each commit, then those with the marker `long`."""
-    both = set(each_commit) & set(long)
-    if both:
-        msg = f"in both tiers: {', '.join(sorted(both))}"
+def parts(every: Iterable[str], *, each_commit: Sequence[str]) -> list[ParameterSet]:
+    """For `pytest.mark.parametrize`: every part, with the marker `long` where it is not one of each commit's."""
+    found = [pytest.param(part, marks=() if part in each_commit else pytest.mark.long) for part in every]
+    if missing := set(each_commit) - {one.values[0] for one in found}:
+        msg = f"no such part: {', '.join(sorted(missing))}"
         raise ValueError(msg)
-    return [pytest.param(part) for part in each_commit] + [pytest.param(part, marks=pytest.mark.long) for part in long]
+    return found
