@@ -31,6 +31,10 @@ from migrate.model.secrets import SENSITIVE, hidden
 from migrate.model.views import ConfigFile, NoFile
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
+_ASSIGNED: Final = re.compile(r"([\w.-]+)(\s*=\s*|[\"']\s*:\s*)(\"[^\"]*\"|'[^']*'|[^\s,;\"')}\]]+)")
+_REFUSED: Final = re.compile(r"(Invalid value )(.*)( for configuration )([\w.-]+)")
+_IN_ADDRESS: Final = re.compile(r"(://)[^/\s@]*@")
+_AUTHORIZATION: Final = re.compile(r"\b(basic|bearer)\s+[\w.~+/=-]{8,}", re.IGNORECASE)
 _BEFORE_VALUE = re.compile(r"[ \t\f]*(?:\\.|[^=:\s\\])+[ \t\f]*[=:]?[ \t\f]*")  # of a key on one line
 _DANGLING = re.compile(r"(?<!\\)((?:\\\\)*)\\$")  # a continuation that nothing follows
 
@@ -219,6 +223,19 @@ def plain_value(name: str, value: str) -> str | None:
 def is_secret(name: str, value: str) -> bool:
     """Is that a password, by its key or by its text, and no reference that a configuration provider resolves?"""
     return (is_sensitive(name) or SECRET_INSIDE.search(value) is not None) and not REFERENCE.fullmatch(value)
+
+
+def log_line(line: str) -> str:
+    """A line of a process's log as it may be shown and kept: what may be a secret in it is `(sensitive)`."""
+
+    def assigned(found: re.Match[str]) -> str:
+        return found[1] + found[2] + SENSITIVE if is_sensitive(found[1]) else found[0]
+
+    def refused(found: re.Match[str]) -> str:  # as Kafka's ConfigException says it
+        return found[1] + SENSITIVE + found[3] + found[4] if is_sensitive(found[4]) else found[0]
+
+    text = _IN_ADDRESS.sub(rf"\1{SENSITIVE}@", _AUTHORIZATION.sub(rf"\1 {SENSITIVE}", line))
+    return _ASSIGNED.sub(assigned, _REFUSED.sub(refused, text))
 
 
 def diff(before: bytes, after: bytes, path: str, names: tuple[str, str] = ("now", "then")) -> list[str]:

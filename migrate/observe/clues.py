@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from migrate.errors import MigrateError
+from migrate.hosts.properties import log_line
 from migrate.java import jmx
 from migrate.kafka import connection as ask_node
 from migrate.kafka.connection import Connection, Limits
@@ -45,7 +46,7 @@ def end_of_log(
 ) -> tuple[str, ...] | Unknown:
     """The lines that `choose` picks of the end of a node's log; Unknown where it cannot be read."""
     try:
-        return choose(services.last_words(node, LOG_LINES))
+        return tuple(map(log_line, choose(services.last_words(node, LOG_LINES))))
     except (MigrateError, OSError) as error:
         return Unknown(str(error))
 

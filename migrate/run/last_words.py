@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import Final
 
 from migrate.errors import MigrateError, NoProgress, PlanStopped
+from migrate.hosts.properties import log_line
 from migrate.model.history import Event
 from migrate.model.ids import NodeId
 from migrate.model.listeners import latest_life
@@ -74,7 +75,7 @@ def told(lines: Sequence[str]) -> tuple[str, ...]:
 
 
 def _shown(line: str) -> str:
-    clean = "".join(letter if letter.isprintable() else "?" for letter in line)
+    clean = "".join(letter if letter.isprintable() else "?" for letter in log_line(line))
     return clean if len(clean) <= WIDE else clean[: WIDE - 3] + "..."
 
 

@@ -180,7 +180,7 @@ def no_blockers(
     if not definite:
         return Unknown(_unseen(found))
     text = "; ".join(f"{finding.code} {finding.about}: {finding.message}" for finding in definite[:5])
-    more = f" (and {len(found) - 5} more)" if len(found) > 5 else ""
+    more = f" (and {len(definite) - 5} more)" if len(definite) > 5 else ""
     return Refused(text + more, tuple(dict.fromkeys(finding.code for finding in found)))
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from migrate.errors import BadProperties, ConfigUnreadable, DuplicateProperty
 from migrate.hosts import properties
 from migrate.hosts.files import LocalFiles
-from migrate.hosts.properties import log_dirs, metadata_log_dir, read_config
+from migrate.hosts.properties import log_dirs, log_line, metadata_log_dir, read_config
 from migrate.model.ids import NodeId
 from migrate.model.kafka_values import trim
 from migrate.model.secrets import hidden
@@ -382,3 +382,36 @@ def test_a_metadata_directory_counts_only_where_it_lies_apart() -> None:
     assert metadata_log_dir({"log.dirs": "/a,/b", "metadata.log.dir": "/m"}) == "/m"
     assert metadata_log_dir({"log.dirs": "/a,/b", "metadata.log.dir": "/b/"}) is None
     assert metadata_log_dir({"log.dirs": "/a,/b"}) is None
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("ssl.keystore.password = hunter2", "ssl.keystore.password = (sensitive)"),
+        ('Bad option password="hunter2" of user="kafka"', 'Bad option password=(sensitive) of user="kafka"'),
+        (
+            "Invalid value hunter2 for configuration my.api.token: x",
+            "Invalid value (sensitive) for configuration my.api.token: x",
+        ),
+        ("GET https://me:hunter2@proxy:3128 failed", "GET https://(sensitive)@proxy:3128 failed"),
+        ("Authorization: Bearer aGVsbG8gd29ybGQ=", "Authorization: Bearer (sensitive)"),
+        ('{"client_secret": "hunter2", "id": "kafka"}', '{"client_secret": (sensitive), "id": "kafka"}'),
+    ],
+)
+def test_a_log_line_is_shown_without_its_secrets(line: str, shown: str) -> None:
+    """Whatever form it has there."""
+    assert log_line(line) == shown
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "org.apache.kafka.common.errors.SaslAuthenticationException: Authentication failed during authentication",
+        "Invalid value LOUD for configuration metrics.recording.level: String must be one of: INFO, DEBUG, TRACE",
+        "InvalidACLException: KeeperErrorCode = InvalidACL for /brokers/ids",
+        "log.dirs = /data/d1,/data/d2",
+    ],
+)
+def test_a_log_line_without_secrets_is_shown_as_it_is(line: str) -> None:
+    """Names of classes and of public keys are not secrets."""
+    assert log_line(line) == line

@@ -229,3 +229,9 @@ def test_who_has_none_is_not_told() -> None:
     assert "brokers [0, 1], one by one," in next_step({0: ("forwarding",), 1: ("alter-partition",)})
     assert why({0: ()}) == ()
     assert next_step({0: ()}) == ""
+
+
+def test_no_secret_of_a_log_is_told() -> None:
+    """The lines go into the journal and the report."""
+    (line,) = told(["[1] ERROR Invalid value hunter2 for configuration my.api.token: too short"])
+    assert "hunter2" not in line

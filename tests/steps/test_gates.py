@@ -672,3 +672,11 @@ def test_each_rule_of_the_migration_names_gates_that_exist() -> None:
         assert named, rule
         for module, name in named:
             assert callable(getattr(importlib.import_module(f"migrate.{module}"), name))
+
+
+def test_how_many_more_blockers_there_are_counts_blockers_alone() -> None:
+    """Blind spots beside them are not among the five that are shown."""
+    world = worlds.with_values(whole(Stage.CONTROLLERS), 3001, zookeeper__metadata__migration__enable=None)
+    found = gates.no_blockers(without("disks")(world), Stage.FINALIZE)
+    assert isinstance(found, Refused)
+    assert "more)" not in found.reason
