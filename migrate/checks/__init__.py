@@ -13,6 +13,7 @@ from migrate.checks import (  # noqa: F401 - importing an area registers its che
     logins,
     migration,
     next_release,
+    oauth,
     parity,
     quorum,
     releases,

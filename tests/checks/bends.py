@@ -445,6 +445,20 @@ SECURED = then(
     *(secured(node, controller=True) for node in (3000, 3001, 3002)),
 )
 CALLED_BACK = then(SECURED, *(called_back(node, "p") for node in (0, 1, 2, 3000, 3001, 3002)))
+UNSECURED = "org.apache.kafka.common.security.oauthbearer.internals.unsecured.OAuthBearerUnsecured"
+
+
+def tokens_taken(node: int, listener: str, handler: str | None = None) -> Bend:
+    """OAUTHBEARER on a listener of a node, with that handler on its server's side."""
+    prefix = f"listener__name__{listener.lower()}__"
+    return values(
+        node,
+        listener__security__protocol__map=f"INTERNAL:PLAINTEXT,CLIENT:PLAINTEXT,CTL:PLAINTEXT,{listener}:SASL_SSL",
+        **{f"{prefix}sasl__enabled__mechanisms": "SCRAM-SHA-512, OAUTHBEARER"},
+        **{f"{prefix}oauthbearer__sasl__server__callback__handler__class": handler},
+    )
+
+
 FLAG = "zookeeper__metadata__migration__enable"
 LEDGER = Ledger((LedgerRow("t0", topic_id(0), 0, 1, ReplicaState.MIGRATING, "d", "m"),), 400, "pure")
 DIFF = DiffReport(400, 0, {}, (Difference("topic-config", "t0", "retention.ms", DifferenceClass.DIFFERS, "1", "2"),))

@@ -44,6 +44,7 @@ from tests.checks.bends import (
     SECURED,
     STRANGER,
     STRAYED,
+    UNSECURED,
     Bend,
     accepting,
     acls,
@@ -76,6 +77,7 @@ from tests.checks.bends import (
     served,
     store,
     then,
+    tokens_taken,
     towards,
     unit_of,
     users_of_a_host,
@@ -517,6 +519,9 @@ SECURITY = (
         "controller 3001",
         lambda w: replace(w, inventory=replace(w.inventory, controller_access=Access("SASL_SSL", "PLAIN", "ops"))),
     ),
+    Case("B-SEC-28", PREPARED, "controller 3001", tokens_taken(3001, "CTL"), "controller"),
+    Case("B-SEC-28", ZK, "broker 1", tokens_taken(1, "CLIENT"), "broker"),
+    Case("B-SEC-28", HYBRID, "broker 1", tokens_taken(1, "CLIENT", f"{UNSECURED}ValidatorCallbackHandler"), "named"),
     Case("W-SEC-18", ZK, "ZooKeeper's ACLs", acls({"/config": (OPEN_READ, ZnodeAcl(31, "sasl", "kafka"))})),
 )
 NETWORK = (

@@ -411,6 +411,16 @@ ROWS = (
         Stage.CONTROLLERS,
         "controller 3000",
     ),
+    *(
+        Row(
+            f"a {role}'s listener takes tokens that nobody signed",
+            wrong(node, **{f"listener__name__{listener}__sasl__enabled__mechanisms": "PLAIN,OAUTHBEARER"}),
+            "B-SEC-28",
+            Stage.PREPARE,
+            f"{role} {node}",
+        )
+        for role, node, listener in (("controller", 3000, "ctl"), ("broker", 1, "client"))
+    ),
     Row(
         "this tool is no super user of a controller",
         keys(3001, SUPER="User:broker;User:controller"),
