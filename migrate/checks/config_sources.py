@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from migrate.checks.forms import fault, misfits
-from migrate.checks.principals import JAAS
 from migrate.checks.registry import ALWAYS, Blind, Hit, Result, check, placed
 from migrate.checks.sight import (
     Configs,
@@ -29,8 +28,8 @@ from migrate.model.broker_modes import roles_of
 from migrate.model.config_keys import Fate, Moment, base_name, fate, is_at_start, taken
 from migrate.model.ids import NodeId
 from migrate.model.kafka_values import entries, listener_prefix, trim
-from migrate.model.launch import Launch
-from migrate.model.listeners import inter_broker_listener, listeners, protocols
+from migrate.model.launch import JAAS_FILE, Launch
+from migrate.model.listeners import JAAS, inter_broker_listener, listeners, protocols
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
 from migrate.model.views import ZookeeperView
@@ -259,7 +258,7 @@ def zookeeper_on_command_line(seen: Launches, world: World) -> Result:
     """-Dzookeeper.* and -Djava.security.auth.login.config; values are not shown."""
     for node, launch in seen.items():
         words = [f"-D{name}" for name in launch.zookeeper_properties]
-        words += ["-Djava.security.auth.login.config"] if launch.jaas_file is not None else []
+        words += [JAAS_FILE] if launch.jaas_file is not None else []
         if words:
             yield Hit(f"broker {node}", f"its command line has {', '.join(words)}", launch.jaas_file or "")
 

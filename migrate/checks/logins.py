@@ -13,7 +13,6 @@ from migrate.checks.phase import Phase, phase_of
 from migrate.checks.principals import (
     ANONYMOUS,
     BUILDER,
-    JAAS,
     after_first_restart,
     authorizer,
     certificates_name,
@@ -40,13 +39,16 @@ from migrate.model.config_keys import base_name
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Access, BrokerNode
 from migrate.model.kafka_values import elements, listener_prefix
-from migrate.model.launch import Unit
+from migrate.model.launch import Launch, Unit
 from migrate.model.listeners import (
     CHAIN,
     DENIED,
+    JAAS,
     KEYSTORE,
+    STORES,
     StoreFile,
     inter_broker_listener,
+    jaas_key,
     listeners,
     protocols,
     stores_named,
@@ -58,11 +60,6 @@ from migrate.model.views import ConfigFile, ZookeeperView
 from migrate.model.world import World
 
 SOON_DAYS: Final = 7
-
-
-def jaas_key(listener: str, mechanism: str) -> str:
-    """`listener.name.ctl.plain.sasl.jaas.config`."""
-    return f"{listener_prefix(listener)}{mechanism.lower()}.{JAAS}"
 
 
 @check(
@@ -188,16 +185,17 @@ def stores_in_use(world: World) -> Sight[tuple[tuple[str, NodeId, StoreFile], ..
         file = (files.value or {}).get(node.id)
         values = {} if file is None else after_first_restart(file, world)
         keys = stores_named(values, inventory.controller_listener, inventory.controller_access.protocol)
-        read = of_node(world.stores, node.id) if keys else ()
+        launch, read = of_node(world.launches, node.id), of_node(world.stores, node.id)
+        logins = (isinstance(launch, Launch) and launch.files) or any(key.endswith(f".gssapi.{JAAS}") for key in values)
         role = "broker" if isinstance(node, BrokerNode) else "controller"
         if isinstance(read, Unknown):
-            missing.append((f"the stores of {role} {int(node.id)}", read.reason))
+            missing += [(f"the stores of {role} {int(node.id)}", read.reason)] if keys or logins else []
             continue
         known = {(store.key, store.path): store for store in read}
-        for key in keys:
-            path = "" if key.endswith(CHAIN) else values[key].strip()
-            store = known.get((key, path), StoreFile(key, path, NOT_LOOKED, NOT_LOOKED))
-            found.append((f"{role} {node.id}: {file.path if file else ''}", node.id, store))
+        named = [(key, "" if key.endswith(CHAIN) else values[key].strip()) for key in keys]
+        stores = [known.get(place, StoreFile(*place, NOT_LOOKED, NOT_LOOKED)) for place in named]
+        stores += [store for store in read if not store.key.endswith(STORES)]  # what a login names
+        found += [(f"{role} {node.id}: {file.path if file else ''}", node.id, store) for store in stores]
     return Sight(tuple(found) or None, tuple(missing))
 
 
@@ -207,13 +205,14 @@ def _certificate(store: StoreFile) -> str:
 
 @check(
     "B-SEC-25",
-    "a store that a node starts from is gone or closed to its user, or its certificate is not valid",
-    "The node runs with what it read at its last start or by a dynamic configuration. Without the file it does not "
-    "start again; with a certificate that has ended, or is not valid yet, it does not start where brokers call each "
-    "other, ZooKeeper gives it no session unless its ssl.clientAuth is none, and elsewhere its clients refuse it.",
-    "Put a store with a valid certificate there, readable for the node's user (`chgrp`, `chmod g+r`; each folder above "
-    "it `chmod g+x`), or write another path into the node's file; for a controller without a file: where its values "
-    "come from.",
+    "a file that a node starts from is gone or closed to its user, or its certificate is not valid",
+    "The node runs with what it read at its last start or by a dynamic configuration. Without a store, the JAAS file "
+    "of its command line, or the keytab or krb5.conf of a login, it does not start again; with a certificate that has "
+    "ended, or is not valid yet, it does not start where brokers call each other, ZooKeeper gives it no session unless "
+    "its ssl.clientAuth is none, and elsewhere its clients refuse it.",
+    "Put the file there, a store with a valid certificate, readable for the node's user (`chgrp`, `chmod g+r`; each "
+    "folder above it `chmod g+x`), or write another path where the finding says it is named; for a controller without "
+    "a file: where its values come from.",
     STORE_SOURCE,
 ).sees(stores_in_use, blocks_from=Stage.CONTROLLERS, when=UNTIL_FINALIZED, proof=True)
 def stores_are_there(seen: tuple[tuple[str, NodeId, StoreFile], ...], world: World) -> Result:

@@ -14,7 +14,7 @@ from migrate.checks.registry import Blind
 from migrate.hosts.jaas import options
 from migrate.model.broker_modes import SUPER_USERS, restarted
 from migrate.model.kafka_values import entries, listener_prefix, trim
-from migrate.model.listeners import CHAIN, KEYSTORE, inter_broker_listener, protocols
+from migrate.model.listeners import CHAIN, KEYSTORE, inter_broker_listener, jaas_key, protocols
 from migrate.model.outcome import Unknown
 from migrate.model.patterns import LINE_ENDS, Pattern, compiled_as_java
 from migrate.model.views import ConfigFile
@@ -106,7 +106,6 @@ def _replacement(text: str, groups: int) -> Iterator[str | int]:
 
 
 AUTHORIZER: Final = "authorizer.class.name"
-JAAS: Final = "sasl.jaas.config"
 ANONYMOUS: Final = "User:ANONYMOUS"
 BUILDER: Final = "principal.builder.class"
 
@@ -135,7 +134,7 @@ def caller(values: Mapping[str, str], listener: str, protocol: str, mechanism_ke
     if protocol == "SSL":
         return Blind("its principal", f"listener {listener} takes it from a TLS certificate")
     mechanism = values.get(mechanism_key, "GSSAPI").strip()
-    name = f"{listener_prefix(listener)}{mechanism.lower()}.{JAAS}"
+    name = jaas_key(listener, mechanism)
     found = options(values.get(name, ""))
     if isinstance(found, Unknown):
         return Blind("its principal", found.reason)

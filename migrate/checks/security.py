@@ -11,7 +11,6 @@ from typing import Final
 from migrate.checks.principals import (
     ANONYMOUS,
     AUTHORIZER,
-    JAAS,
     after_first_restart,
     authorizer,
     controller_listener,
@@ -24,8 +23,8 @@ from migrate.checks.sight import Configs, both, both_configs, broker_configs, co
 from migrate.hosts.collect_disks import DIGEST, HIDDEN
 from migrate.model.broker_modes import Mode, mode_of
 from migrate.model.config_keys import is_at_start
-from migrate.model.kafka_values import connect_string, elements, listener_prefix, truth
-from migrate.model.listeners import inter_broker_listener, protocols
+from migrate.model.kafka_values import connect_string, truth
+from migrate.model.listeners import JAAS, inter_broker_listener, jaas_key, mechanisms, protocols
 from migrate.model.secrets import Digester
 from migrate.model.stage import Stage
 from migrate.model.views import ZookeeperView
@@ -253,14 +252,13 @@ def controllers_can_call(seen: tuple[Configs, Configs], world: World) -> Result:
     listeners = {inter_broker_listener(file.values) for file in brokers.values()}
     for about, file in placed("controller", controllers):
         for listener in sorted(listeners):
-            values, prefix = file.values, listener_prefix(listener)
+            values = file.values
             if not protocols(values).get(listener, "").startswith("SASL"):
                 continue
             mechanism = values.get(BROKER_MECHANISM, "GSSAPI").strip()
-            enabled = values.get(f"{prefix}sasl.enabled.mechanisms") or values.get("sasl.enabled.mechanisms", "GSSAPI")
-            if mechanism not in elements(enabled):
+            if mechanism not in mechanisms(values, listener):
                 yield Hit(about, f"{mechanism} is not among the enabled mechanisms of listener {listener}")
-            key = f"{prefix}{mechanism.lower()}.{JAAS}"
+            key = jaas_key(listener, mechanism)
             if not values.get(key, "").strip():
                 yield Blind(about, f"no {key} in the file; a JAAS file of the process may have it")
 

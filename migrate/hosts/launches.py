@@ -22,13 +22,12 @@ from migrate.hosts.sockets import TABLES, decoded, listening_on
 from migrate.hosts.supervisor import Supervisor
 from migrate.hosts.systemd import SystemdServices
 from migrate.model.ids import NodeId
-from migrate.model.launch import Launch, Listening, UnitNotes
+from migrate.model.launch import OPENED, Launch, Listening, UnitNotes
 from migrate.model.outcome import Unknown, unknown
 from migrate.model.views import Running, ServiceState
 
 MAIN_CLASSES: Final = ("kafka.Kafka", "io.confluent.support.metrics.SupportedKafka")
 OVERRIDE: Final = "--override"
-JAAS_FILE: Final = "-Djava.security.auth.login.config="
 ZOOKEEPER: Final = "-Dzookeeper."
 KAFKA: Final = "-Dorg.apache.kafka."
 A_URL: Final = "sasl.oauthbearer.token.endpoint.url"  # what these values are judged as: public, but for secrets in them
@@ -57,9 +56,9 @@ def decode_command_line(raw: bytes) -> Launch:
     words = split_command_line(raw)
     at = next((place for place, word in enumerate(words) if word in MAIN_CLASSES), None)
     before, after = (words, []) if at is None else (words[:at], words[at + 1 :])
-    jaas = [word.removeprefix(JAAS_FILE) for word in before if word.startswith(JAAS_FILE)]
+    given = (word.partition("=") for word in before)  # java takes the last of equal properties
     named = [word.removeprefix(SECTION) for word in before if word.startswith(SECTION)]
-    # ZKClientConfig.getInt takes decimal and hexadecimal numbers; java takes the last of equal properties
+    # ZKClientConfig.getInt takes decimal and hexadecimal numbers
     sizes = (found for word in before if (found := MAXBUFFER.fullmatch(word)))
     maxbuffers = [int(found[1], 16) if found[1] else int(found[2]) for found in sizes]
     tools = (name for word in words[:2] if (name := word.rpartition("/")[2]) in CONTAINERS)  # behind a shell, too
@@ -70,7 +69,9 @@ def decode_command_line(raw: bytes) -> Launch:
         overrides=_overrides(after),
         zookeeper_properties=tuple(sorted(set(names))),
         kafka_properties={name: for_people(A_URL, value) for name, _, value in ours},
-        jaas_file=jaas[-1] if jaas else None,
+        files={
+            name: value.removeprefix("=") for name, _, value in given if name in OPENED
+        },  # == reads nothing beside it
         main_class=None if at is None else words[at],
         jute_maxbuffer=maxbuffers[-1] if maxbuffers else None,
         release=next((found[1] for word in before if (found := RELEASE.search(word))), ""),

@@ -18,11 +18,10 @@ from migrate.errors import AnswerBroken, KafkaRefused, MigrateError, TlsRefused
 from migrate.kafka.connection import DEFAULT_LIMITS, HANDSHAKE_VERSION, Connection, Limits, reach
 from migrate.kafka.tls import CLOSED, last_word, tls_error
 from migrate.model.inventory import Access, BrokerNode
-from migrate.model.kafka_values import Endpoint, elements, listener_prefix
-from migrate.model.listeners import Certificate, Served, listeners, protocols
+from migrate.model.kafka_values import Endpoint
+from migrate.model.listeners import Certificate, Served, listeners, mechanisms, protocols
 from migrate.protocol.messages import SASL_HANDSHAKE
 
-MECHANISMS: Final = "sasl.enabled.mechanisms"
 WANTS_ONE: Final = ("bad certificate", "certificate required")  # alerts to a client without a certificate
 THREADS: Final = 8
 
@@ -36,17 +35,12 @@ def meet(broker: BrokerNode, values: Mapping[str, str], limits: Limits = DEFAULT
                 _first_met,
                 known.get(entry.listener, ""),
                 tuple(_addresses(broker, entry, values)),
-                _mechanism(entry.listener, values),
+                mechanisms(values, entry.listener)[0],
                 limits,
             )
             for entry in found
         }
         return {name: future.result() for name, future in asked.items()}
-
-
-def _mechanism(listener: str, values: Mapping[str, str]) -> str:
-    text = values.get(f"{listener_prefix(listener)}{MECHANISMS}", values.get(MECHANISMS, ""))
-    return next(filter(None, elements(text)), "GSSAPI")
 
 
 def _addresses(broker: BrokerNode, bound: Endpoint, values: Mapping[str, str]) -> Iterator[str]:

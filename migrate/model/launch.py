@@ -11,6 +11,10 @@ from migrate.model.outcome import Unknown
 NOT_LOOKED: Final = Unknown("the environment was not looked at")
 LOGIN_NOT_LOOKED: Final = Unknown("its login for ZooKeeper was not looked at")
 
+JAAS_FILE: Final = "-Djava.security.auth.login.config"
+KRB5: Final = "-Djava.security.krb5.conf"
+OPENED: Final = (JAAS_FILE, KRB5, "-Dzookeeper.ssl.keyStore.location", "-Dzookeeper.ssl.trustStore.location")
+
 
 @dataclass(frozen=True, slots=True)
 class UnitNotes:
@@ -47,7 +51,7 @@ class Launch:
     overrides: Mapping[str, str] = field(default_factory=dict)  # `--override key=value`; passwords "(sensitive)"
     zookeeper_properties: tuple[str, ...] = ()  # names of -Dzookeeper.* words
     kafka_properties: Mapping[str, str] = field(default_factory=dict)  # -Dorg.apache.kafka.*: the last of equal names
-    jaas_file: str | None = None  # -Djava.security.auth.login.config
+    files: Mapping[str, str] = field(default_factory=dict)  # -D words of `OPENED` and the files that they name
     main_class: str | None = None  # None: no class of Kafka's is in the command line
     environment: tuple[str, ...] | Unknown = NOT_LOOKED
     unit: UnitNotes | None = None  # None: no unit of systemd's
@@ -56,6 +60,10 @@ class Launch:
     container: str = ""  # the tool that runs a container, where the unit's process is one
     zookeeper_section: str = "Client"  # of the JAAS file, for ZooKeeper; "" where SASL is switched off
     zookeeper_client: ZookeeperClient | NoZookeeperClient | Unknown = LOGIN_NOT_LOOKED  # controllers' alone
+
+    @property
+    def jaas_file(self) -> str | None:
+        return self.files.get(JAAS_FILE)
 
 
 @dataclass(frozen=True, slots=True)

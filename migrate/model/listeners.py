@@ -14,7 +14,7 @@ from typing import Final
 
 from migrate.model import strict_json
 from migrate.model.codec import decode
-from migrate.model.kafka_values import Endpoint, endpoints, listener_prefix, protocol_map, trim, truth
+from migrate.model.kafka_values import Endpoint, elements, endpoints, listener_prefix, protocol_map, trim, truth
 from migrate.model.outcome import Unknown
 
 PROTOCOL_MAP: Final = "listener.security.protocol.map"
@@ -23,7 +23,10 @@ DEFAULT_LISTENERS: Final = "PLAINTEXT://:9092"
 KEYSTORE: Final = "ssl.keystore.location"
 CHAIN: Final = "ssl.keystore.certificate.chain"
 TRUSTSTORE: Final = "ssl.truststore.location"  # its certificates may have ended: Java asks no day of what it trusts
+STORES: Final = (KEYSTORE, CHAIN, TRUSTSTORE)
 ZOOKEEPER: Final = "zookeeper."
+MECHANISMS: Final = "sasl.enabled.mechanisms"
+JAAS: Final = "sasl.jaas.config"
 GONE: Final = "does not exist"
 DENIED: Final = "cannot be read by the user that the node runs as"
 BEGIN: Final = re.compile(  # of one life of a node, in its log or in its unit's
@@ -55,18 +58,36 @@ def inter_broker_listener(values: Mapping[str, str]) -> str:
     return trim(named or values.get("security.inter.broker.protocol", "PLAINTEXT")).upper()
 
 
-def stores_named(values: Mapping[str, str], controllers: str, protocol: str) -> tuple[str, ...]:
-    """The keys by which a node of that file opens stores when it starts: for a listener that it has or calls.
+def mechanisms(values: Mapping[str, str], listener: str) -> tuple[str, ...]:
+    """What a listener of SASL takes."""
+    own = values.get(f"{listener_prefix(listener)}{MECHANISMS}") or values.get(MECHANISMS, "")
+    return tuple(filter(None, elements(own))) or ("GSSAPI",)
 
-    `controllers` is the controllers' listener, of that protocol: a broker calls it from its first restart on.  A key
-    without a listener's prefix is opened where a listener with TLS has none of its own.
+
+def jaas_key(listener: str, mechanism: str) -> str:
+    """`listener.name.ctl.plain.sasl.jaas.config`."""
+    return f"{listener_prefix(listener)}{mechanism.lower()}.{JAAS}"
+
+
+def spoken(values: Mapping[str, str], controllers: str, protocol: str) -> dict[str, str]:
+    """The listeners that a node has or calls, with their protocols, sorted.
+
+    `controllers` is the controllers' listener, of that protocol: a broker calls it from its first restart on.
     """
     mine = {entry.listener for entry in listeners(values)}
-    known = {**dict.fromkeys(mine, "SSL"), **protocols(values), controllers.upper(): protocol}  # unknown: it may be any
-    spoken = {*mine, inter_broker_listener(values), controllers.upper()}
-    tls = sorted(name for name in spoken if known.get(name, name).endswith("SSL"))
+    unknown = dict.fromkeys(mine, "SASL_SSL")  # it may be any
+    known = {**unknown, **protocols(values), controllers.upper(): protocol}
+    return {name: known.get(name, name) for name in sorted({*mine, inter_broker_listener(values), controllers.upper()})}
+
+
+def stores_named(values: Mapping[str, str], controllers: str, protocol: str) -> tuple[str, ...]:
+    """The keys by which a node of that file opens stores when it starts: for a listener that is `spoken`.
+
+    A key without a listener's prefix is opened where a listener with TLS has none of its own.
+    """
+    tls = [name for name, spoken_there in spoken(values, controllers, protocol).items() if spoken_there.endswith("SSL")]
     found = []
-    for base in (KEYSTORE, CHAIN, TRUSTSTORE):
+    for base in STORES:
         own = [f"{listener_prefix(name)}{base}" for name in tls]
         found += [key for key in own if key in values]
         found += [base] if base in values and not all(key in values for key in own) else []
@@ -108,6 +129,8 @@ class Certificate:
 @dataclass(frozen=True, slots=True)
 class StoreFile:
     """A store that a node's file names under `key`, or holds itself: then `path` is "".
+
+    Or a file of logins: `key` is then the word of the command line, or the login, that names it.
 
     `ends` is the ISO date (UTC) of the last day of the certificate that it presents, "" where it presents none, and
     `begins` that of its first day where it is yet to come.

@@ -12,13 +12,26 @@ from typing import TYPE_CHECKING, Final
 
 from migrate.errors import MigrateError, ZookeeperDenied
 from migrate.hosts.disks import Configs, Told
-from migrate.hosts.jaas import LoginModule, sections
+from migrate.hosts.jaas import LoginModule, options, sections
 from migrate.kafka.secrets import read_secret
 from migrate.model.broker_modes import restarted
 from migrate.model.ids import NodeId
 from migrate.model.inventory import AddedProperties, BrokerNode, ControllerNode, Inventory, Playbook, Store
-from migrate.model.launch import Launch, NoZookeeperClient, ZookeeperClient
-from migrate.model.listeners import CHAIN, DENIED, GONE, KEYSTORE, TRUSTSTORE, ZOOKEEPER, StoreFile, stores_named
+from migrate.model.kafka_values import truth
+from migrate.model.launch import JAAS_FILE, KRB5, Launch, NoZookeeperClient, ZookeeperClient
+from migrate.model.listeners import (
+    CHAIN,
+    DENIED,
+    GONE,
+    KEYSTORE,
+    TRUSTSTORE,
+    ZOOKEEPER,
+    StoreFile,
+    jaas_key,
+    mechanisms,
+    spoken,
+    stores_named,
+)
 from migrate.model.outcome import Unknown, unknown
 from migrate.model.ports import Files
 from migrate.model.views import ConfigFile, NoFile
@@ -70,32 +83,71 @@ def started_with(
 
 
 def stores_of(
-    node: NodeId, values: Mapping[str, str], inventory: Inventory, files: Files, resolve: Resolve
+    node: NodeId,
+    values: Mapping[str, str],
+    launch: Launch | Unknown,
+    inventory: Inventory,
+    files: Files,
+    resolve: Resolve,
 ) -> tuple[StoreFile, ...]:
-    """The stores that a node of these values opens when it starts; each is read as the node's user."""
-    keys = stores_named(values, inventory.controller_listener, inventory.controller_access.protocol)
-    return tuple(_store(node, values, key, files, resolve) for key in keys)
+    """The stores and files of logins that a node of these values, started so, opens; each is read as the node's user.
+
+    Nothing is known of the logins of a controller that does not run.
+    """
+    access = (inventory.controller_listener, inventory.controller_access.protocol)
+    found = [_store(node, values, key, files, resolve) for key in stores_named(values, *access)]
+    if not isinstance(launch, Launch):
+        unseen = any(node == broker.id for broker in inventory.brokers)
+        return (*found, *([StoreFile("its command line", "", launch, launch)] if unseen else []))
+    secure = "zookeeper.client.secure" in launch.zookeeper_properties or truth(values, "zookeeper.ssl.client.enable")
+    named = {JAAS_FILE, *(key for key in launch.files if secure and key[2:].lower() not in values)} - {KRB5}
+    opened = {key: _opened(node, key, launch.files[key], files, resolve) for key in sorted(named & {*launch.files})}
+    found += [file for file, _ in opened.values()]
+    sasl = [name for name, protocol in spoken(values, *access).items() if protocol.startswith("SASL")]
+    texts = {jaas_key(name, mechanism): name for name in sasl for mechanism in mechanisms(values, name)}
+    logins: list[tuple[str, Mapping[str, str]]] = [
+        (key, told) for key in texts if isinstance(told := options(values.get(key, "")), Mapping)
+    ]
+    if content := opened[JAAS_FILE][1] if JAAS_FILE in opened else None:
+        try:
+            logins += _of_sections(content, launch, {name for key, name in texts.items() if key not in values})
+        except ValueError as error:
+            found.append(StoreFile(JAAS_FILE, launch.files[JAAS_FILE], Unknown(f"{launch.jaas_file}: {error}")))
+    tabs = [(key, told["keyTab"]) for key, told in logins if truth(told, "useKeyTab") and "keyTab" in told]
+    tabs += [(KRB5, launch.files[KRB5])] if tabs and KRB5 in launch.files else []
+    return (*found, *(_opened(node, key, path, files, resolve)[0] for key, path in tabs))
+
+
+def _of_sections(content: bytes, launch: Launch, listeners: set[str]) -> list[tuple[str, Mapping[str, str]]]:
+    """The logins in a JAAS file for ZooKeeper and for these listeners, which have none in the node's file."""
+    known = sections(content.decode("utf-8", errors="replace"))
+    own = {name: f"{name.lower()}.KafkaServer" for name in listeners}
+    wanted = {launch.zookeeper_section, *(name if name in known else "KafkaServer" for name in own.values())}
+    told = [(name, module) for name in sorted(wanted) for module in known.get(name, ())]
+    return [(f"{name} of {launch.jaas_file}", module.options) for name, module in told]
 
 
 def _store(node: NodeId, values: Mapping[str, str], key: str, files: Files, resolve: Resolve) -> StoreFile:
-    path = values[key].strip()
-    if REFERENCE in path or not (path.startswith("/") or key.endswith(CHAIN)):
-        known = Unknown(f"what {key} is, is known on the node alone")
-        return StoreFile(key, "" if key.endswith(CHAIN) else path, known, known)
     from migrate.kafka.stores import valid_days
 
-    trusted = partial(_trusted, node, values, key, files, resolve)
-    if key.endswith(CHAIN):
+    path, trusted = values[key].strip(), partial(_trusted, node, values, key, files, resolve)
+    if key.endswith(CHAIN) and REFERENCE not in path:
         return _dated(key, "", valid_days(path.encode(), "PEM", "", trusted))
-    content, fault = _read(node, path, files, resolve)
-    if content is None:
-        return StoreFile(key, path, fault if isinstance(fault, Unknown) else "", fault)
-    if key.endswith(TRUSTSTORE):
-        return StoreFile(key, path, "", fault)
+    store, content = _opened(node, key, path, files, resolve)
+    if content is None or key.endswith(TRUSTSTORE):
+        return replace(store, path="") if key.endswith(CHAIN) else store
     kind, password = _opened_by(values, key)
     if REFERENCE in kind + password:
-        return StoreFile(key, path, Unknown(f"a configuration provider says on the node how {path} is opened"), fault)
-    return _dated(key, path, valid_days(content, kind, password, trusted), fault)
+        return replace(store, ends=Unknown(f"a configuration provider says on the node how {path} is opened"))
+    return _dated(key, path, valid_days(content, kind, password, trusted), store.fault)
+
+
+def _opened(node: NodeId, key: str, path: str, files: Files, resolve: Resolve) -> tuple[StoreFile, bytes | None]:
+    if REFERENCE in path or not path.startswith("/"):
+        known = Unknown(f"what {key} is, is known on the node alone")
+        return StoreFile(key, path, known, known), None
+    content, fault = _read(node, path, files, resolve)
+    return StoreFile(key, path, fault if content is None and isinstance(fault, Unknown) else "", fault), content
 
 
 def _dated(key: str, path: str, days: tuple[str, str] | Unknown, fault: str | Unknown = "") -> StoreFile:
@@ -217,7 +269,7 @@ def _client(
     if not section:
         return NoZookeeperClient("-Dzookeeper.sasl.client=false")
     if path is None:
-        return NoZookeeperClient("no -Djava.security.auth.login.config is among its words")
+        return NoZookeeperClient(f"no {JAAS_FILE} is among its words")
     try:
         known = sections(files.read(node, path).decode("utf-8", errors="replace"))
     except FileNotFoundError:

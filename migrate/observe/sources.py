@@ -323,14 +323,6 @@ class Sources:
             if broker in (None, str(int(node.id)))
         }
 
-    @node_view(Need.STORES, "reading stores", after=(Need.CONFIGS,), absent="a bundle holds no store of a broker")
-    def stores(self, node: Node, configs: Configs) -> tuple[StoreFile, ...] | Unknown:
-        """The stores that each node starts from, read on its host as its user."""
-        values = started_with(node, configs, self.inventory, self.playbook)
-        if isinstance(values, Unknown):
-            return values
-        return stores_of(node.id, values, self.inventory, self.files, self._resolve)
-
     def _resolve(self, node: NodeId, paths: Sequence[str]) -> Mapping[str, Told] | Unknown:
         """Where paths lead to for the node's user; Unknown where nobody can look as that user."""
         disks = self._disks
@@ -357,6 +349,18 @@ class Sources:
             "asking how processes were started", lambda node: launch_of(self._executor, node.id, states[node.id])
         )
         return found if not self.inventory.zookeeper else with_zookeeper_clients(found, self.inventory, self.files)
+
+    @node_view(
+        Need.STORES, "reading stores", after=(Need.CONFIGS, Need.LAUNCHES), absent="a bundle holds no store of a broker"
+    )
+    def stores(
+        self, node: Node, configs: Configs, launches: Mapping[NodeId, Launch | Unknown]
+    ) -> tuple[StoreFile, ...] | Unknown:
+        """The stores and files of logins that each node starts from, read on its host as its user."""
+        values = started_with(node, configs, self.inventory, self.playbook)
+        if isinstance(values, Unknown):
+            return values
+        return stores_of(node.id, values, launches[node.id], self.inventory, self.files, self._resolve)
 
     @view(Need.PORTS, by_node=True)
     def ports(self) -> Mapping[NodeId, tuple[Listening, ...] | Unknown]:

@@ -231,8 +231,11 @@ def bound(node: int, address: str, port: int) -> Bend:
     return bend
 
 
-def store(node: int, ends: str | Unknown, fault: str | Unknown = "", begins: str = "") -> Bend:
-    """A broker of a TLS listener, with such a key store, on 1 January 2026; it runs as user kafka."""
+KEYSTORE = "listener.name.tls.ssl.keystore.location"
+
+
+def store(node: int, ends: str | Unknown, fault: str | Unknown = "", begins: str = "", key: str = KEYSTORE) -> Bend:
+    """A broker of a TLS listener, with such a key store (or another file), on 1 January 2026; it runs as user kafka."""
 
     def bend(world: World) -> World:
         tls = values(
@@ -241,7 +244,7 @@ def store(node: int, ends: str | Unknown, fault: str | Unknown = "", begins: str
             listener__security__protocol__map=TLS_MAP,
             listener__name__tls__ssl__keystore__location="/tls/b.p12",
         )(world)
-        found = StoreFile("listener.name.tls.ssl.keystore.location", "/tls/b.p12", ends, fault, begins)
+        found = StoreFile(key, "/tls/b.p12", ends, fault, begins)
         units = {NodeId(node): Unit("h", "u", None, "enabled", True, user="kafka")}
         return replace(tls, stores={NodeId(node): (found,)}, units=units, today="2026-01-01")
 

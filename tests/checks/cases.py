@@ -11,7 +11,7 @@ from migrate.model.disk_trouble import NO_REPLICA
 from migrate.model.ensemble import EnsembleServer
 from migrate.model.ids import DirectoryId, NodeId
 from migrate.model.inventory import Access
-from migrate.model.launch import NoZookeeperClient, UnitNotes, ZookeeperClient
+from migrate.model.launch import JAAS_FILE, NoZookeeperClient, UnitNotes, ZookeeperClient
 from migrate.model.listeners import DENIED, GONE
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage, ZkMigrationState
@@ -190,7 +190,7 @@ CONFIG = (
         refused_on_host(3000, "E-HOST-28 c0: the host program does not run: sudo: a password is required"),
     ),
     Case("W-CFG-25", ZK, "broker 2", launched(2, zookeeper_properties=("zookeeper.client.secure",))),
-    Case("W-CFG-25", ZK, "broker 2", launched(2, jaas_file="/etc/kafka/jaas.conf"), "JAAS"),
+    Case("W-CFG-25", ZK, "broker 2", launched(2, files={JAAS_FILE: "/etc/kafka/jaas.conf"}), "JAAS"),
     Case("B-CFG-26", ZK, "broker 0", launched(0, environment=("KAFKA_CFG_LOG_DIRS",))),
     Case("B-CFG-27", ZK, "broker 0", launched(0, config="/opt/kafka/config/server.properties")),
     Case("B-CFG-27", ZK, "broker 0", launched(0, config=None), "none"),
@@ -506,6 +506,7 @@ SECURITY = (
     Case("B-SEC-20", ZK, "broker 1", dynamic("listeners", "INTERNAL://b1:9092,NEW://b1:9093"), "listener"),
     Case("B-SEC-25", ZK, "broker 1", store(1, "", GONE), "gone"),
     Case("B-SEC-25", ZK, "broker 1", store(1, "", DENIED), "closed"),
+    Case("B-SEC-25", ZK, "broker 1", store(1, "", GONE, key=JAAS_FILE), f"{JAAS_FILE} names /tls/b.p12, which does"),
     Case("B-SEC-25", HYBRID, "broker 1", store(1, "2025-12-31"), "ended"),
     Case("B-SEC-25", ZK, "broker 1", store(1, "2027-12-31", begins="2026-01-05"), "not valid before 2026-01-05"),
     Case("W-SEC-26", ZK, "broker 1", store(1, "2026-01-08")),

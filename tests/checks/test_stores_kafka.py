@@ -29,6 +29,7 @@ from migrate.java.run import java_argv
 from migrate.lab.secured import Authority, Issued, Span, span
 from migrate.lab.topology import free_ports
 from migrate.model.ids import NodeId
+from migrate.model.launch import JAAS_FILE, Launch
 from migrate.model.secrets import is_password_config
 from migrate.observe.identities import stores_of
 from tests.testing import worlds
@@ -102,7 +103,7 @@ def said(jvm: Any, values: Mapping[str, str], *, between_brokers: bool) -> str:
 def ours(values: Mapping[str, str]) -> bool:
     """Does B-SEC-25 let a broker of those stores start today?"""
     tls = {"listeners": "SSL://h:1", "inter.broker.listener.name": "SSL", **values}
-    found = stores_of(NodeId(1), tls, worlds.inventory(), LocalFiles(), CollectorDisks().told)
+    found = stores_of(NodeId(1), tls, Launch("/c"), worlds.inventory(), LocalFiles(), CollectorDisks().told)
     ends = [store.ends for store in found if isinstance(store.ends, str)]
     assert len(ends) == len(found)
     today = datetime.now(UTC).date().isoformat()
@@ -173,6 +174,38 @@ def test_a_store_that_is_closed_to_its_user_stops_every_start(tmp_path: Path, mo
             closed.chmod(0)
             assert "Failed to load PEM SSL keystore" in said(gateway.jvm, values, between_brokers=False)
             closed.chmod(opened)
+
+
+def logins_said(jvm: Any, path: str) -> str:
+    """The answer of what every node with zookeeper.connect asks first, started with that JAAS file; "" for none."""
+    jvm.java.lang.System.setProperty(JAAS_FILE.removeprefix("-D"), path)
+    jvm.javax.security.auth.login.Configuration.setConfiguration(None)
+    try:
+        jvm.org.apache.kafka.common.security.JaasUtils.isZkSaslEnabled()
+        jvm.javax.security.auth.login.LoginContext("KafkaServer").login()
+    except Py4JJavaError as error:
+        return first_cause(error)
+    return ""
+
+
+@pytest.mark.parametrize("sasl", ["true", "false"])
+def test_a_node_does_not_start_without_its_jaas_file_or_a_keytab_that_it_names(tmp_path: Path, sasl: str) -> None:
+    """B-SEC-25: also where ZooKeeper is called without SASL.  Without an = the path is the same."""
+    jaas = tmp_path / "jaas"
+    plain = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="u" password="p";'
+    kerberos = "com.sun.security.auth.module.Krb5LoginModule required useKeyTab=True storeKey=true doNotPrompt=true"
+    with kafka_jvm() as gateway:
+        jvm = gateway.jvm
+        jvm.java.lang.System.setProperty("zookeeper.sasl.client", sasl)
+        for name in ("realm", "kdc"):
+            jvm.java.lang.System.setProperty(f"java.security.krb5.{name}", "localhost")
+        for spelled in (str(jaas), f"={jaas}"):
+            assert "Exception while loading Zookeeper JAAS login context" in logins_said(jvm, spelled)
+            jaas.write_text(f"KafkaServer {{ {plain} }};")
+            assert logins_said(jvm, spelled) == ""
+            jaas.write_text(f'KafkaServer {{ {kerberos} keyTab="{tmp_path}/gone" principal="k@localhost"; }};')
+            assert "Unable to obtain password" in logins_said(jvm, spelled)
+            jaas.unlink()
 
 
 @dataclass

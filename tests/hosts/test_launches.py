@@ -32,7 +32,7 @@ from migrate.hosts.runner import Completed
 from migrate.hosts.sockets import parse_listening
 from migrate.hosts.systemd import Service, SystemdServices
 from migrate.model.ids import NodeId
-from migrate.model.launch import Launch, Listening, UnitNotes
+from migrate.model.launch import JAAS_FILE, Launch, Listening, UnitNotes
 from migrate.model.outcome import Unknown
 from migrate.model.views import Running, ServiceState, Stopped
 from tests.testing import worlds
@@ -241,10 +241,13 @@ def test_zookeepers_properties_and_the_jaas_file_are_those_of_the_jvm_alone() ->
         jaas + "/old",
         jaas + "/etc/jaas.conf",
         "-Dzookeeper.client.secure=false",
+        "-Dzookeeper.ssl.keyStore.location==/k",
+        "-Dzookeeper.ssl.keyStore.password=secret",
     )
     found = decode_command_line(line("java", *words, "kafka.Kafka", FILE, "-Dzookeeper.no=1"))
-    assert found.zookeeper_properties == ("zookeeper.client.secure",)
-    assert found.jaas_file == "/etc/jaas.conf"
+    assert found.zookeeper_properties[0] == "zookeeper.client.secure"
+    assert found.files == {JAAS_FILE: "/etc/jaas.conf", "-Dzookeeper.ssl.keyStore.location": "/k"}
+    assert "secret" not in repr(found)
 
 
 @pytest.mark.parametrize("raw", [b"", line("sleep", "60"), line("java", "-jar", "own-launcher.jar", FILE)])

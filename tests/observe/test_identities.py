@@ -21,7 +21,7 @@ from migrate.kafka.stores import as_java, subject
 from migrate.lab.secured import Authority
 from migrate.model.ids import NodeId
 from migrate.model.inventory import AddedProperties, Inventory, ZookeeperLogin
-from migrate.model.launch import Launch, NoZookeeperClient, ZookeeperClient
+from migrate.model.launch import JAAS_FILE, Launch, NoZookeeperClient, ZookeeperClient
 from migrate.model.outcome import Unknown
 from migrate.model.views import ConfigFile, Stopped
 from migrate.observe.identities import with_subjects, with_zookeeper_clients
@@ -65,7 +65,7 @@ def test_a_login_is_tried_at_zookeeper_itself(
 ) -> None:
     """Told by user and answer; the password stays in the file."""
     path = jaas(tmp_path, f'username="kafka" password="{password}"')
-    found = looked(Launch("/c", jaas_file=path), known(server, login(tmp_path, "tool", "t")))
+    found = looked(Launch("/c", files={JAAS_FILE: path}), known(server, login(tmp_path, "tool", "t")))
     assert found == ZookeeperClient("kafka", accepted)
     assert "canary" not in repr(found)
 
@@ -74,11 +74,11 @@ def test_a_login_is_tried_at_zookeeper_itself(
     ("launch", "says"),
     [
         (Launch("/c"), "no -Djava.security.auth.login.config"),
-        (Launch("/c", jaas_file="/nowhere/jaas"), "does not exist"),
-        (Launch("/c", jaas_file="{file}", zookeeper_section="Other"), "no section Other"),
-        (Launch("/c", jaas_file="{file}", zookeeper_section=""), "sasl.client=false"),
-        (Launch("/c", jaas_file="{broken}"), "word 1 begins no section"),
-        (Launch("/c", jaas_file="{nameless}"), "names no username"),
+        (Launch("/c", files={JAAS_FILE: "/nowhere/jaas"}), "does not exist"),
+        (Launch("/c", files={JAAS_FILE: "{file}"}, zookeeper_section="Other"), "no section Other"),
+        (Launch("/c", files={JAAS_FILE: "{file}"}, zookeeper_section=""), "sasl.client=false"),
+        (Launch("/c", files={JAAS_FILE: "{broken}"}), "word 1 begins no section"),
+        (Launch("/c", files={JAAS_FILE: "{nameless}"}), "names no username"),
     ],
 )
 def test_a_process_without_a_login_is_told_by_what_it_lacks(tmp_path: Path, launch: Launch, says: str) -> None:
@@ -87,7 +87,7 @@ def test_a_process_without_a_login_is_told_by_what_it_lacks(tmp_path: Path, laun
     (tmp_path / "nameless").write_text(f"Client {{ {MODULE} required password=canary; }};")
     places = {"{file}": jaas(tmp_path, 'username="u" password="canary"')}
     places |= {"{broken}": str(tmp_path / "broken"), "{nameless}": str(tmp_path / "nameless")}
-    launch = replace(launch, jaas_file=places.get(launch.jaas_file or "", launch.jaas_file))
+    launch = replace(launch, files={name: places.get(path, path) for name, path in launch.files.items()})
     found = looked(launch, worlds.inventory())
     assert isinstance(found, NoZookeeperClient)
     assert says in found.reason
@@ -97,7 +97,11 @@ def test_a_process_without_a_login_is_told_by_what_it_lacks(tmp_path: Path, laun
 def test_what_cannot_be_read_or_spoken_is_unknown(tmp_path: Path) -> None:
     """A folder in the file's place; Kerberos."""
     kerberos = jaas(tmp_path, "useKeyTab=true", module="com.sun.security.auth.module.Krb5LoginModule")
-    for launch in (Launch("/c", jaas_file=str(tmp_path)), Launch("/c", jaas_file=kerberos), Unknown("not seen")):
+    for launch in (
+        Launch("/c", files={JAAS_FILE: str(tmp_path)}),
+        Launch("/c", files={JAAS_FILE: kerberos}),
+        Unknown("not seen"),
+    ):
         assert isinstance(looked(launch, worlds.inventory()), Unknown)
 
 

@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,6 +18,7 @@ from migrate.hosts.remote_files import RemoteFiles
 from migrate.lab.secured import Authority, span
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Access, AddedProperties, Inventory
+from migrate.model.launch import JAAS_FILE, KRB5, OPENED, Launch
 from migrate.model.listeners import DENIED, GONE, StoreFile, stores_named
 from migrate.model.outcome import Unknown
 from migrate.model.views import ConfigFile, NoFile
@@ -32,7 +34,9 @@ TLS = {"listeners": "TLS://h:1", "listener.security.protocol.map": "TLS:SASL_SSL
 VALID = span(5)
 LAST_DAY = VALID[1].date().isoformat()
 OPEN = {"listener.name.tls.ssl.keystore.password": PASSWORD}
+STORES_OF_ZOOKEEPER = {"zookeeper.ssl.client.enable": "true", "zookeeper.ssl.keystore.location": "/k"}
 ZOOKEEPERS = "zookeeper.ssl.truststore.location"
+PLAIN = Launch("/c")
 STORES = {"ssl.keystore.location": "/k", "ssl.truststore.location": "/t"}
 
 
@@ -62,10 +66,14 @@ def test_the_stores_by_which_controllers_are_called_are_started_from_too() -> No
 
 
 def of(
-    values: Mapping[str, str], files: RemoteFiles | LocalFiles | None = None, resolve: Resolve | None = None
+    values: Mapping[str, str],
+    files: RemoteFiles | LocalFiles | None = None,
+    resolve: Resolve | None = None,
+    launch: Launch | Unknown = PLAIN,
+    node: NodeId = NODE,
 ) -> tuple[StoreFile, ...]:
     """What is found of a node of those values."""
-    return stores_of(NODE, values, worlds.inventory(), files or LocalFiles(), resolve or CollectorDisks().told)
+    return stores_of(node, values, launch, worlds.inventory(), files or LocalFiles(), resolve or CollectorDisks().told)
 
 
 def served_by(folder: Path, content: bytes | None, **more: str) -> StoreFile:
@@ -179,8 +187,56 @@ def test_a_store_is_opened_as_the_user_of_the_nodes_unit(
     (folder / "link").symlink_to(store)
     path = str(folder / "link" if link else store)
     values = {**TLS, KEY: path, "ssl.keystore.type": "PEM"}
-    (found,) = of(values, files=RemoteFiles(runners), resolve=CollectorDisks(runners).told)
+    launch = Launch("/c", files={JAAS_FILE: path})
+    found, jaas, *_ = of(values, files=RemoteFiles(runners), resolve=CollectorDisks(runners).told, launch=launch)
     assert found == StoreFile(KEY, path, "" if fault else LAST_DAY, fault)
+    assert jaas == StoreFile(JAAS_FILE, path, "", fault)
+
+
+KERBEROS = "com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true keyTab='{folder}/{name}';"
+GSSAPI = "listener.name.tls.gssapi.sasl.jaas.config"
+SECURE = {"zookeeper_properties": ("zookeeper.client.secure",)}
+ZOOKEEPERS_WORDS = {word: f"/{word}" for word in OPENED[2:]}
+
+
+@pytest.mark.parametrize(
+    ("jaas", "values", "more", "found"),
+    [
+        (None, {}, {}, [JAAS_FILE]),
+        ("Client { %s };", {}, {}, ["Client of {jaas}", KRB5]),
+        ("Client { %s };", {}, {"zookeeper_section": ""}, []),
+        ("KafkaServer { %s }; KafkaClient { %s };", {}, {}, []),  # no listener of SASL
+        ("KafkaServer { %s }; KafkaClient { %s };", TLS, {}, ["KafkaServer of {jaas}", KRB5]),
+        ("KafkaServer { %s }; tls.KafkaServer { %s };", TLS, {}, ["tls.KafkaServer of {jaas}", KRB5]),
+        ("KafkaServer { %s };", {**TLS, GSSAPI: KERBEROS}, {}, [GSSAPI, KRB5]),
+        ("", {**TLS, "sasl.enabled.mechanisms": "PLAIN", GSSAPI: KERBEROS}, {}, []),
+        ("KafkaServer { x required useKeyTab=false keyTab='/k'; };", TLS, {}, []),
+        ("", {}, {"files": ZOOKEEPERS_WORDS}, []),
+        ("", {}, {**SECURE, "files": ZOOKEEPERS_WORDS}, list(ZOOKEEPERS_WORDS)),
+        ("", STORES_OF_ZOOKEEPER, {**SECURE, "files": ZOOKEEPERS_WORDS}, [OPENED[3]]),
+    ],
+)  # fmt: skip
+def test_files_that_the_command_line_and_logins_name_are_looked_at_where_a_start_opens_them(
+    tmp_path: Path, jaas: str | None, values: dict[str, str], more: dict[str, Any], found: list[str]
+) -> None:
+    """Each of them is gone here, as is krb5.conf: it counts where a keytab does."""
+    path, tab = tmp_path / "jaas", KERBEROS.format(folder=tmp_path, name="gone")
+    if jaas is not None:
+        path.write_text(jaas.replace("%s", tab))
+    values = {key: tab if key == GSSAPI else value for key, value in values.items()}
+    launch = replace(PLAIN, **{**more, "files": {JAAS_FILE: str(path), KRB5: "/gone", **more.get("files", {})}})
+    told = [store.key for store in of(values, launch=launch) if store.fault == GONE]
+    assert [key for key in told if not key.startswith("zookeeper.")] == [name.format(jaas=path) for name in found]
+
+
+def test_logins_that_cannot_be_read_or_seen_are_unknown(tmp_path: Path) -> None:
+    """A text that is none, a relative path; a broker whose process nobody sees, and nothing of a controller's."""
+    (tmp_path / "jaas").write_text("KafkaServer {")
+    for path in (f"{tmp_path}/jaas", "conf/jaas", "file:/etc/jaas"):
+        assert isinstance(of({}, launch=Launch("/c", files={JAAS_FILE: path}))[-1].ends, Unknown)
+    broker = worlds.inventory().brokers[0].id
+    assert [store.ends for store in of({}, launch=Unknown("down"), node=broker)] == [Unknown("down")]
+    assert of({}, launch=Unknown("down"), node=worlds.inventory().controllers[0].id) == ()
 
 
 CONTROLLER = worlds.inventory().controllers[0]
