@@ -150,7 +150,7 @@ def pending_deletion(view: ZookeeperView, world: World) -> Result:
     "done one is copied as it is.",
     "Wait until it is done, or cancel it; keep tools that move replicas stopped until finalize.",
     "KIP-455; KAFKA-16120; /admin/reassign_partitions is not read by the copy",
-).sees(readable_zookeeper, blocks_from=Stage.MIGRATION_MODE, when=BEFORE_COPY)
+).sees(readable_zookeeper, blocks_from=Stage.CONTROLLERS, when=BEFORE_COPY)
 def pending_reassignment(view: ZookeeperView, world: World) -> Result:
     for name in dict.fromkeys((*view.pending.reassignments, *view.partitions.reassigned())):
         yield Hit(f"partition {name}", "its replicas are being reassigned")

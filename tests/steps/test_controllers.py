@@ -25,6 +25,7 @@ from migrate.model.views import (
 from migrate.model.world import Need, World
 from migrate.steps import facts, gates
 from migrate.steps.controllers import FormatController, StartControllers
+from tests.checks.bends import pending
 from tests.steps.looks import (
     Bend,
     Remembered,
@@ -42,6 +43,7 @@ from tests.testing import worlds
 from tests.testing.clusters import CLUSTER_ID
 from tests.testing.worlds import CONTROLLERS, kraft, with_zk
 
+MOVERS = "whoever moves those replicas (kafka-reassign-partitions, Cruise Control)"
 FORMAT, START = FormatController(3001, "3.9"), StartControllers()
 RUNNING = whole(Stage.CONTROLLERS)
 
@@ -184,6 +186,16 @@ def test_prepared_controllers_may_start() -> None:
     """Formatted, with the flag, on a whole cluster."""
     ready = formatted(MetaProperties(1, CLUSTER_ID, 3001, None))(BEFORE)
     assert START.check(ready) == Ready()
+
+
+def test_controllers_are_neither_formatted_nor_started_while_replicas_move() -> None:
+    """B-ZKN-07, by its owner: the full ISRs that the start waits for come with the end of the move."""
+    moving = pending(reassignments=("orders-1",))(unhealthy(BEFORE))
+    for step in (FORMAT, START):
+        found = step.check(moving)
+        assert isinstance(found, NotYet)
+        assert (found.what, found.owner) == ("1 partition to end its reassignment: orders-1", MOVERS)
+        assert "restart no broker" in found.next_step
 
 
 def test_controllers_that_all_run_before_the_start_are_held_by_nothing() -> None:
