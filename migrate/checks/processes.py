@@ -94,7 +94,7 @@ def awaited(inventory: Inventory, nodes: Collection[int]) -> NotYet:
 
 
 def ends_again(inventory: Inventory, node: int) -> NotYet:
-    """A wait for a process that another one has taken the place of: whatever supervises it starts it again."""
+    """A wait for a process that was replaced by a new one: whatever supervises it starts it again."""
     return NotYet(
         f"{name_of(inventory, node)} to stay up ({_place(inventory, node)} ends, and is started again)",
         owner(inventory, [node]),

@@ -142,7 +142,7 @@ def _host_items(path: pathlib.Path | None) -> Iterator[Item]:
     for node in inventory.nodes:
         name, found = f"node {int(node.id)}", rights.get(node.id)
         if found is None:  # a lab's own processes, and hosts that people work
-            yield Item(name, Health.GOOD, f"{node.host}: a run runs no command there")
+            yield Item(name, Health.GOOD, f"{node.host}: a run executes no commands there")
             continue
         bad = [(found.reason, "")] if isinstance(found, Unknown) else [(one.what, one.advice) for one in found.refused]
         bad = bad or unfit.get(int(node.id), [])  # a host whose program does not answer says no more

@@ -59,7 +59,7 @@ def equal_fields(given: Given, differences: Iterable[Mapping[str, Any]]) -> Coun
         both = zookeeper - only_zookeeper[key]
         if both != kraft - only_kraft[key]:
             raise RuntimeError(
-                f"{zookeeper} and {kraft} rows of {key} do not go with what differs: a key appears twice"
+                f"{zookeeper} and {kraft} rows of {key} do not match the differences found: a key appears twice"
             )
         equal[key] = both * (len(PARTITION_FIELDS) if key[1] == PARTITION else 1) - differing[key]
     return equal

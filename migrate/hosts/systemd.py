@@ -34,7 +34,7 @@ from migrate.model.outcome import Awaited, Unknown, unknown
 from migrate.model.views import Running, ServiceState, Stopped
 
 LIVING: Final = frozenset({"active", "activating", "deactivating", "reloading", "refreshing", "maintenance"})
-OLD_ENOUGH: Final = 1.0  # seconds between a file's change and the start of who reads it
+OLD_ENOUGH: Final = 1.0  # seconds between a file's change and the start of the process that reads it
 POLL_SECONDS: Final = 0.25
 FORMAT_SECONDS: Final = 120.0
 UNLIMITED: Final = "infinity"
@@ -200,7 +200,7 @@ class SystemdServices:
         try:
             found = parse_unit(done.output)
         except ValueError as error:
-            raise HostCommandRefused("systemctl show gave an answer that is none", where=service.where) from error
+            raise HostCommandRefused("the output of systemctl show cannot be parsed", where=service.where) from error
         if found.load != "loaded":
             raise UnitNotUsable(f"systemd says that this unit is {found.load}", where=service.where)
         return found

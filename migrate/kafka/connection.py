@@ -55,7 +55,7 @@ from migrate.protocol.messages import (
     error_name,
 )
 
-CLIENT_ID: Final = "kraft-migrate"  # of name and version Kafka accepts letters, digits, dots and dashes
+CLIENT_ID: Final = "kraft-migrate"  # Kafka allows letters, digits, dots and dashes in a client's name and version
 TLS_ALERT: Final = 0x1503  # how an alert of a TLS listener begins
 _PART: Final = 1 << 20
 PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")

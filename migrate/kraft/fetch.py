@@ -117,7 +117,7 @@ class MetadataReader:
                 patience; Retryable, and what was read so far is kept.
             AccessRefused: CLUSTER_ACTION on Cluster is missing (before the copy: no super user).
             OtherCluster: the controllers' cluster id is not the expected one.
-            BatchError, DecodeError, ReplayError, SnapshotError: what came is no metadata log.
+            BatchError, DecodeError, ReplayError, SnapshotError: the response is not a metadata log.
         """
         self.follow(min_offset)
         assert self._cluster_id is not None
@@ -133,7 +133,7 @@ class MetadataReader:
     def follow(self, min_offset: int | None = None) -> Image:
         """The image itself, at the leader's high watermark; it changes with the next call.  Raises what `view` does."""
         retrying = Retrying(
-            # where no controller listens at all it does not pass: before they exist, that is normal
+            # where no controller listens at all, waiting does not help: before they exist, that is normal
             retry=retry_if_exception(lambda it: isinstance(it, Retryable) and not isinstance(it, NoActiveController)),
             stop=stop_after_delay(self._patience),
             wait=wait_exponential(multiplier=0.02, max=0.5),

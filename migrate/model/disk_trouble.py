@@ -74,7 +74,7 @@ class Sick:
     said: str
     state: ServiceState  # of the broker's process
     holds_metadata: bool  # the broker's copy of the metadata log lies there: without it a broker halts in any mode
-    lost_id: str = ""  # where its file is torn: the directory.id that is proven to have stood there
+    lost_id: str = ""  # where its file is torn: the proven former directory.id
     offline: bool = False  # the broker itself calls it that
     twice: tuple[str, ...] = ()  # the broker's other directories that hold copies of its replicas, or had to be theirs
     finalized: bool = False  # the migration is: no rollback needs its file any more
@@ -119,7 +119,7 @@ def sick_directories(world: World) -> Iterator[Sick]:
                 continue
             twice = _copies(disks, directory, placed, found[0], mode)
             if twice and found[0] is Wrong.OTHER_DISK:
-                told = f"its replicas lie in {', '.join(twice)} as well, and the broker did not register it"
+                told = f"its replicas are also in {', '.join(twice)}, and the broker did not register it"
                 found = (Wrong.TWICE, told)
             torn = found[0] is Wrong.BAD_IDENTITY and not is_apart
             yield Sick(

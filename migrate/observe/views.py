@@ -23,8 +23,8 @@ Node = BrokerNode | ControllerNode
 class View:
     """One view: `look` names the method, `part` what of the World it answers.
 
-    `after` are the parts that it is looked at with, in the order of its arguments: they are looked at for its sake, and
-    where one is Unknown, so is this, unless it is `derived`: made of them, whatever they are.  `beside` are given where
+    `after` are the parts that it depends on, in the order of its arguments: they are observed first, and where one is
+    Unknown, so is this, unless it is `derived`: made of them, whatever they are.  `beside` are given where
     they were asked for.  `absent` says why a bundle does not have it; `by_node` ones have an answer for each node.
     """
 

@@ -1,4 +1,4 @@
-"""Strict YAML as plain data with its places: the walk over PyYAML's events that every file of ours is read by.
+"""Strict YAML as plain data with its places: the walk over PyYAML's events that reads every YAML file of ours.
 
 None of PyYAML's loaders is used: they take duplicate keys in silence, read `no` as False and `22:22` as 1342, and a
 few hundred bytes of aliases expand to hundreds of millions of leaves.  Here scalars stay text; what they mean is
@@ -103,7 +103,7 @@ def read_document(path: Path) -> Document:
     try:
         with path.open("rb") as file:
             raw = file.read(MAX_BYTES + 1)
-    except (OSError, ValueError) as error:  # ValueError: the path is none
+    except (OSError, ValueError) as error:  # ValueError: the path is invalid
         why = error.strerror if isinstance(error, OSError) else error
         raise DocumentUnreadable(f"the file cannot be read: {why}", where=str(path)) from error
     return parse_document(raw, path)
@@ -115,7 +115,7 @@ def parse_document(raw: bytes, path: Path) -> Document:
         raise DocumentUnreadable(
             f"the file is larger than {MAX_BYTES // 1024} KiB",
             where=str(path),
-            why="no playbook or inventory comes near that size; what is larger is another file",
+            why="no playbook or inventory comes near that size: it is probably the wrong file",
         )
     try:
         text = raw.decode("utf-8-sig")

@@ -23,7 +23,8 @@ COMING: Final = 3
 class Board:
     """`waiting`: what, owner and next step of the present wait, since when.
 
-    `now` is the step in progress, `phase` what of it, `since` when that began.  `began` and `over` are the session's.
+    `now` is the step in progress, `phase` the part of it that is in progress, `since` when that
+    began.  `began` and `over` are the session's.
     """
 
     plan: str

@@ -1,4 +1,4 @@
-"""Where a run stops behind a process that it has started: what that process itself said, beside our own reason.
+"""When a run stops after starting a process: what that process itself said, beside our own reason.
 
 A broker that dies at its start says why in its log; whoever reads the stop should not have to go and look for it.
 """
@@ -32,7 +32,7 @@ def dead(lines: Iterable[str]) -> tuple[str, ...]:
 def why(found: Mapping[int, Sequence[str]]) -> tuple[str, ...]:
     return tuple(
         f"broker {node}: its thread of channel {', '.join(channels)} has died (a fault of Kafka's, as control changed "
-        "hands); what it leads takes no replica back into the ISR"
+        "hands); partitions that it leads cannot take replicas back into the ISR"
         for node, channels in found.items()
         if channels
     )
@@ -68,7 +68,7 @@ def started(events: Sequence[Event]) -> tuple[str, tuple[NodeId, ...]]:
 
 
 def told(lines: Sequence[str]) -> tuple[str, ...]:
-    """What tells something of the last start's lines: its errors, or where there are none, its end (pure)."""
+    """The useful lines since the last start: its errors, or where there are none, its end (pure)."""
     latest = [line.rstrip() for line in latest_life(lines) if line.strip() and not STACK.match(line)]
     chosen = [line for line in latest if TELLING.search(line)] or latest
     return tuple(_shown(line) for line in dict.fromkeys(chosen))[-SHOWN:]
@@ -136,7 +136,7 @@ def once_more(run: Callable[[], None], journal: Journal, services: ServiceContro
     3.9).  Elected again before anybody has committed a metadata.version, it takes its log for an old cluster's and ends
     itself: "Should not have ZK migrations enabled on a cluster running metadata.version 3.0-IV1" (seen on a busy host).
 
-    To start it once more is safe: what was wrong stood in its memory alone, on its disk is what the quorum has
+    To start it once more is safe: the fault was only in its memory, on its disk is what the quorum has
     committed or will truncate, and it is started by the same step behind the same gates (the flag in every file, no
     other copy in /migration) as when the command is given again by hand.  A true metadata.version of that age ends it a
     second time, and a second time nobody starts it.
@@ -182,5 +182,5 @@ def _by_the_race(services: ServiceControl, node: NodeId) -> bool:
     try:
         latest = latest_life(services.last_words(node, LOG_LINES))
     except (MigrateError, OSError):
-        return False  # without its own word it is started by nobody
+        return False  # without its log it is not started again
     return any(RACE.search(line) for line in latest)

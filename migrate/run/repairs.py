@@ -1,8 +1,8 @@
 """A node that did not start with its planned file, and whose file a person repaired: may the same plan start it?
 
-It may where the repair is none of the plan's business: no key differs that the step writes or that says which node
-and which directories this is, and nothing is found of the repaired file that is not found of the planned one.  What the
-plan wanted is known by its SHA-256 alone; its content is made again from the copies beside the file.
+It may where the repair does not touch the plan: it changes no key that the step writes or that says which node and
+which directories this is, and the checks find nothing in the repaired file that they do not find in the planned one.
+The plan has only the SHA-256 of what it wanted; the content is made again from the copies beside the file.
 """
 
 from __future__ import annotations
@@ -208,7 +208,7 @@ def judge(
     """The repair that is accepted, None where there is none; `world` has the copies beside the files, `now` is when.
 
     Raises:
-        PlanIsStale: it is another change than a repair, with what leads on from there.
+        PlanIsStale: the change is not a repair; the error says what leads on.
     """
     node, content, wanted = found
     name = processes.name_of(world.inventory, node)
@@ -220,10 +220,10 @@ def judge(
     third = _third(plan, planned, step, world, node, before)
     if own := sorted({key for key in keys if _is_ours(step, key, world)} | third):
         back = "; ".join(f"{key}={for_people(key, before[key])}" if key in before else f"no {key}" for key in own)
-        what = f"{', '.join(own)} of it {'is' if len(own) == 1 else 'are'} the migration's, and not as planned"
+        what = f"{', '.join(own)} must stay as the plan has {'it' if len(own) == 1 else 'them'}"
         raise _refused(plan, planned, world, node, what, f"put these keys back ({back}) and give the same command")
     if worse := [*refusals(after), *_new_blockers(world, node, original, content, planned.stage)]:
-        what = f"it was repaired in {', '.join(keys)}, and is not sound: {'; '.join(worse[:5])}"
+        what = f"it was repaired in {', '.join(keys)}, and still has problems: {'; '.join(worse[:5])}"
         raise _refused(plan, planned, world, node, what, "repair that too and give the same command")
     if facts.sha256(content) == accepted(world, f"config:{int(node)}", wanted):
         return None  # the file from before: the step edits it as planned
@@ -251,7 +251,7 @@ def _third(
 
 
 def plan_anew(plan: Plan, world: World, nodes: Iterable[BrokerNode | ControllerNode]) -> str:
-    """What leads on where the plan is not the cluster's any more: a plan is made of nodes that run."""
+    """What leads on where the plan no longer fits the cluster: a plan is made of nodes that run."""
     down = processes.ended(world, nodes)
     typed = processes.start(world.inventory, down)
     first = f"start what is down with its file as it is ({typed}), then " if down else ""

@@ -145,8 +145,8 @@ class Wait:
             self._say(
                 NotYet(
                     f"what cannot be seen: {reason}",
-                    "whoever runs what does not answer",
-                    f"if it lasts {UNSEEN_SECONDS:.0f} s the step is refused: nothing unseen is taken for fine",
+                    "the owner of what does not answer",
+                    f"if it lasts {UNSEEN_SECONDS:.0f} s the step is refused: the unseen is not assumed to be fine",
                 )
             )
         if now - self._unseen >= min(UNSEEN_SECONDS, self._patience):

@@ -12,7 +12,7 @@ from migrate.model.ports import Effects
 from migrate.model.stage import Stage
 from migrate.model.step import Action, NotBegun, Predicted, Progress
 from migrate.model.world import Need, World
-from migrate.steps.gates import Gate, all_open
+from migrate.steps.gates import Gate, ask_all
 
 NARROW: Final = frozenset({Need.KRAFT, Need.LIVE, Need.CONFIGS, Need.SERVICES})  # no disk, no tree, no table is read
 
@@ -72,7 +72,7 @@ class BaseStep:
         return tuple(gate.requires for gate in self.own_gates())
 
     def check(self, world: World) -> Readiness:
-        return all_open(self.own_gates(), world)
+        return ask_all(self.own_gates(), world)
 
     def progress(self, world: World) -> Progress:
         """It leaves no traces, so an interrupted attempt starts again."""

@@ -52,7 +52,7 @@ class FormatController(BaseStep):
         return Gate(directory, self._formatted), gate(gates.no_blockers, self.stage)
 
     def check(self, world: World) -> Readiness:
-        return gates.one_by_one(self.own_gates(), world)
+        return gates.ask_until_closed(self.own_gates(), world)
 
     def _formatted(self, world: World) -> Readiness:
         if isinstance(world.disks, Unknown) or isinstance(world.zookeeper, Unknown):

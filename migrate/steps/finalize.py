@@ -28,7 +28,7 @@ from migrate.model.world import FOR_PROOFS, Need, World
 from migrate.steps import configuration, facts, gates
 from migrate.steps.base import BaseStep
 from migrate.steps.forward import RollToKraft, can_be_unfenced, rolled_verified
-from migrate.steps.gates import Gate, all_open, gate, requires
+from migrate.steps.gates import Gate, ask_all, gate, requires
 from migrate.steps.roll import SEEN
 
 OURS_TO_DO = frozenset({"B-MIG-07", "B-QRM-03"})  # a controller without the flag: what a confirmed finalize makes
@@ -135,7 +135,7 @@ class FinalizeController(BaseStep):
         """The interlock holds until a controller has run without the flag, however late it is."""
         if self.position > 1 or _crossed(world):
             return Ready()
-        return all_open(self._interlock(_half_way(world)), world)
+        return ask_all(self._interlock(_half_way(world)), world)
 
     def starts(self, world: World) -> tuple[int, ...]:
         return facts.controllers(world)

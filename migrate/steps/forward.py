@@ -64,7 +64,7 @@ class RollToMigrationMode(Roll):
         )
 
     def start_gates(self) -> tuple[Gate, ...]:
-        """Its start may be the one that starts the copy: all blockers again, but of units and of its stop.
+        """Its start may start the copy: all blockers again, except those about units and about this broker being down.
 
         A move between directories that its stop interrupted goes on when it is there again: it is no reason to leave
         it down.
@@ -83,7 +83,7 @@ class RollToMigrationMode(Roll):
     def _rolled_before(self, world: World) -> tuple[int, ...]:
         """Other brokers in migration mode: whoever rolled them, the next one waits for their proof.
 
-        Not one whose file alone is of that mode, and whose process runs in ZooKeeper mode: its turn is still to come.
+        A broker whose file has that mode, but whose process still runs in ZooKeeper mode, is not one of them.
         """
         others = (one for one in positions(world) if one.broker != self.broker)
         return tuple(

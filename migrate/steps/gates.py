@@ -19,7 +19,7 @@ The rules of the migration, each with the gate that holds it:
   `steps.gates.views_equal`, `run.guards.controller_is_krafts`, `run.guards.nothing_moves`, `steps.disks.ended`
 - A broker goes to KRaft mode when the directories of its replicas are known, and the next one when they are VERIFIED.
   `steps.forward.may_become_kraft`, `steps.forward.rolled_verified`
-- There is no finalize before every broker is in KRaft mode and every replica VERIFIED: no way leads back from it.
+- There is no finalize before every broker is in KRaft mode and every replica VERIFIED: it cannot be undone.
   `steps.gates.all_brokers_kraft`, `steps.gates.ledger_is`
 - A rollback stops the controllers when no broker is in KRaft mode and ZooKeeper holds what they committed.
   `steps.rollback.gates.none_runs_kraft`, `steps.rollback.gates.zookeeper_equal`, `steps.rollback.gates.rehearsed`
@@ -95,13 +95,13 @@ def gate(holds: Callable[Concatenate[World, P], Readiness], *args: P.args, **wor
     return Gate(said, lambda world: holds(world, *args, **words))
 
 
-def all_open(found: Iterable[Gate], world: World) -> Readiness:
-    """The first that is not open, by `first`; every one is asked."""
+def ask_all(found: Iterable[Gate], world: World) -> Readiness:
+    """The first that is closed, by `first`; all are asked."""
     return first(*(one.holds(world) for one in found))
 
 
-def one_by_one(found: Iterable[Gate], world: World) -> Readiness:
-    """The first that is not open; none behind it is asked."""
+def ask_until_closed(found: Iterable[Gate], world: World) -> Readiness:
+    """The first that is closed; later ones are not asked."""
     answers = (one.holds(world) for one in found)
     return next((answer for answer in answers if not isinstance(answer, Ready)), Ready())
 
@@ -148,8 +148,7 @@ def no_blockers(
     A blocker refuses it, a blind spot that it cannot do without is Unknown.
     A finding that a topic in creation or deletion looks like is waited for: it is a fault only where it lasts.
     `down` is a node that the interrupted step itself has stopped: what is found only because of that is no blocker.
-    `besides` are codes that say of the world what the step itself is there to bring about, `of` the objects of which
-    alone a blocker may say it (None: of any).
+    `besides` are codes for what the step itself is there to bring about; `of` limits them to these objects (None: any).
     What is found only because processes of other nodes do not run is waited for: whoever owns them starts them.
     """
     found = [
@@ -362,7 +361,7 @@ def quorum_healthy(world: World) -> Readiness:
     # asked of each of them: the leader remembers the offsets of voters that are gone
     answers = {int(node.id): world.live.controllers.get(node.id) for node in world.inventory.controllers}
     silent = [node for node, answer in answers.items() if not isinstance(answer, NodeAnswer)]
-    if silent:  # a process that has ended answers by nobody's waiting: whoever owns it must start it
+    if silent:  # waiting does not bring a process back: whoever owns it must start it
         ended = [node for node in processes.ended(world, world.inventory.controllers) if node in silent]
         if ended:
             return processes.awaited(world.inventory, ended)
@@ -382,7 +381,7 @@ def quorum_healthy(world: World) -> Readiness:
 def units_obey(world: World, nodes: Iterable[NodeId]) -> Readiness:
     """A run can stop and start each of these nodes: asked of all before the first of them is stopped.
 
-    Nodes that are no units of ours to see (the lab's processes, hosts that people work) have nothing to be asked.
+    Nodes whose units the tool cannot see (the lab's processes, hosts that people work) are not asked.
     """
     if world.inventory.executor not in ("local", "ssh"):
         return Ready()

@@ -61,19 +61,19 @@ class Roll(BaseStep):
         """What must hold in the end, in the order in which it is told."""
 
     def evidence(self, world: World) -> tuple[str, ...]:
-        """What the proof was seen by."""
+        """The evidence for the proof."""
         return ()
 
     def last_proof(self, world: World) -> Readiness:
-        """What is asked when all else holds: a dead listener says more than what went with it."""
+        """Asked when all else holds: a dead listener is reported before its consequences."""
         return Ready()
 
     # -- before -------------------------------------------------------------------------------------------------------
     def check(self, world: World) -> Readiness:
-        return self._told(world, None, gates.all_open(self.own_gates(), world))
+        return self._told(world, None, gates.ask_all(self.own_gates(), world))
 
     def resume(self, world: World) -> Readiness:
-        return self._told(world, None, gates.all_open(self.start_gates(), world))
+        return self._told(world, None, gates.ask_all(self.start_gates(), world))
 
     def _told(self, world: World, broker: int | None, found: Readiness) -> Readiness:
         return with_sick_disks(world, broker, found) if self.names_sick_disks else found
@@ -89,9 +89,9 @@ class Roll(BaseStep):
         return Ready() if isinstance(found, Restored) else found
 
     def progress(self, world: World) -> Progress:
-        """Told by the file's mode and by the file that the process was started with."""
+        """Decided from the file's mode and the file that the process was started with."""
         if self.goes_back and not isinstance(gate := self.restorable(world), Ready):
-            return Unknown(str(getattr(gate, "reason", gate)))  # without its file nothing can be told
+            return Unknown(str(getattr(gate, "reason", gate)))  # without its file nothing can be decided
         file = facts.config(world, self.broker)
         if isinstance(file, Unknown):
             return file
@@ -121,7 +121,7 @@ class Roll(BaseStep):
         return found.incarnation != world.facts.get(ended(self.id)) and not found.fenced
 
     def _edited(self, world: World, file: ConfigFile) -> bool:
-        """Is it the file that is wanted?  Of that mode alone is not enough: other keys of it may be missing."""
+        """Is it the file that is wanted?  The right mode is not enough: other keys may be missing."""
         return node_mode(file.values) is self.goal and self.target(world, file.raw) == file.raw
 
     # -- stop, replace the file, start --------------------------------------------------------------------------------
@@ -141,7 +141,7 @@ class Roll(BaseStep):
         effects.start(node)
 
     def _registration(self, world: World) -> str:
-        """What is registered now belongs to a process that ends: it is noted, and no proof afterwards."""
+        """What is registered now, by the process that ends: noted, so that it is not taken as proof later."""
         if self.without_quorum:
             assert not isinstance(world.zookeeper, Unknown)
             session = world.zookeeper.brokers.get(NodeId(self.broker))
@@ -213,7 +213,7 @@ class Roll(BaseStep):
 
     @property
     def without_quorum(self) -> bool:
-        """It ends in ZooKeeper mode, where the broker's new session tells its new process: nobody else registers it."""
+        """It ends in ZooKeeper mode, where a new session proves the new process: nobody else registers it."""
         return self.goal is Mode.ZOOKEEPER
 
     def target(self, world: World, raw: bytes) -> bytes:

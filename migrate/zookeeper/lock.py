@@ -209,7 +209,7 @@ def describe(path: str, znode: Znode) -> str:
     try:
         holder = holder_of(path, znode)
     except MalformedZnode:
-        return f"held by session 0x{znode.ephemeral_owner:x}, which is no run of this tool"
+        return f"held by session 0x{znode.ephemeral_owner:x}, which is not a run of this tool"
     return (
         f"held by {holder.owner} on {holder.host} (pid {holder.pid}) since {holder.since}, plan {holder.plan or '-'}; "
         f"if that process is dead, ZooKeeper frees it {holder.session_seconds:g} s after its last sign of life"
@@ -313,7 +313,7 @@ def remove_lock(client: ZookeeperClient, seen: SeenLock) -> None:
         )
     now = look_at_lock(client, seen.path)
     if isinstance(now, Absent):
-        raise LockNotDead("the lock is gone already", where=seen.path, next_step="nothing is to be done")
+        raise LockNotDead("the lock is gone already", where=seen.path, next_step="nothing to do")
     if (now.token, now.fence_version) != (seen.token, seen.fence_version):
         raise LockNotDead(f"another run holds the lock by now: id {now.token}", where=seen.path)
     transaction = client.kazoo.transaction()

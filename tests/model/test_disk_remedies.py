@@ -304,7 +304,7 @@ def test_an_old_disk_whose_replicas_were_made_anew_keeps_its_copies(tmp_path: Pa
     """A broker in migration mode that was started without it has them twice, and starts no more; the shell sorts it."""
     (one,) = disk_troubles(made_anew(worlds.world_at(Stage.HYBRID)))
     assert one.path == PATH
-    assert one.what == "its replicas lie in /data/b1/d2 as well, and the broker did not register it"
+    assert one.what == "its replicas are also in /data/b1/d2, and the broker did not register it"
     assert one.do[0].startswith("is it the disk that failed, and the others' copies are of since then?")
     assert one.do[1].startswith("is it an older disk? Take it out again")
     assert "Duplicate log directories" in one.effect

@@ -10,7 +10,7 @@ import pytest
 from migrate.model.outcome import AlreadyDone, Ready, Refused, Unknown
 from migrate.model.stage import Stage
 from migrate.model.world import NOT_ASKED, World
-from migrate.steps.gates import Gate, all_open, one_by_one
+from migrate.steps.gates import Gate, ask_all, ask_until_closed
 from migrate.steps.registry import KINDS, rebuild
 from tests.steps.looks import whole
 
@@ -78,9 +78,9 @@ def test_every_gate_is_asked_and_one_that_was_not_asked_for_comes_last() -> None
         return Gate(str(number), holds)
 
     row = (gate(1, Ready()), gate(2, NOT_ASKED), gate(3, Refused("no")), gate(4, Unknown("dark")))
-    assert all_open(row, WORLD) == Refused("no")
+    assert ask_all(row, WORLD) == Refused("no")
     assert asked == [1, 2, 3, 4]
     asked.clear()
-    assert one_by_one(row, WORLD) == NOT_ASKED
+    assert ask_until_closed(row, WORLD) == NOT_ASKED
     assert asked == [1, 2]
-    assert all_open((), WORLD) == one_by_one((), WORLD) == Ready()
+    assert ask_all((), WORLD) == ask_until_closed((), WORLD) == Ready()

@@ -378,4 +378,4 @@ def test_a_znode_that_no_run_wrote_names_nobody(changes: dict[str, object]) -> N
     znode = Znode(json.dumps(HOLDER | changes).encode(), 0, 7, 7, OWN)
     with pytest.raises(MalformedZnode):
         holder_of(LOCK_PATH, znode)
-    assert describe(LOCK_PATH, znode) == "held by session 0x46, which is no run of this tool"
+    assert describe(LOCK_PATH, znode) == "held by session 0x46, which is not a run of this tool"

@@ -23,7 +23,7 @@ from migrate.model.world import Need, World
 from migrate.steps import facts, gates
 from migrate.steps.base import NARROW, BaseStep
 from migrate.steps.controllers import all_flagged
-from migrate.steps.gates import Gate, gate, one_by_one, requires
+from migrate.steps.gates import Gate, ask_until_closed, gate, requires
 from migrate.steps.prepare import BackUpZookeeper
 from migrate.steps.rollback import gates as back
 from migrate.zookeeper import layout
@@ -308,7 +308,7 @@ class FinishDualWrite(BaseStep):
         return gate(_made_a_copy), gate(all_flagged)
 
     def check(self, world: World) -> Readiness:
-        return one_by_one(self.own_gates(), world)
+        return ask_until_closed(self.own_gates(), world)
 
     def resume(self, world: World) -> Readiness:
         """Some run by now: that they belong was asked before the first."""

@@ -19,7 +19,7 @@ from migrate.model.views import Running, Stopped
 from migrate.model.world import Need, World
 from migrate.steps import facts, gates, served
 from migrate.steps.forward import RollToMigrationMode
-from migrate.steps.gates import Gate, all_open, gate, requires
+from migrate.steps.gates import Gate, ask_all, gate, requires
 from migrate.steps.roll import ROLLED
 from migrate.steps.rollback import gates as back
 from migrate.steps.rollback.cleanup import SetControllerAside
@@ -98,10 +98,10 @@ class RestartInMigrationMode(RollToMigrationMode):
         )
 
     def check(self, world: World) -> Readiness:
-        return all_open(self.own_gates(), world)
+        return ask_all(self.own_gates(), world)
 
     def resume(self, world: World) -> Readiness:
-        return all_open(self.start_gates(), world)
+        return ask_all(self.start_gates(), world)
 
     def start_gates(self) -> tuple[Gate, ...]:
         """Its start may be the one that starts the copy: all blockers again, but for those that its stop made."""
