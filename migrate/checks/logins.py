@@ -289,6 +289,8 @@ def tool_is_let_in(configs: Configs, world: World) -> Result:
 def _own_principal(access: Access, file: ConfigFile) -> str | Blind:
     if file.values.get(BUILDER, "").strip():
         return Blind("our principal", f"a {BUILDER} makes it")
+    if access.kerberos is not None:
+        return Blind("our principal", f"the listener's rules name {access.user}")
     if access.username:
         return f"User:{access.username}"
     if access.protocol != "SSL" or access.keystore is None:

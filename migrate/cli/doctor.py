@@ -25,7 +25,7 @@ from migrate.model.inventory import Inventory, SecretFile
 from migrate.model.launch import Unit, unfit
 from migrate.model.outcome import Unknown
 from migrate.model.trusted import cache_directory
-from migrate.model.words import plural
+from migrate.model.words import duration, plural
 from migrate.report.wording import hanging
 
 LAB_MEMORY_MB: Final = 2500  # seven processes, Spark's driver and we
@@ -203,20 +203,24 @@ def _rate(path: pathlib.Path) -> Item:
 
 def _credentials(path: pathlib.Path) -> Item:
     """Password files, and stores that need none or one, read as a run reads them; no command is run for a secret."""
+    from migrate.kafka.gssapi import ticket_seconds
     from migrate.kafka.secrets import read_secret
     from migrate.kafka.stores import authorities, identity
 
     found, _ = load_target(None, path)
-    read = set()
+    read, tickets = set(), {}
     for access in dict.fromkeys(map(found.access_of, found.nodes)):
         if isinstance(access.password, SecretFile):
             read_secret(access.password)
             read.add(access.password.path)
+        if access.kerberos is not None:
+            tickets[access.user] = f"a ticket of {access.user} for {duration(ticket_seconds(access.kerberos))}"
         for store, look in ((access.truststore, authorities), (access.keystore, identity)):
             if store is not None and isinstance(store.password, SecretFile | None):
                 look(store)
                 read.add(store.path)
-    return Item("credentials", Health.GOOD, f"files for brokers and controllers: {plural(len(read), 'file')} read")
+    text = f"files for brokers and controllers: {plural(len(read), 'file')} read"
+    return Item("credentials", Health.GOOD, ", ".join((text, *tickets.values())))
 
 
 def _python() -> Item:

@@ -89,6 +89,8 @@ def _topics(client: ZookeeperClient) -> int | None:
 
 
 def _who(access: Access) -> str:
+    if access.kerberos is not None:
+        return f"{access.user}, by the listener's sasl.kerberos.principal.to.local.rules"
     return f"User:{access.username}" if access.username else "User:ANONYMOUS, or the name of a certificate"
 
 

@@ -118,7 +118,7 @@ class AccessRefused(WorldError, code="E-KAFKA-05"):
 class AccessUnsupported(InputError, code="E-KAFKA-06"):
     """A security protocol or mechanism that this release does not support."""
 
-    hint = "give a listener with PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL; SASL by PLAIN or SCRAM"
+    hint = "give a listener with PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL; SASL by PLAIN, SCRAM or GSSAPI"
 
 
 class NoActiveController(WorldError, Retryable, code="E-KAFKA-07"):
@@ -179,6 +179,24 @@ class StoreUnreadable(InputError, code="E-KAFKA-16"):
     """A truststore or keystore cannot be used: missing, another format or password, no certificate or key in it."""
 
     hint = "name the store's path, type (PEM, PKCS12, JKS) and the file of its password as they are"
+
+
+class KerberosUnusable(InputError, code="E-KRB-01"):
+    """This host cannot log in by Kerberos: no library, keytab, key, ticket, or realm in krb5.conf."""
+
+    hint = "correct `kerberos` of the inventory's access, or this host's krb5.conf"
+
+
+class KerberosRefused(WorldError, code="E-KRB-02"):
+    """The KDC or the listener refuses a login by Kerberos: principal, key, service, host name or clock."""
+
+    hint = "compare principal, service and host names with the KDC's, and this host's clock"
+
+
+class KdcUnreachable(WorldError, Retryable, code="E-KRB-03"):
+    """No KDC of the realm answers: no login by Kerberos, and no node that uses it could start either."""
+
+    hint = "bring a KDC back, or correct [realms] of this host's krb5.conf; what waits goes on by itself"
 
 
 class DecodeError(InputError, code="E-WIRE-01"):

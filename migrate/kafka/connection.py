@@ -1,7 +1,7 @@
 """Blocking connections to brokers and controllers: TLS, SASL, a request, its answer, and a typed error for all else.
 
 A connection is used by one thread.  After any error it is closed: what may still arrive belongs to a request that
-nobody waits for.  SASL (KIP-43, KIP-152) speaks PLAIN and SCRAM.
+nobody waits for.  SASL (KIP-43, KIP-152) speaks PLAIN, SCRAM and GSSAPI.
 
 `KeptConnections` saves TLS handshakes and logins, which cost a node more than a request.  Before a kept connection is
 used its node is asked for its versions again; any failure of that is resolved by a new connection.
@@ -25,6 +25,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, Self
 
+from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_fixed
+
 from migrate import __version__
 from migrate.errors import (
     AccessRefused,
@@ -37,6 +39,7 @@ from migrate.errors import (
     MigrateError,
     NodeUnreachable,
 )
+from migrate.kafka.gssapi import gssapi
 from migrate.kafka.secrets import read_secret
 from migrate.kafka.tls import CLOSED, PROTOCOL, handshake, last_word, tls_context, tls_error
 from migrate.model.inventory import Access
@@ -58,6 +61,10 @@ from migrate.protocol.messages import (
 CLIENT_ID: Final = "kraft-migrate"  # Kafka allows letters, digits, dots and dashes in a client's name and version
 TLS_ALERT: Final = 0x1503  # how an alert of a TLS listener begins
 _PART: Final = 1 << 20
+# a node closes each new connection while it logs in to its KDC again (SaslServerAuthenticator: "this may be a transient
+# failure due to Kerberos re-login"), usually for some milliseconds
+RELOGIN_ATTEMPTS: Final = 3
+RELOGIN_SECONDS: Final = 0.3
 PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _NO_RIGHT: Final = (Code.CLUSTER_AUTHORIZATION_FAILED, Code.TOPIC_AUTHORIZATION_FAILED)
 
@@ -85,11 +92,23 @@ class Connection:
         Raises:
             NodeUnreachable, ConnectionClosed, AnswerTimeout: Retryable.
             AnswerBroken, AccessRefused, AccessUnsupported, TlsRefused, StoreUnreadable, SecretUnreadable: not.
+            KdcUnreachable, KerberosRefused, KerberosUnusable: by GSSAPI; the first is retryable.
         """
         self.address = address
         self._limits = limits
         self._ids = itertools.count(1)
-        self._socket = opened or _open(address, access, limits)
+        attempts = RELOGIN_ATTEMPTS if access.mechanism == "GSSAPI" and opened is None else 1
+        for attempt in Retrying(
+            retry=retry_if_exception_type(ConnectionClosed),
+            stop=stop_after_attempt(attempts),
+            wait=wait_fixed(RELOGIN_SECONDS),
+            reraise=True,
+        ):
+            with attempt:
+                self._socket = opened or _open(address, access, limits)
+                self._begin(access)
+
+    def _begin(self, access: Access) -> None:
         try:
             self.ask_again()
             if access.protocol.startswith("SASL_"):
@@ -323,6 +342,10 @@ Tokens = Generator[bytes, bytes, None]
 
 def tokens_of(access: Access, where: str) -> Tokens:
     """The client's tokens, in exchange for the server's."""
+    if access.mechanism == "GSSAPI" and access.kerberos is not None:
+        login = access.kerberos
+        yield from gssapi(login, login.service or "kafka", where.rpartition(":")[0].strip("[]"), where)
+        return
     if access.mechanism not in ("PLAIN", *HASHES):
         raise AccessUnsupported(f"SASL mechanism {access.mechanism!r} is not spoken yet", where=where)
     if access.password is None:
@@ -340,7 +363,8 @@ def authenticate(connection: Connection, access: Access) -> None:
     Raises:
         AccessUnsupported: a mechanism that we do not speak, or no password for one that needs it.
         AccessRefused: the listener does not offer the mechanism, or refuses user or password.
-        SecretUnreadable: the password's file.
+        SecretUnreadable: the password's file, or the keytab.
+        KerberosUnusable, KerberosRefused, KdcUnreachable: no ticket for the listener's service.
     """
     where, tokens = connection.address, tokens_of(access, connection.address)
     token = next(tokens)
@@ -350,19 +374,27 @@ def authenticate(connection: Connection, access: Access) -> None:
     while True:
         answer = connection.exchange(SASL_AUTHENTICATE, AUTHENTICATE_VERSION, {"authBytes": token})
         if answer["errorCode"] != Code.NONE:
-            raise AccessRefused(
-                f"user {access.username} was refused: {error_name(answer['errorCode'])}",
-                where=where,
-                why=answer["errorMessage"] or "",
-                next_step=f"correct `username` and `password` of the inventory's access, or create the user for "
-                f"{access.mechanism} on this cluster",
-            )
+            raise _login_refused(answer, access, where)
         try:
             token = tokens.send(answer["authBytes"])
         except StopIteration:
             return
         except ScramBroken as error:
             raise AccessRefused(f"{access.mechanism} with the listener failed: {error}", where=where) from None
+
+
+def _login_refused(answer: Values, access: Access, where: str) -> AccessRefused:
+    step = "correct `username` and `password` of the inventory's access, or create the user for"
+    step += f" {access.mechanism} on this cluster"
+    if access.kerberos is not None:
+        step = "compare `service`, and the host's name in `address`, with the principal in the node's keytab; Kerberos "
+        step += "asks for the host's canonical name unless krb5.conf has dns_canonicalize_hostname = false"
+    return AccessRefused(
+        f"user {access.user} was refused: {error_name(answer['errorCode'])}",
+        where=where,
+        why=answer["errorMessage"] or "",
+        next_step=step,
+    )
 
 
 def _no_such_login(offered: list[str], access: Access, where: str) -> AccessRefused:
@@ -375,12 +407,12 @@ def _no_such_login(offered: list[str], access: Access, where: str) -> AccessRefu
             why=f"it is a listener of PLAINTEXT or SSL, and was asked by {access.protocol}",
             next_step=f"{PROTOCOL}, here `protocol: {right}` without `mechanism`",
         )
-    spoken = [name for name in offered if name in ("PLAIN", *HASHES)]
+    spoken = [name for name in offered if name in ("PLAIN", *HASHES, "GSSAPI")]
     change = f"change `mechanism` of the inventory's access to {' or '.join(spoken)}, which its user must have"
     return AccessRefused(
         f"the listener offers {', '.join(offered)}, not {access.mechanism}",
         where=where,
-        next_step=change if spoken else "name a listener in `address` that offers PLAIN or SCRAM",
+        next_step=change if spoken else "name a listener in `address` that offers PLAIN, SCRAM or GSSAPI",
     )
 
 

@@ -52,23 +52,27 @@ def read_secret(secret: Secret) -> str:
             return read_variable(name)
         case SecretCommand(argv):
             return _text(ask(argv, COMMAND_SECONDS), "the secret's command wrote what", argv[0])
-        case SecretFile():
-            pass
+        case SecretFile(path):
+            return _text(read_private(path), "the secret's file", path)
+
+
+def read_private(path: str, what: str = "the secret's file") -> bytes:
+    """The content of a file that only its owner can read.  Raises SecretUnreadable as `read_secret` does."""
     try:
-        descriptor = os.open(secret.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         with os.fdopen(descriptor, "rb") as file:
-            _check(secret, os.fstat(file.fileno()))  # of the open file: of the one that is read
+            _check(path, what, os.fstat(file.fileno()))  # of the open file: of the one that is read
             raw = file.read(MAX_BYTES + 1)
     except OSError as error:
         missing = isinstance(error, FileNotFoundError)
         raise SecretUnreadable(
-            f"the secret's file cannot be read: {error.strerror}",
-            where=secret.path,
+            f"{what} cannot be read: {error.strerror}",
+            where=path,
             next_step="write the secret into it (mode 0600), or correct its path in the inventory" if missing else "",
         ) from None
     if len(raw) > MAX_BYTES:
-        raise SecretUnreadable(f"the secret's file is larger than {MAX_BYTES // 1024} KiB", where=secret.path)
-    return _text(raw, "the secret's file", secret.path)
+        raise SecretUnreadable(f"{what} is larger than {MAX_BYTES // 1024} KiB", where=path)
+    return raw
 
 
 def _text(raw: bytes, what: str, where: str) -> str:
@@ -81,20 +85,20 @@ def _text(raw: bytes, what: str, where: str) -> str:
     return text
 
 
-def _check(secret: SecretFile, status: os.stat_result) -> None:
+def _check(path: str, what: str, status: os.stat_result) -> None:
     if not stat.S_ISREG(status.st_mode):
-        raise SecretUnreadable("the secret's path is no regular file", where=secret.path)
+        raise SecretUnreadable(f"{what} is no regular file", where=path)
     if status.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise SecretUnreadable(
-            f"the secret's file has mode {stat.S_IMODE(status.st_mode):04o}",
-            where=secret.path,
+            f"{what} has mode {stat.S_IMODE(status.st_mode):04o}",
+            where=path,
             why="others than its owner can read or change it",
-            next_step=f"chmod 600 {secret.path}",
+            next_step=f"chmod 600 {path}",
         )
     if why := distrust(status):
         raise SecretUnreadable(
-            f"the secret's file is not trusted: {why}",
-            where=secret.path,
+            f"{what} is not trusted: {why}",
+            where=path,
             why="that user can read and change it; root could read it all the same",
             next_step="give it to the user who runs kraft-migrate, or to root: `chown`",
         )

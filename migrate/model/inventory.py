@@ -17,6 +17,7 @@ from migrate.model.patterns import compiled
 from migrate.model.stage import ACTING, DirectoryPolicy, Stage
 from migrate.model.windows import Window
 from migrate.model.written import (
+    PRINCIPAL,
     Address,
     CommandWord,
     Duration,
@@ -104,19 +105,40 @@ class Store:
 
 @section()
 @dataclass(frozen=True, slots=True)
+class Kerberos:
+    """Who we are by Kerberos: from a keytab, or by the tickets of a cache; without both by the default cache's."""
+
+    principal: Annotated[Text, PRINCIPAL]
+    keytab: FilePath = ""
+    ccache: Text = ""  # such as FILE:/run/migrate.ccache
+    service: Text = ""  # the first part of the nodes' principals; "": kafka, or zookeeper
+
+    def __post_init__(self) -> None:
+        if self.keytab and self.ccache:
+            raise ValueError("one of keytab and ccache is expected")
+
+
+@section()
+@dataclass(frozen=True, slots=True)
 class Access:
     """How to connect to a listener.  Host names are always verified; without a truststore the host's are used."""
 
     protocol: Annotated[str, one_of("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")] = "PLAINTEXT"
-    mechanism: Annotated[str, one_of("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")] = ""
+    mechanism: Annotated[str, one_of("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "GSSAPI")] = ""
     username: Text = ""
     password: Secret | None = None
     truststore: Store | None = None
     keystore: Store | None = None
+    kerberos: Kerberos | None = None  # of GSSAPI
 
     @property
     def is_tls(self) -> bool:
         return self.protocol in ("SSL", "SASL_SSL")
+
+    @property
+    def user(self) -> str:
+        """As whom it logs in, "" for nobody: a user, or a principal of Kerberos."""
+        return self.username if self.kerberos is None else self.kerberos.principal
 
 
 @dataclass(frozen=True, slots=True)

@@ -274,6 +274,9 @@ UserName = Annotated[  # useradd(8)
 VariableName = Annotated[
     Text, _like(re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}"), "the name of an environment variable is expected")
 ]
+PRINCIPAL: Final = _like(
+    re.compile(r"[^/@\s]+(/[^/@\s]+)?@[^/@\s]+"), "a principal with its realm is expected, such as migrator@EXAMPLE.COM"
+)
 CommandWord = Annotated[Text, _like(re.compile(r"[^\n\x00]{1,4096}"), "a word of a command in one line is expected")]
 HostPath = Annotated[Text, _like(re.compile(r"[^\n\t]{1,4096}"), "a path in one line is expected")]  # as it is written
 FilePath = Annotated[HostPath, BESIDE]

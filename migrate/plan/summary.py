@@ -115,7 +115,7 @@ def _access(access: Access | None) -> str:
     if access is None:
         return ""
     stores = {"truststore": access.truststore, "keystore": access.keystore}
-    told = [access.protocol, access.mechanism, access.username and f"user {access.username}"]
+    told = [access.protocol, access.mechanism, access.user and f"user {access.user}"]
     told += [f"{name} {store.path}" for name, store in stores.items() if store is not None]
     return ", ".join(filter(None, told))
 

@@ -77,9 +77,21 @@ class ZookeeperAccessSection(Section):
 
 # -- rules -------------------------------------------------------------------------------------------------------
 def access_faults(access: Access, at: Location) -> Iterator[Fault]:
-    """SASL has its user, and nothing else has one; TLS alone has stores."""
-    given = {name for name in SASL if getattr(access, name)}
-    if access.protocol.startswith("SASL_"):
+    """SASL has its user, GSSAPI its principal, and nothing else has one; TLS alone has stores."""
+    given = {name for name in (*SASL, "kerberos") if getattr(access, name)}
+    by_kerberos = access.mechanism == "GSSAPI"
+    if by_kerberos or "kerberos" in given:
+        for name in ("kerberos",) if by_kerberos else ():
+            if name not in given:
+                yield Fault(at, f"{'.'.join(map(str, at))}.{name} is missing", "GSSAPI needs a principal")
+        for name in ("username", "password"):
+            if name in given:
+                yield Fault((*at, name), f"{name} with kerberos", "GSSAPI logs in by its principal")
+        if not by_kerberos:
+            yield Fault((*at, "kerberos"), "kerberos without GSSAPI", "write `mechanism: GSSAPI`")
+        if not access.protocol.startswith("SASL_"):
+            yield Fault((*at, "mechanism"), "mechanism without SASL", f"protocol {access.protocol} asks for no user")
+    elif access.protocol.startswith("SASL_"):
         for name in SASL:
             if name not in given:
                 yield Fault(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from migrate.errors import DocumentInvalid, DocumentNotTrusted, DocumentUnreadable, MigrateError, SecretUnreadable
-from migrate.model.inventory import Access, SecretFile, Store, ZookeeperLogin
+from migrate.model.inventory import Access, Kerberos, SecretFile, Store, ZookeeperLogin
 from migrate.playbook.load import dump_inventory, load_inventory
 
 INVENTORY = """\
@@ -77,8 +77,11 @@ def test_what_was_read_can_be_written_and_read_again(tmp_path: Path) -> None:
     added.write_text("sasl.jaas.config=canary\n")
     added.chmod(0o600)
     text = "  zookeeper_access: {sasl: {username: kafka, password: {file: zk}}, tls: {keystore: {path: a, type: PEM}}}"
+    login = "{protocol: SASL_SSL, mechanism: GSSAPI, kerberos: {principal: a/b@C, keytab: k, service: s}}"
     path = written(tmp_path, SCRAM, text, "    properties: added.properties")
+    path.write_text(path.read_text().replace("{protocol: SSL, keystore: {path: tool.pem, type: PEM}}", login))
     found = load_inventory(path)
+    assert found.controller_access.kerberos == Kerberos("a/b@C", keytab=f"{tmp_path}/k", service="s")
     dumped = dump_inventory(found)
     assert "canary" not in dumped
     assert str(tmp_path) not in dumped
@@ -96,6 +99,12 @@ def test_what_was_read_can_be_written_and_read_again(tmp_path: Path) -> None:
         ("{protocol: SSL, keystore: {path: a, type: BKS}}", "BKS"),
         ("{protocol: SSL, keystore: {path: a, type: PKCS12, password: hunter2}}", "password"),
         ("{protocol: SSL, verify_host: false}", "verify_host"),
+        ("{protocol: SASL_SSL, mechanism: GSSAPI}", "kerberos is missing"),
+        ("{protocol: SASL_SSL, mechanism: GSSAPI, username: a, kerberos: {principal: a@B}}", "username with kerberos"),
+        ("{protocol: SASL_SSL, mechanism: PLAIN, kerberos: {principal: a@B}}", "kerberos without GSSAPI"),
+        ("{protocol: SSL, mechanism: GSSAPI, kerberos: {principal: a@B}}", "mechanism without SASL"),
+        ("{protocol: SASL_SSL, mechanism: GSSAPI, kerberos: {principal: a}}", "a principal with its realm"),
+        ("{protocol: SASL_SSL, mechanism: GSSAPI, kerberos: {principal: a@B, keytab: k, ccache: c}}", "one of keytab"),
         ("{protocol: SASL_SSL, mechanism: OAUTHBEARER, username: a, password: {file: p}}", "OAUTHBEARER|mechanism"),
     ],
 )
