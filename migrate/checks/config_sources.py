@@ -29,7 +29,7 @@ from migrate.model.config_keys import Fate, Moment, base_name, fate, is_at_start
 from migrate.model.ids import NodeId
 from migrate.model.kafka_values import entries, listener_prefix, trim
 from migrate.model.launch import JAAS_FILE, Launch
-from migrate.model.listeners import JAAS, inter_broker_listener, listeners, protocols
+from migrate.model.listeners import JAAS, inter_broker_listener, listeners, mechanisms, protocols
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
 from migrate.model.views import ZookeeperView
@@ -112,6 +112,10 @@ def refusals(values: Mapping[str, str]) -> Iterator[str]:
             yield f"advertised.listeners has {name}, and listeners has not"
         elif host == ANYWHERE:
             yield f"{'advertised.listeners' if told else 'listeners'} has {host} for {name}: no address to advertise"
+    spoken, key = protocols(values).get(between, ""), "sasl.mechanism.inter.broker.protocol"
+    mechanism, given = trim(values.get(key, "GSSAPI")), mechanisms(values, between)
+    if spoken.startswith("SASL") and mechanism not in given and not REFERENCE.search(" ".join([mechanism, *given])):
+        yield f"{key} is {mechanism}, and listener {between} has {', '.join(given) or 'none'}"
     if here and between not in {entry.listener for entry in told or here}:
         yield f"no listener that is advertised is {between}, the inter-broker listener"
 

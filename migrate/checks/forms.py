@@ -27,6 +27,7 @@ READERS: Final[Mapping[str, Callable[[str], object]]] = {  # of a file's keys th
     "log.dirs": kafka_values.directories,
     "max.connections.per.ip.overrides": kafka_values.limits_of_addresses,
     "metadata.log.dir": kafka_values.directories,
+    "metrics.recording.level": kafka_values.recording_level,
     "process.roles": kafka_values.roles,
     "security.inter.broker.protocol": kafka_values.security_protocol,
     "zookeeper.connect": kafka_values.connect_string,

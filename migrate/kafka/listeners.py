@@ -35,7 +35,7 @@ def meet(broker: BrokerNode, values: Mapping[str, str], limits: Limits = DEFAULT
                 _first_met,
                 known.get(entry.listener, ""),
                 tuple(_addresses(broker, entry, values)),
-                mechanisms(values, entry.listener)[0],
+                next(filter(None, mechanisms(values, entry.listener)), "GSSAPI"),
                 limits,
             )
             for entry in found

@@ -117,6 +117,13 @@ def security_protocol(text: str) -> str:
     return text
 
 
+def recording_level(text: str) -> str:
+    """metrics.recording.level, in any case: its definition takes every text (`Sensor.RecordingLevel.forName`)."""
+    if (level := trim(text).upper()) not in ("INFO", "DEBUG", "TRACE"):
+        raise ValueError(f"{text!r} is none of INFO, DEBUG, TRACE")
+    return level
+
+
 def map_entries(text: str) -> tuple[str, ...]:
     """The entries of a map as they are spelled: empty ones at its end are none (`String.split` of Java)."""
     found = list(elements(text))

@@ -60,8 +60,7 @@ def inter_broker_listener(values: Mapping[str, str]) -> str:
 
 def mechanisms(values: Mapping[str, str], listener: str) -> tuple[str, ...]:
     """What a listener of SASL takes."""
-    own = values.get(f"{listener_prefix(listener)}{MECHANISMS}") or values.get(MECHANISMS, "")
-    return tuple(filter(None, elements(own))) or ("GSSAPI",)
+    return elements(values.get(f"{listener_prefix(listener)}{MECHANISMS}", values.get(MECHANISMS, "GSSAPI")))
 
 
 def jaas_key(listener: str, mechanism: str) -> str:

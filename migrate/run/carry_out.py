@@ -183,13 +183,16 @@ def _may_be_carried_out(plan: Plan, sources: Sources, options: Options) -> None:
             why="its steps may mean something else here",
             next_step="make a new plan with this version, or continue with that one; nothing was changed",
         )
-    playbook = sources.playbook
+    playbook, anew = sources.playbook, f"check what changed, then make a new plan: `{plan.plan_again}`"
     if not isinstance(playbook, Unknown) and playbook.sha256 != plan.playbook_sha256:
-        raise PlanIsStale(f"the playbook {playbook.path} changed after the plan was made", where=playbook.path)
+        raise PlanIsStale(
+            f"the playbook {playbook.path} changed after the plan was made", where=playbook.path, next_step=anew
+        )
     if sources.inventory.sha256 != plan.inventory_sha256:  # other hosts, units or paths than were planned and reviewed
         raise PlanIsStale(
             f"the inventory {plan.inventory}, or a file that it names, changed after the plan was made",
             where=plan.inventory,
+            next_step=anew,
         )
 
 

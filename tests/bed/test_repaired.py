@@ -20,12 +20,12 @@ from tests.bed.shape import SHAPES
 
 pytestmark = [pytest.mark.hosts, pytest.mark.kafka, pytest.mark.long]
 FILE: Final = "/etc/kafka/server.properties"
-FAULT: Final = "metrics.recording.level=LOUD"  # see tests/lab/test_repaired_files.py
-REPAIR: Final = "metrics.recording.level=DEBUG"
+FAULT: Final = "max.connections.per.ip.overrides=no-such-host.invalid:1"  # see tests/lab/test_repaired_files.py
+REPAIR: Final = "max.connections.per.ip.overrides=127.0.0.9:1"
 TYPED: Final = re.compile(r"on (h\d): ((?:systemctl|/usr/bin/sv|cp) [^;)`]+)")
 PLAN: Final = re.compile(r"make a new plan: `kraft-migrate ([^`]+)`")
 SAID: Final = {  # its log; of what runit starts again there is none
-    1: "No enum constant org.apache.kafka.common.metrics.Sensor.RecordingLevel.LOUD",
+    1: "UnknownHostException: no-such-host.invalid",
     2: "waiting for broker 2 to stay up (its process on h2 ends, and is started again)",
 }
 

@@ -1,6 +1,6 @@
 """Real brokers that do not start with their planned file: each printed next step is typed as it stands, and leads on.
 
-The fault is one that nobody sees before the start: Kafka's definition of that key takes any text.
+The fault is one that nobody sees before the start: a name that the node's host does not know.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ from tests.lab.one_topic import make_topic
 from tests.lab.test_other_hands import planned
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
-FAULT: Final = {"metrics.recording.level": "LOUD"}  # read without a check as the metrics are made (RecordingLevel)
-REPAIR: Final = {"metrics.recording.level": "DEBUG"}
+KEY: Final = "max.connections.per.ip.overrides"
+FAULT: Final = {KEY: "no-such-host.invalid:1"}  # resolved on the node alone, as it opens its sockets (ConnectionQuotas)
+REPAIR: Final = {KEY: "127.0.0.9:1"}
 VOTERS: Final = "controller.quorum.voters"
 
 
@@ -55,7 +56,7 @@ def fails(ended: subprocess.CompletedProcess[str], lab: Lab, node: str) -> None:
     """The run stopped because that node's process was over, and said in Kafka's words why, and what leads on."""
     assert ended.returncode == 3, ended.stderr
     said = " ".join(ended.stderr.split())
-    assert "No enum constant org.apache.kafka.common.metrics.Sensor.RecordingLevel.LOUD" in said
+    assert "UnknownHostException: no-such-host.invalid" in said
     assert "Repair what its last lines name, in its file too, but in no key that this run writes there" in said
     assert "the same command starts it" in said
     assert isinstance(lab.supervisor.state(node), Stopped)
@@ -92,12 +93,12 @@ def test_the_first_roll_and_its_rollback_go_on_with_repaired_files(lab: Lab) -> 
     change(lab, "broker-1", {back[1]: back[2]})
     ended = kraft_migrate("apply", str(plan))
     assert ended.returncode == 0, ended.stderr
-    assert "was repaired by a person, in metrics.recording.level" in told(plan, 1)
-    assert "was repaired by a person, in metrics.recording.level" in (plan.parent / "report.json").read_text()
+    assert f"was repaired by a person, in {KEY}" in told(plan, 1)
+    assert f"was repaired by a person, in {KEY}" in (plan.parent / "report.json").read_text()
 
     found = json.loads(kraft_migrate("status", str(lab.playbook_path), "--output", "json").stdout)["rollback"]
     assert found["readiness"] != "NOT READY", found
-    assert any("metrics.recording.level" in one["what"] for one in found["reasons"] if one["name"] == "file-edited")
+    assert any(KEY in one["what"] for one in found["reasons"] if one["name"] == "file-edited")
     change(lab, "broker-1", FAULT)
     made = kraft_migrate("rollback", "plan", str(lab.playbook_path), "--output", "json")
     fingerprint = json.loads(made.stdout)["fingerprint"]
@@ -108,6 +109,6 @@ def test_the_first_roll_and_its_rollback_go_on_with_repaired_files(lab: Lab) -> 
     lab.supervisor.start("broker-1")
     ended = kraft_migrate(*command)
     assert ended.returncode == 0, ended.stderr
-    assert "was repaired by a person, in metrics.recording.level" in told(plan, 1)
-    assert value(lab, "broker-1", "metrics.recording.level") == REPAIR["metrics.recording.level"]
+    assert f"was repaired by a person, in {KEY}" in told(plan, 1)
+    assert value(lab, "broker-1", KEY) == REPAIR[KEY]
     assert "controller.quorum.voters" not in parse(lab.topology.config("broker-1").read_bytes())

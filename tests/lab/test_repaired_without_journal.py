@@ -14,7 +14,7 @@ from migrate.lab.cluster import Lab
 from migrate.model.views import Running, Stopped
 from tests.lab.commands import kraft_migrate
 from tests.lab.test_other_hands import planned
-from tests.lab.test_repaired_files import FAULT, REPAIR, change, fails, lab, to_controllers, told, value
+from tests.lab.test_repaired_files import FAULT, KEY, REPAIR, change, fails, lab, to_controllers, told, value
 
 __all__ = ["lab"]
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
@@ -56,7 +56,7 @@ def test_the_second_roll_goes_on_without_its_journal_and_finalize_with_a_repaire
     assert ended.returncode == 0, ended.stderr
     for node in ("broker-1", "broker-2"):
         assert value(lab, node, "process.roles") == "broker"
-    assert value(lab, "broker-2", "metrics.recording.level") == REPAIR["metrics.recording.level"]
+    assert value(lab, "broker-2", KEY) == REPAIR[KEY]
 
     for one in lab.topology.controllers:
         change(lab, one.name, FAULT)
@@ -71,4 +71,4 @@ def test_the_second_roll_goes_on_without_its_journal_and_finalize_with_a_repaire
     ended = kraft_migrate(*command)
     assert ended.returncode == 0, ended.stderr
     for one in lab.topology.controllers:
-        assert "was repaired by a person, in metrics.recording.level" in told(plan, one.id)
+        assert f"was repaired by a person, in {KEY}" in told(plan, one.id)

@@ -74,11 +74,15 @@ def test_a_reversible_plan_needs_no_confirmation(inventory: Inventory) -> None:
     assert attempt(inventory, plan(Stage.CLEANUP), plan(Stage.CLEANUP).fingerprint).id == "E-ZK-01"
 
 
-def test_another_playbook_than_the_planned_one_is_stale(inventory: Inventory, tmp_path: Path) -> None:
-    """Ends with 6, and leaves no file."""
-    error = attempt(inventory, plan(), playbook=replace(worlds.playbook(), sha256="1" * 64))
-    assert isinstance(error, PlanIsStale)
-    assert (error.exit_code, error.where) == (6, "/lab/playbook.yaml")
+def test_another_playbook_or_inventory_than_the_planned_one_is_stale(inventory: Inventory, tmp_path: Path) -> None:
+    """Ends with 6, says the whole command of a new plan, and leaves no file."""
+    made = plan()
+    other = attempt(inventory, made, playbook=replace(worlds.playbook(), sha256="1" * 64))
+    corrected = attempt(replace(inventory, sha256="1" * 64), made)
+    for error, where in ((other, "/lab/playbook.yaml"), (corrected, made.inventory)):
+        assert isinstance(error, PlanIsStale)
+        assert (error.exit_code, error.where) == (6, where)
+        assert f"`kraft-migrate plan /lab/playbook.yaml --to {made.target.label}`" in error.next_step
     assert list(tmp_path.iterdir()) == []
 
 

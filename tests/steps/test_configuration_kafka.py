@@ -41,6 +41,7 @@ PLAIN = {
 }
 MAP, LISTENERS, ADVERTISED = "listener.security.protocol.map", "listeners", "advertised.listeners"
 BETWEEN, PROTOCOL, CONNECT = "inter.broker.listener.name", "security.inter.broker.protocol", "zookeeper.connect"
+MECHANISM, SASL = "sasl.mechanism.inter.broker.protocol", "INTERNAL:SASL_PLAINTEXT,CLIENT:SASL_PLAINTEXT"
 Change = dict[str, str | None]
 DEFAULTS: Change = {MAP: None, BETWEEN: None, LISTENERS: None}
 
@@ -145,6 +146,14 @@ ODD: dict[str, Change] = {  # what Kafka takes, beside the plain values; None: w
     },
     "no bootstrap servers": {"controller.quorum.bootstrap.servers": ""},
     "words in any case": {"group.consumer.migration.policy": "upgrade"},
+    "a level in any case": {"metrics.recording.level": " Debug\\t"},
+    "a mechanism that one listener has": {
+        MAP: SASL,
+        MECHANISM: "PLAIN ",
+        "listener.name.internal.sasl.enabled.mechanisms": " PLAIN ,",
+    },
+    "a key with an escape": {"log.dirs": None, "log\\u002edirs": "/d0,/d1"},
+    "hosts with lines and capitals": {LISTENERS: "INTERNAL://B_1.Example.:9092,CLIENT://b1:9093"},
     "minutes that ms replace": {"log.retention.ms": "5", "log.retention.minutes": "0", "log.retention.hours": "0"},
     "limits below none": {"connections.max.idle.ms": "-1", "queued.max.request.bytes": "0"},
     "an early start in capitals": {"early.start.listeners": "CLIENT"},
@@ -214,6 +223,14 @@ REFUSED: dict[str, tuple[Change, str]] = {  # what Kafka refuses, and what a che
     "word: of a client": ({"ssl.client.auth": "REQUIRED"}, "ssl.client.auth"),
     "number: of one listener": ({"listener.name.internal.num.network.threads": "0"}, "listener.name.internal.num"),
     "word: of one listener": ({"listener.name.client.ssl.client.auth": "REQUIRED"}, "listener.name.client.ssl"),
+    "word: a level that is none": ({"metrics.recording.level": "LOUD"}, "metrics.recording.level"),
+    "word: no level": ({"metrics.recording.level": ""}, "metrics.recording.level"),
+    "mechanism: of no listener": ({MAP: SASL, MECHANISM: "PLAIN"}, MECHANISM),
+    "mechanism: of another listener": (
+        {MAP: SASL, MECHANISM: "PLAIN", "listener.name.client.sasl.enabled.mechanisms": "PLAIN"},
+        MECHANISM,
+    ),
+    "mechanism: an empty list": ({MAP: SASL, "listener.name.internal.sasl.enabled.mechanisms": ""}, MECHANISM),
     "word: in a list": ({"log.cleanup.policy": "compact,"}, "log.cleanup.policy"),
     "word: no classic groups": ({"group.coordinator.rebalance.protocols": "consumer"}, "rebalance.protocols"),
     "class: empty": ({"principal.builder.class": ""}, "principal.builder.class"),

@@ -1,7 +1,7 @@
 """Kafka's own reading of a properties file: does a node of 3.9.2 take it, and what does it make of the values?
 
 `KafkaConfig` validates most of a file without a start.  What a start reads beyond it is read here by the same classes:
-ZooKeeper's connect string, and the values of single listeners.
+ZooKeeper's connect string, the level of metrics, and the values of single listeners.
 """
 
 from __future__ import annotations
@@ -70,6 +70,7 @@ class KafkaReads:
             for name in config.effectiveListenerSecurityProtocolMap().keys().mkString("\n").splitlines():
                 listener = name.removeprefix("ListenerName(").removesuffix(")").lower()
                 config.valuesWithPrefixOverride(f"listener.name.{listener}.")  # as its server does
+            jvm.kafka.server.Server.buildMetricsConfig(config)
             text = properties.getProperty("zookeeper.connect")
             zookeeper = ""
             if text is not None:
