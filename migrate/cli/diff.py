@@ -21,7 +21,7 @@ from migrate.cli.options import (
     spark_given,
     spark_options,
 )
-from migrate.cli.screen import say
+from migrate.cli.screen import say, say_text
 from migrate.model.difference import NOTHING_COMPARED, DiffReport
 from migrate.model.inventory import Inventory, Playbook
 from migrate.model.outcome import Unknown
@@ -55,7 +55,7 @@ def diff(
     spark_given()  # wrong usage ends here
     if parquet is not None:
         require_no_differences(parquet)
-    report = compared(found, loaded, evidence)
+    report = compared(found, loaded, evidence, err=output == "json")
     if parquet is not None:
         write_differences(report, parquet)
     if output == "json":
@@ -67,15 +67,28 @@ def diff(
 
 
 def compared(
-    inventory: Inventory, playbook: Playbook | Unknown, evidence: Evidence, lent: SparkHandle | None = None
+    inventory: Inventory,
+    playbook: Playbook | Unknown,
+    evidence: Evidence,
+    lent: SparkHandle | None = None,
+    *,
+    err: bool = True,
 ) -> DiffReport:
     """The comparison at one offset; on the session that is lent, else on one of its own.
 
+    What is wrong with a live cluster is said first: there, or with `err` on standard error.
+
     Raises NotVisible where the two cannot be compared, or nothing was.
     """
+    from migrate.checks.problems import NEEDS, headline, problems
+    from migrate.run.past_runs import by_journals
+
     with observing(inventory, playbook, spark=lent is None, evidence=evidence, lent=lent) as observer:
         observer.sources.start_spark()
-        world = observer.observe(frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.DIFF, Need.APPLIED}), {})
+        wanted = frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.DIFF, Need.APPLIED})
+        world = observer.observe(wanted | NEEDS if evidence.live else wanted, by_journals(inventory))
+        if evidence.live and (wrong := headline(problems(world))):
+            say_text(wrong, err=err)
     found = world.diff
     if not isinstance(found, Unknown) and found.is_empty:
         found = Unknown(NOTHING_COMPARED)

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import pathlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import count
 from typing import Final
 
+from migrate.checks.problems import headline, problems
 from migrate.checks.rollback.readiness import rollback_readiness
+from migrate.cli import assessing
 from migrate.cli.answers import give_answer
 from migrate.cli.assessing import PLANNED_ON, lasting_findings
 from migrate.cli.options import stage_named
-from migrate.cli.screen import page_width, say, say_lines
+from migrate.cli.screen import page_width, say, say_lines, say_text
 from migrate.errors import (
     InputError,
     JournalDamaged,
     MalformedPlan,
+    MigrateError,
     PlanExists,
     PlanIsStale,
     PlanUnreadable,
@@ -23,8 +28,7 @@ from migrate.errors import (
 )
 from migrate.hosts.files import create_file, read_within
 from migrate.model.inventory import Inventory, Playbook
-from migrate.model.outcome import Unknown
-from migrate.model.plan import Plan
+from migrate.model.plan import Plan, PlanSummary
 from migrate.model.ports import Observer
 from migrate.model.rollback_readiness import Weight
 from migrate.model.stage import Stage
@@ -65,7 +69,8 @@ def make_plan(observer: Observer, playbook: Playbook, *, target: Stage, only: bo
     if playbook.of_protocol:
         return make_protocol_plan(observer, playbook, created=created)
     world = _seen(observer, PLANNED_ON | ROLLBACK_NEEDS)
-    plan = scheduled(build(world, playbook, target=target, only=only, created=created), playbook)
+    with _problems_first(world):
+        plan = scheduled(build(world, playbook, target=target, only=only, created=created), playbook)
     found = lasting_findings(observer, plan.findings, SystemClock())
     plan = _anew(replace(plan, findings=found), world)
     now = rollback_readiness(world, rollback_facts(world))
@@ -73,15 +78,10 @@ def make_plan(observer: Observer, playbook: Playbook, *, target: Stage, only: bo
         "stage": f"now ({now.origin})",
         "procedure": now.line if now.of(Weight.BAR) else f"{now.word}: {now.procedure}",
         "rolls": str(now.cost.rolls),
-        "controller_gap": _gap_text(now.cost.gap_seconds),
+        "controller_gap": now.cost.gap,
     }
-    return replace(plan, summary=replace(plan.summary, rollback=(row, *plan.summary.rollback)))
-
-
-def _gap_text(seconds: float | Unknown) -> str:
-    if isinstance(seconds, Unknown):
-        return f"unknown: {seconds.reason}"
-    return f"about {seconds:.0f} s" if seconds else "none"
+    summary = _with_problems(observer, world, plan.summary)
+    return replace(plan, summary=replace(summary, rollback=(row, *summary.rollback)))
 
 
 def _seen(observer: Observer, needs: frozenset[Need]) -> World:
@@ -121,10 +121,34 @@ def make_rollback_plan(
     if playbook.of_protocol:
         return make_protocol_plan(observer, playbook, created=created, back=True)
     world = _seen(observer, rollback.PLANNED_ON | {Need.HOST_RIGHTS})
-    plan = rollback.build(
-        world, playbook, created=created, copy_again=copy_again, discard_differences=discard_differences
-    )
-    return _anew(scheduled(plan, playbook), world)
+    with _problems_first(world):
+        plan = rollback.build(
+            world, playbook, created=created, copy_again=copy_again, discard_differences=discard_differences
+        )
+    discarded = rollback.discarded_of(world) if discard_differences else ()
+    found = rollback_readiness(world, replace(rollback_facts(world), discarded=discarded))
+    summary = rollback.with_readiness(_with_problems(observer, world, plan.summary), plan, found)
+    return _anew(scheduled(replace(plan, summary=summary), playbook), world)
+
+
+@contextmanager
+def _problems_first(world: World) -> Iterator[None]:
+    """What is wrong with the cluster is said before the error that no plan can be made."""
+    try:
+        yield
+    except MigrateError:
+        if found := headline(problems(world)):
+            say_text(found, err=True)
+        raise
+
+
+def _with_problems(observer: Observer, world: World, summary: PlanSummary) -> PlanSummary:
+    """The same, with what is wrong first; what may end by itself counts where a second look sees it, too."""
+    found = problems(world)
+    if any(entry.passes for entry in found):
+        SystemClock().sleep(assessing.SECONDS_BETWEEN)
+        found = problems(replace(world, live=observer.observe(frozenset({Need.LIVE}), {}).live))
+    return replace(summary, problem=headline(found), remedy=found[0].remedy if found else "")
 
 
 def _anew(plan: Plan, world: World) -> Plan:

@@ -13,7 +13,7 @@ from migrate.cli.options import FILE, OUTPUT_FILE, output_option, require_folder
 from migrate.errors import UsageWrong
 from migrate.model.inventory import Playbook
 from migrate.report.change_summary import changes_nothing
-from migrate.report.plan_verdict import may_begin
+from migrate.report.plan_text import gives_command
 
 
 @click.group()
@@ -54,8 +54,8 @@ def plan_back(
     With a DirectoryPlaybook the rollback removes its directories again, broker by broker, while they hold no replica.
     With a ProtocolPlaybook it restores the brokers' files from before, while no migration has begun.
 
-    Exit code 0: nothing to undo; 2: changes are planned; 3: differences block it, no rollback exists, or a part of it
-    is not visible.
+    Exit code 0: nothing to undo; 2: changes are planned; 3: NOT READY, for the reasons that `status` has as well,
+    differences block it, no rollback exists, or a part of it is not visible.
     """
     from migrate.cli.options import load_target, observing
     from migrate.cli.planning import keep, make_rollback_plan, require_no_other, show
@@ -76,7 +76,7 @@ def plan_back(
             discard_differences=discard_differences,
         )
     show(made, keep(found, made, out), output, full=full)
-    if not may_begin(made):
+    if not gives_command(made, end=True):
         return EXIT_BLOCKED
     return EXIT_OK if changes_nothing(made) else EXIT_CHANGES
 

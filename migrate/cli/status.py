@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from migrate.cli.answers import give_answer
+from migrate.cli.errors import EXIT_BLOCKED, EXIT_OK
 from migrate.cli.options import cluster_options, load_target, observing, output_option
 from migrate.cli.screen import say_text
 from migrate.errors import JournalDamaged, MigrateError
@@ -39,6 +40,7 @@ from migrate.report.status import (
     NewDirectory,
     NotSeen,
     Parts,
+    ProblemRow,
     Process,
     Quorum,
     RollbackAnswer,
@@ -48,6 +50,7 @@ from migrate.report.status import (
     WaitingRow,
     ZookeeperUse,
     as_text,
+    goes_on_with_run,
     rollback_values,
     waiting_values,
 )
@@ -65,8 +68,6 @@ NEXT: Final = {
     "soak": "plan PLAYBOOK --stage finalize",
     "finalize": "plan PLAYBOOK --stage cleanup",
 }
-FOR_EVER: Final = "S-STUCK-04"  # a copy that no controller will ever note: no stage can be planned over it
-OUT_OF_IT: Final = "rollback plan PLAYBOOK --copy-again"
 
 
 @click.command()
@@ -75,7 +76,9 @@ OUT_OF_IT: Final = "rollback plan PLAYBOOK --copy-again"
 def status(playbook: pathlib.Path | None, inventory: pathlib.Path | None, output: str) -> int:
     """Show how far the migration is, and the next command.
 
-    Exit code 0 at every stage, and where the stage is unknown: the answer says which.
+    Where something is wrong the first line says it, and the next step is its remedy.
+
+    Exit code 0: nothing is wrong, at whatever stage; 3: a problem stands.
     """
     from migrate.checks.zookeeper_use import with_ensemble
     from migrate.run.past_runs import ROLLBACK_NEEDS, by_journals
@@ -96,11 +99,13 @@ def status(playbook: pathlib.Path | None, inventory: pathlib.Path | None, output
             run = unended(pathlib.Path(found.runs), loaded if isinstance(loaded, Playbook) else None)
             answer = with_run({**seen, "rollback": rollback_readiness(world)}, run)
     answer = named(answer, playbook)
+    if answer["problems"] and not goes_on_with_run(answer):
+        answer.pop("next", None)
     if output == "json":
         give_answer(answer)
     else:
         say_text(as_text(answer))
-    return 0
+    return EXIT_BLOCKED if answer["problems"] else EXIT_OK
 
 
 def named(answer: StatusAnswer, playbook: pathlib.Path | None) -> StatusAnswer:
@@ -109,7 +114,8 @@ def named(answer: StatusAnswer, playbook: pathlib.Path | None) -> StatusAnswer:
         return answer
     path = shlex.quote(str(playbook))
     rows: list[WaitingRow] = [{**row, "next": row["next"].replace("PLAYBOOK", path)} for row in answer["waiting"]]
-    said: StatusAnswer = {**answer, "waiting": rows}
+    troubles: list[ProblemRow] = [{**row, "next": row["next"].replace("PLAYBOOK", path)} for row in answer["problems"]]
+    said: StatusAnswer = {**answer, "waiting": rows, "problems": troubles}
     if "afterwards" in said:
         later = said["afterwards"]
         said["afterwards"] = replace(later, command=later.command.replace("PLAYBOOK", path))
@@ -121,6 +127,7 @@ def named(answer: StatusAnswer, playbook: pathlib.Path | None) -> StatusAnswer:
 def describe(world: World, clues: Clues | None = None) -> StatusAnswer:
     """The answer but for the rollback and the newest run."""
     from migrate.checks import stuck
+    from migrate.checks.problems import headline, problems
 
     here = detect(world)
     stage: Parts = {"unknown": here.reason} if isinstance(here, Unknown) else _stage(here)
@@ -132,17 +139,17 @@ def describe(world: World, clues: Clues | None = None) -> StatusAnswer:
             if BROKERS_RESTART.search(row["next"]):
                 row["next"] = f"once the reassignments have ended: {row['next']}"
         restarts = [f"{text}, once the reassignments have ended" for text in restarts]
-    if "next" in stage and any(row["code"] == FOR_EVER for row in waits):
-        stage["next"] = OUT_OF_IT
+    wrong = problems(world)
     return {
         "cluster": world.inventory.name,
         "inventory": world.inventory.path,
         "time": time.time(),
+        "headline": headline(wrong),
+        "problems": [{"what": entry.what, "next": entry.remedy, "run": entry.run} for entry in wrong],
         **stage,
         "processes": _processes(world),
         "contradictions": restarts,
         **moves,
-        **_down(world),
         "quorum": _quorum(world),
         **_zookeeper_use(world),
         "ledger": _ledger(world),
@@ -161,14 +168,6 @@ def rollback_readiness(world: World) -> RollbackAnswer:
     from migrate.run.past_runs import rollback_facts
 
     return rollback_values(readiness.rollback_readiness(world, rollback_facts(world)))
-
-
-def _down(world: World) -> Parts:
-    """What to type for brokers that are down; {} where none is known to be."""
-    from migrate.checks import processes
-
-    typed = processes.start(world.inventory, processes.ended(world, world.inventory.brokers))
-    return {"down": typed} if typed else {}
 
 
 def _moves(world: World) -> Parts:
@@ -341,16 +340,20 @@ def _left(
         "alive": lock is not None and lock.held,
         "told": told,
         "doing": doing,
-        "next": _command(plan, folder / "plan.json"),
+        "next": _command(plan, near(folder / "plan.json")),
+        "read": near(folder / "plan.txt") if plan.irreversible else "",
     }
     rolled = (int(step.params["broker"]) for step in left if step.stage is Stage.MIGRATION_MODE)
     return RunLeft(run, frozenset(step.stage.label for step in left), frozenset(rolled))
 
 
-def _command(plan: Plan, path: pathlib.Path) -> str:
+def near(path: pathlib.Path) -> str:
     near = os.path.relpath(path)
-    where = str(path) if near.startswith(os.pardir) else near
-    return next_command(plan, where, read=False).removeprefix(f"{PROGRAM} ")
+    return str(path) if near.startswith(os.pardir) else near
+
+
+def _command(plan: Plan, path: str) -> str:
+    return "" if plan.irreversible else next_command(plan, path).removeprefix(f"{PROGRAM} ")
 
 
 def with_run(answer: StatusAnswer, left: RunLeft | UnreadableRun | None) -> StatusAnswer:
@@ -364,17 +367,28 @@ def with_run(answer: StatusAnswer, left: RunLeft | UnreadableRun | None) -> Stat
         return {**answer, "run": left}
     run, after = left.run, answer.get("next", "")
     coming = {after.rpartition("--stage ")[2]} if "--stage " in after else FIRST
-    if not after or not (run["back"] or coming & left.stages):
-        return {**answer, "run": {**run, "next": ""}}
+    holds = any(row["run"] == run["plan"] for row in answer["problems"])
+    if not holds and (not after or not (run["back"] or coming & left.stages)):
+        return {**answer, "run": {**run, "next": "", "read": ""}}
     waiting = [_goes_on(row, left) for row in answer["waiting"]]
-    return {**answer, "run": run, "next": LOOK_AGAIN if run["alive"] else run["next"], "waiting": waiting}
+    found: StatusAnswer = {
+        **answer,
+        "run": run,
+        "waiting": waiting,
+        "next": LOOK_AGAIN if run["alive"] else run["next"],
+    }
+    if not found["next"]:
+        del found["next"]
+    return found
 
 
 def _goes_on(row: WaitingRow, left: RunLeft) -> WaitingRow:
     """A broker that the run has yet to roll is nobody's to roll or to start by hand."""
     if row["code"] not in RUN_ROLLS_IT or not left.nodes.issuperset(row["nodes"]):
         return row
-    return {**row, "owner": f"run {left.run['plan']}", "next": f"`{PROGRAM} {left.run['next']}` continues it."}
+    owner, after = f"run {left.run['plan']}", left.run["next"]
+    told = f"`{PROGRAM} {after}`" if after else owner
+    return {**row, "owner": owner, "next": f"{told} continues it."}
 
 
 AGAIN_SECONDS: Final = 1.5  # a refused first request is sent again after 0.2 s

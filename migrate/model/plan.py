@@ -170,6 +170,10 @@ class PlanSummary:
     parity_unset: int = 0  # keys that controllers would take and that stand in no file
     order: tuple[Mapping[str, str], ...] = ()  # one row a broker of a roll: why it is there, the leaders that move
     own: tuple[Mapping[str, str], ...] = ()  # one row a node with settings of its own in the inventory: what they are
+    problem: str = ""  # what is wrong with the cluster now, as `status` begins; "" for nothing
+    remedy: str = ""  # what to do first; no step of the plan comes before it
+    readiness: str = ""  # of a rollback: the word and how many reasons forbid it, as `status` has them
+    reasons: tuple[str, ...] = ()  # ... each reason with its fix, a line each
     checks: int = 0  # how many checks belong to the cluster's phase; 0 where the verdict does not rest on them
 
 

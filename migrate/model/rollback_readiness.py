@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
 from migrate.model.columns import PartitionColumns
+from migrate.model.difference import DifferenceName
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import ZkMigrationState
@@ -112,6 +113,18 @@ class Reason:
     next_step: str = ""
 
 
+SAID: Final[Mapping[Weight, str]] = {Weight.BAR: "blocked by", Weight.WORK: "needs", Weight.NOTE: "note"}
+
+
+def reason_lines(reasons: Iterable[Reason]) -> Iterator[str]:
+    """Each reason, and below it what to do, as `status` and plans print them."""
+    for entry in reasons:
+        about = "" if entry.what.startswith(f"{entry.about}: ") else f"{entry.about}: "
+        yield f"{SAID[entry.weight]}: {about}{entry.what}"
+        if entry.next_step:
+            yield f"  fix: {entry.next_step}"
+
+
 @dataclass(frozen=True, slots=True)
 class Measured:
     """A duration in seconds from the journals of runs on this cluster, and of how many it is the middle."""
@@ -140,6 +153,7 @@ class RollbackFacts:
     restart: Measured | None = None
     gap: Measured | None = None
     unflagged: tuple[int, ...] = ()  # controllers that a run started without the flag
+    discarded: tuple[DifferenceName, ...] = ()  # differences that the rollback gives up by name
 
 
 def gap_seconds(log_bytes: int) -> float:
@@ -163,6 +177,13 @@ class Cost:
     minutes: float
     gap_seconds: float | Unknown
     basis: str
+
+    @property
+    def gap(self) -> str:
+        """The time without a controller in words."""
+        if isinstance(self.gap_seconds, Unknown):
+            return f"unknown: {self.gap_seconds.reason}"
+        return f"about {self.gap_seconds:.0f} s" if self.gap_seconds else "none"
 
 
 @dataclass(frozen=True, slots=True)

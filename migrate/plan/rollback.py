@@ -12,10 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from migrate import checks
-from migrate.checks.phase import kraft_holds_controller
 from migrate.checks.registry import SHOWN, shown
 from migrate.checks.rollback import origin
-from migrate.checks.rollback.readiness import gap_basis, metadata_log_bytes
 from migrate.errors import NothingToPlan, NotVisible, RestoreRefused, RollbackImpossible
 from migrate.model.broker_modes import BrokerPosition, Mode, positions
 from migrate.model.causes import cause_of
@@ -25,8 +23,8 @@ from migrate.model.findings import Finding, Severity
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Playbook
 from migrate.model.outcome import NotYet, Ready, Refused, Unknown
-from migrate.model.plan import Direction, Plan
-from migrate.model.rollback_readiness import gap_seconds
+from migrate.model.plan import Direction, Plan, PlanKind, PlanSummary
+from migrate.model.rollback_readiness import RollbackReadiness, Weight, reason_lines
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.step import Step
 from migrate.model.views import ConfigFile, NoZnode
@@ -58,7 +56,6 @@ PLANNED_ON: Final = frozenset(
 UNWRITABLE: Final = "B-MIG-14"
 # where it stands, and what holds dual write
 TOLD: Final = ("B-MIG-01", "I-MIG-08", "W-MIG-09", "W-MIG-10", "W-MIG-12", UNWRITABLE)
-WAITED_FOR: Final = ("B-DIR-01", "B-DIR-17", "B-DIR-24", "B-MIG-05", "B-NET-01", "W-HLT-03")  # before a stop
 DIFFERENT: Final = "B-MIG-06"
 GIVE_UP: Final = "`kraft-migrate rollback plan --discard-differences`"
 GONE: Final = "no rollback is possible"
@@ -109,7 +106,10 @@ def start_of(world: World) -> Start:
     """
     _refuse_finalized(world)
     if isinstance(world.zookeeper, Unknown):
-        raise NothingToPlan(f"ZooKeeper cannot be read: {world.zookeeper.reason}", next_step="make it readable")
+        raise NothingToPlan(
+            f"ZooKeeper cannot be read: {world.zookeeper.reason}",
+            next_step="bring ZooKeeper back, then give the same command again",
+        )
     found = positions(world)
     for one in found:
         if isinstance(one.file, Unknown):
@@ -218,7 +218,7 @@ def build(
         target=Stage.COPY if copy_again else Stage.ASSESS,
         steps=planned,
         findings=(*(() if copy_again or not start.controllers else _different(world, discarded)), *_findings(world)),
-        summary=replace(summary, rollback=(_cost_again(start) if copy_again else _cost(world, start),)),
+        summary=replace(summary, rollback=(_cost_again(start),) if copy_again else ()),
         direction=Direction.BACK,
     )
 
@@ -321,15 +321,14 @@ def _must_be_stuck(world: World, start: Start) -> None:
 def _findings(world: World) -> Iterator[Finding]:
     """What a reader of a rollback wants of the checks: its steps have gates of their own, so nearly none of it blocks.
 
-    What Kafka cannot write to ZooKeeper does where it holds dual write, so that nothing can be compared.  Dead disks,
-    brokers that are down and ISRs are warnings: the steps wait for them before they stop a broker.
+    What Kafka cannot write to ZooKeeper does where it holds dual write, so that nothing can be compared.  What else is
+    in the way is said by the readiness, in the words of `status`.
     """
     for finding in checks.told(world, target=Stage.ASSESS):
-        told, awaited = finding.code in TOLD or "-RBK-" in finding.code, finding.code in WAITED_FOR
-        if (told or awaited) and finding.severity is not Severity.BLIND_SPOT:
+        told = finding.code in TOLD or "-RBK-" in finding.code
+        if told and finding.severity is not Severity.BLIND_SPOT:
             holds = finding.code == UNWRITABLE and isinstance(world.diff, Unknown)
-            severity = Severity.WARNING if awaited else finding.severity
-            yield replace(finding, severity=severity, blocks_from=int(Stage.DISCOVER) if holds else checks.NEVER)
+            yield replace(finding, blocks_from=int(Stage.DISCOVER) if holds else checks.NEVER)
 
 
 def _cost_again(start: Start) -> dict[str, str]:
@@ -342,24 +341,26 @@ def _cost_again(start: Start) -> dict[str, str]:
     }
 
 
-def _cost(world: World, start: Start) -> dict[str, str]:
-    way = ["roll the KRaft brokers back to migration mode"] if start.kraft else []
-    way += ["stop the controllers, repair the znodes"] if start.controllers or start.kraft or start.migration else []
-    way += ["roll the brokers out of migration mode"] if start.kraft or start.migration else []
-    return {
-        "from": start.name,
-        "procedure": "; ".join(way) or "nothing to undo",
-        "rolls": str(start.rolls),
-        "restarts": str(2 * len(start.kraft) + len(start.migration)),
-        "controller_gap": _gap(world),
-    }
+def with_readiness(summary: PlanSummary, plan: Plan, found: RollbackReadiness) -> PlanSummary:
+    """The summary of a rollback's plan with the answer of `status`: its word, its reasons and its cost.
 
-
-def _gap(world: World) -> str:
-    if not kraft_holds_controller(world):
-        return "none"
-    what = "from the loss of the controllers' majority to the deletion of /controller"
-    size = metadata_log_bytes(world)
-    if isinstance(size, Unknown):
-        return f"{what}: unknown: {size.reason}"
-    return f"{what}: about {gap_seconds(size):.0f} s ({gap_basis(world, size)})"
+    The plan out of a copy that is stuck is no rollback: it keeps its own cost, and is itself the remedy.
+    """
+    if plan.kind is PlanKind.COPY_AGAIN:
+        return replace(summary, remedy="")
+    return replace(
+        summary,
+        readiness=found.word.value,
+        reasons=(*reason_lines(found.reasons), f"estimate: {found.cost.basis}"),
+        remedy=summary.remedy or next((entry.next_step for entry in found.of(Weight.BAR)), ""),
+        rollback=(
+            {
+                "from": found.origin,
+                "procedure": found.procedure,
+                "rolls": str(found.cost.rolls),
+                "restarts": str(found.cost.restarts),
+                "minutes": f"{found.cost.minutes:.1f}",
+                "controller_gap": found.cost.gap,
+            },
+        ),
+    )

@@ -190,12 +190,12 @@ def parity_words(plan: Plan) -> str:
     )
 
 
-def next_command(plan: Plan, path: str, *, read: bool = True) -> str:
+def next_command(plan: Plan, path: str) -> str:
     """What applies the plan; one with the point of no return in it must be confirmed by its fingerprint.
 
-    Only where the plan is `read` is that handed out.
+    Only the plan itself hands that out, at its end.
     """
-    confirm = f" --confirm {plan.fingerprint}" if plan.needs_confirmation and (read or not plan.irreversible) else ""
+    confirm = f" --confirm {plan.fingerprint}" if plan.needs_confirmation else ""
     return f"kraft-migrate {plan.kind.apply_command} {shlex.quote(path)}{confirm}"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
@@ -40,6 +41,7 @@ LATER_STAGES: Final = (
     "its first stage may begin; a later one stops before it acts where something that it needs still cannot be seen"
 )
 BLOCKED: Final = "remove the blockers, make visible what could not be seen, then plan again"
+READ: Final = "read this plan to its end: the command that applies it stands there"
 LAST: Final = ("Verdict", "Changes", "Time", "No return")  # of the head, once more beside the command at the end
 INSTRUCT: Final = frozenset({"I-OPS-13"})  # information that says what people must hold before the first change
 TONES: Final = {"+": Tone.ADD, "-": Tone.REMOVE, "!": Tone.BAD, "=": Tone.DIM}
@@ -49,12 +51,14 @@ def plan_lines(plan: Plan, path: str = "PLAN", width: int = WIDTH, *, full: bool
     """The report, with equal changes and information folded unless `full`; `path` is where the plan was saved."""
     page = Page(width=width)
     command = plan.kind.plan_command
+    if plan.summary.problem:
+        page.wrap(plan.summary.problem, Tone.BAD, 0, 13)
     change = f"    change {plan.change}" if plan.change else ""
     page.add(
         f"kraft-migrate {command}  {plan.cluster}  (cluster {plan.cluster_id})    plan {plan.short}{change}", Tone.TITLE
     )
     _head(page, plan)
-    _next(page, plan, path)
+    _next(page, plan, path, end=False)
     page.add("Read-only run: nothing was changed.", Tone.DIM)
     _findings(page, plan, full=full)
     _actions(page, plan, full=full)
@@ -69,7 +73,7 @@ def plan_lines(plan: Plan, path: str = "PLAN", width: int = WIDTH, *, full: bool
     _sources(page, plan, full=full)
     page.heading("Summary")
     _head(page, plan, LAST)
-    _next(page, plan, path, again=True)
+    _next(page, plan, path, end=True)
     return tuple(page.lines)
 
 
@@ -81,7 +85,7 @@ def plan_text(plan: Plan, path: str = "PLAN") -> str:
 def _head(page: Page, plan: Plan, names: Collection[str] = ()) -> None:
     """What a reader asks first; only the lines of `names`, if there are any."""
     for name, value in head(plan):
-        if names and name not in names:
+        if name == "Problem" or (names and name not in names):  # the first line has that
             continue
         tone = judge(plan).tone if name == "Verdict" else Tone.PLAIN
         page.wrap(f"{name + ':':<13}{value}", tone, indent=0, hang=13)
@@ -283,20 +287,42 @@ def _sources(page: Page, plan: Plan, *, full: bool) -> None:
         page.wrap(f"{name + ':':<13}{value}", hang=13)
 
 
-def _next(page: Page, plan: Plan, path: str, *, again: bool = False) -> None:
-    verdict = judge(plan)
-    if not may_begin(plan):
-        page.wrap(f"{'Next:':<13}{BLOCKED}", Tone.BAD, 0, 13)
+def _next(page: Page, plan: Plan, path: str, *, end: bool) -> None:
+    verdict, first = judge(plan), next_words(plan, end=end)
+    if first:
+        page.wrap(f"{'Next:':<13}{first}", Tone.PLAIN if first == READ else Tone.BAD, 0, 13)
+    if not gives_command(plan, end=end):
         return
     if verdict.word is Word.NO_CHANGES:
-        page.add("nothing would change; to look and prove only:", Tone.GOOD, 13)
-    page.add(f"{'Next:':<13}{next_command(plan, path)}")
-    if again:
+        page.add("nothing to change; to verify again:", Tone.GOOD, 13)
+    page.add(f"{'Next:' if not first else '':<13}{next_command(plan, path)}")
+    if end and not plan.needs_confirmation:
         return
     if verdict.word is Word.INCOMPLETE:
         page.wrap(LATER_STAGES, Tone.WARN, 13)
     if verdict.word is not Word.NO_CHANGES and (asked := name_asked(plan)):
         page.wrap(asked, Tone.WARN, 13)
+
+
+def next_words(plan: Plan, *, end: bool) -> str:
+    """What comes before the command that applies the plan, or in its place; "" for nothing.
+
+    While a problem stands, or a rollback is not ready, that is its remedy.
+    """
+    if plan.summary.remedy:
+        remedy = plan.summary.remedy.rstrip(".").replace("PLAYBOOK", shlex.quote(plan.playbook))
+        again = f"{remedy}; then {plan.plan_again}"
+        return f"{again}. Or roll back as it is:" if gives_command(plan, end=end) else again
+    if not may_begin(plan):
+        return BLOCKED
+    return READ if plan.needs_confirmation and not end else ""
+
+
+def gives_command(plan: Plan, *, end: bool) -> bool:
+    """Does the command that applies the plan stand there?  With a confirmation it stands once, at the end."""
+    if not may_begin(plan) or (judge(plan).said and judge(plan).word is Word.BLOCKED):
+        return False
+    return end or not plan.needs_confirmation
 
 
 def plan_html(plan: Plan, path: str = "PLAN") -> str:
@@ -307,9 +333,9 @@ def plan_html(plan: Plan, path: str = "PLAN") -> str:
         verdict=judge(plan),
         head=head(plan),
         sources=sources(plan),
-        may_begin=may_begin(plan),
+        before=(next_words(plan, end=False), next_words(plan, end=True)),
+        gives=(gives_command(plan, end=False), gives_command(plan, end=True)),
         later_stages=LATER_STAGES,
-        blocked=BLOCKED,
         counts=counts(plan.findings),
         areas=areas(plan.findings),
         blind_spots=blind_spots(plan),

@@ -8,6 +8,7 @@ from typing import Final
 
 from migrate.model.findings import Finding, Severity, Word, blocks, decide, share
 from migrate.model.plan import Plan
+from migrate.model.rollback_readiness import RollbackWord
 from migrate.model.stage import Stage
 from migrate.report.change_summary import changes_line, changes_nothing, restarts
 from migrate.report.lines import Tone
@@ -29,16 +30,19 @@ ANY_TIME: Final = "any time"  # the window of a stage that none binds
 class PlanVerdict:
     """The word, and how many findings it rests on; `unseen` of them are blind spots, which are never a pass.
 
-    With INCOMPLETE, `number` is that of the checks that can block and were not made.
+    With INCOMPLETE, `number` is that of the checks that can block and were not made.  `said` is another word for it.
     """
 
     word: Word
     number: int
     unseen: int = 0
+    said: str = ""
 
     def __str__(self) -> str:
+        if self.said:
+            return self.said
         if self.word is Word.BLOCKED:  # of all blockers, those of stages that the plan reaches
-            return f"{self.word} ({self.number} in the way)"
+            return f"{self.word} ({plural(self.number, 'blocker')})"
         if self.word is Word.INCOMPLETE:
             return f"{self.word} ({plural(self.number, 'blocking check')} not made)"
         if not self.unseen:
@@ -70,12 +74,18 @@ def verdict(findings: Sequence[Finding], target: int = max(Stage)) -> PlanVerdic
 
 
 def judge(plan: Plan) -> PlanVerdict:
-    """The verdict on a plan."""
+    """The verdict on a plan: of a rollback the readiness, in the words of `status`."""
     found = verdict(plan.findings, plan.target)
+    if plan.summary.readiness == RollbackWord.NOT_READY:
+        return PlanVerdict(Word.BLOCKED, 1, said=plan.summary.readiness)
     if found.word in (Word.BLOCKED, Word.INCOMPLETE):
         return found
+    if plan.summary.problem and not plan.kind.rolls_back:
+        return PlanVerdict(Word.BLOCKED, 1, said=f"{Word.BLOCKED} ({plan.summary.problem.partition(':')[0]})")
     if changes_nothing(plan):
         return PlanVerdict(Word.NO_CHANGES, 0)
+    if plan.summary.readiness == RollbackWord.READY_WITH_WORK:
+        return PlanVerdict(Word.WARNINGS, 1, said=plan.summary.readiness)
     looks = len(plan.summary.blind_spots)
     return PlanVerdict(Word.WARNINGS, looks, looks) if found.word is Word.READY and looks else found
 
@@ -99,7 +109,9 @@ def head(plan: Plan) -> list[tuple[str, str]]:
     bound = "" if [*windows] == [ANY_TIME] else f" ({', '.join(windows)})"
     took = f"p50 {total['p50']}, p90 {total['p90']}; ends {total['ends']}" if total else ""
     return [
+        *([("Problem", plan.summary.problem)] if plan.summary.problem else []),
         ("Verdict", f"{judge(plan)}{f'; {made}' if made else ''}"),
+        *[("Rollback", reason) for reason in plan.summary.reasons],
         ("Detected", plan.summary.detected),
         ("Target", plan.words.target),
         ("Changes", changes_line(plan)),

@@ -12,13 +12,12 @@ from migrate.model.afterwards import Afterwards
 from migrate.model.disk_remedies import DiskTrouble
 from migrate.model.findings import Explanation
 from migrate.model.outcome import Unknown
-from migrate.model.rollback_readiness import Reason, RollbackReadiness
+from migrate.model.rollback_readiness import Reason, RollbackReadiness, reason_lines
 from migrate.report.wording import duration, hanging, plural, printable
 
 INDENT: Final = " " * 9
 SHOWN: Final = 5  # partitions by name
 CONTROLLER: Final = "controller"  # `disk_trouble.CONTROLLER`
-SAID: Final = {"bar": "blocked by", "work": "needs"}  # a reason's weight, in words
 USES: Final = {
     "used": "somebody still uses it: do not stop its servers",
     "unknown": "whether somebody still uses it is not known: do not stop its servers",
@@ -137,7 +136,7 @@ class Run(TypedDict):
     """The newest run, not carried out whole yet.
 
     `alive`: a process works on it.  `told` is where it stands, `doing` the lines of its board, `next` its command, or
-    "".
+    "".  `read` is its plan as text where that has the point of no return: its command stands there, and nowhere else.
     """
 
     plan: str
@@ -146,6 +145,7 @@ class Run(TypedDict):
     told: str
     doing: list[str]
     next: str
+    read: str
 
 
 @final
@@ -165,14 +165,22 @@ class Moves(TypedDict):
     next: str
 
 
+class ProblemRow(TypedDict):
+    """What is wrong, and what to do about it; `run` is the one that stopped these nodes, or ""."""
+
+    what: str
+    next: str
+    run: str
+
+
 class Parts(TypedDict, total=False):
     """What is not in every answer.
 
     There is `unknown`, why the stage is unknown, or there are `stage`, `half_done` (a stage, or null) and `how`.
-    `next` is the command that comes next, without the program's name.  `zookeeper` is there where its use was looked
-    at, `protocols` and `new_directories` where the playbook is about them, `rollback` where it migrates,
-    `run` where one is not carried out whole yet, `moves` where partitions are being reassigned, `down` where brokers
-    are: what to type to start them.
+    `next` is the command that comes next, without the program's name: none while there are problems, but for the run
+    that one of them is about.  `zookeeper` is there where its use was looked at, `protocols` and `new_directories`
+    where the playbook is about them, `rollback` where it migrates, `run` where one is not carried out whole yet,
+    `moves` where partitions are being reassigned.
     """
 
     unknown: str
@@ -187,15 +195,19 @@ class Parts(TypedDict, total=False):
     rollback: RollbackAnswer
     run: Run | UnreadableRun
     moves: Moves
-    down: str
 
 
 class StatusAnswer(Parts):
-    """What `status` answers; `time` is in seconds since the epoch, `disks_unseen` says why, by node."""
+    """What `status` answers; `time` is in seconds since the epoch, `disks_unseen` says why, by node.
+
+    `headline` names the problems in one line, as plans and `diff` do; "" where there is none.
+    """
 
     cluster: str
     inventory: str
     time: float
+    headline: str
+    problems: list[ProblemRow]
     processes: list[Process]
     contradictions: list[str]
     quorum: Quorum | NotSeen
@@ -252,6 +264,8 @@ def as_text(answer: StatusAnswer) -> str:
 
 
 def _lines(answer: StatusAnswer) -> Iterator[str]:
+    if answer["headline"]:
+        yield answer["headline"]
     yield f"cluster {answer['cluster']}"
     if "unknown" in answer:
         yield f"stage    unknown: {answer['unknown']}"
@@ -283,12 +297,28 @@ def _lines(answer: StatusAnswer) -> Iterator[str]:
     yield from waiting_lines(answer["waiting"])
     if "rollback" in answer:
         yield from (f"rollback {line}" for line in rollback_lines(answer["rollback"]))
-    if "next" in answer:
-        first = f"start what is down ({answer['down']}), then " if "down" in answer and "run" not in answer else ""
-        first = "fix the disk as described above, then " if answer["disks"] else first
-        yield f"next     {first}kraft-migrate {answer['next']}"
+    if after := next_step(answer):
+        yield f"next     {after}"
     if "afterwards" in answer:
         yield f"later    {answer['afterwards'].line}"
+
+
+def next_step(answer: StatusAnswer) -> str:
+    """What comes next, "" for nothing: no step forward while a problem stands, but the run that has to end it."""
+    if answer["problems"] and not goes_on_with_run(answer):
+        return f"{answer['problems'][0]['next']}; then give this command again"
+    run = answer.get("run")
+    if run is not None and "read" in run and run["read"] and not run["alive"]:
+        return (
+            f"read {run['read']} to its end: it finalizes, no rollback is possible after it. Its command stands there"
+        )
+    return f"kraft-migrate {answer['next']}" if "next" in answer else ""
+
+
+def goes_on_with_run(answer: StatusAnswer) -> bool:
+    """Is the first problem what the newest run left half done?"""
+    run = answer.get("run")
+    return run is not None and "plan" in run and answer["problems"][0]["run"] == run["plan"]
 
 
 def _labelled(label: str, first: str, *more: str) -> Iterator[str]:
@@ -382,8 +412,4 @@ def rollback_lines(values: RollbackAnswer) -> Iterator[str]:
     cost = values["cost"]
     if cost["restarts"] or cost["gap_seconds"] != 0:
         yield f"{cost_text(cost)} [{cost['basis']}]"
-    for reason in values["reasons"]:
-        about = "" if reason.what.startswith(f"{reason.about}: ") else f"{reason.about}: "
-        yield printable(f"{SAID.get(reason.weight, reason.weight)}: {about}{reason.what}")
-        if reason.next_step:
-            yield printable(f"  fix: {reason.next_step}")
+    yield from map(printable, reason_lines(values["reasons"]))

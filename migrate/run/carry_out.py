@@ -62,6 +62,7 @@ from migrate.zookeeper.write import ZookeeperWriter
 LOG: Final = logging.getLogger("migrate.run")
 RELEASED: Final = "cleanup/release-zookeeper"
 NO_PROGRESS: Final = 600.0
+READ_IT: Final = "read this plan to its end (plan.txt beside it): the command with its fingerprint stands there"
 TOLD: Final = "what is half done was said"  # a KeyboardInterrupt with words needs none more
 
 
@@ -270,21 +271,20 @@ def _confirmed(plan: Plan, options: Options) -> None:
         cut = len(options.confirm) < len(plan.fingerprint) and plan.fingerprint.startswith(options.confirm)
         raise NotConfirmed(
             f"--confirm has {'only the beginning of' if cut else 'another fingerprint than'} this plan's"
-            f"{' fingerprint' if cut else ''}: {options.confirm!r}, this is {plan.fingerprint}",
+            f"{' fingerprint' if cut else ''}: {options.confirm!r}",
             where=f"plan {plan.short}",
             why="the run is bound to the plan that was approved, by its whole fingerprint",
-            next_step="apply the plan whose fingerprint was approved, or have this one approved; nothing was begun",
+            next_step=f"apply the plan whose fingerprint was approved, or {READ_IT}; nothing was begun",
         )
     if not plan.needs_confirmation:
         return
     if not options.confirm:
-        command = plan.kind.apply_command
-        line = f"`kraft-migrate {command} PLAN --confirm {plan.fingerprint}`"
-        step = f"read the plan to its end, then {line}"
-        raise NotConfirmed(plan.words.unconfirmed, why=plan.words.why, next_step=step)
+        raise NotConfirmed(plan.words.unconfirmed, why=plan.words.why, next_step=READ_IT)
     if plan.irreversible and options.confirm_cluster != plan.cluster:
         raise NotConfirmed(
-            f"the cluster's name was not given: {options.confirm_cluster!r} is not this cluster",
+            f"{options.confirm_cluster!r} is not this cluster's name"
+            if options.confirm_cluster
+            else "the cluster's name was not given",
             why=f"{plan.words.why}, and fingerprints of two clusters look alike",
             next_step="type the name on a terminal, or give it with --confirm-cluster NAME",
         )

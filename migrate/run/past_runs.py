@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Final
 
+from migrate.checks.problems import BY_RUN
 from migrate.checks.rollback.readiness import rollback_readiness
 from migrate.errors import JournalUnwritable, MigrateError
 from migrate.model.copied import KeptTree
@@ -30,6 +31,7 @@ from migrate.model.stage import Stage
 from migrate.model.views import ConfigFile
 from migrate.model.world import Need, World
 from migrate.run import journal as journals
+from migrate.run import locks
 from migrate.run.journal import GAP, Journal
 from migrate.run.snapshots import COPY_CHECK
 from migrate.steps.forward import BEFORE_COPY
@@ -187,12 +189,30 @@ AFTERWARDS: Final = frozenset({Stage.DIRECTORIES.label})  # these undo no earlie
 
 
 def by_journals(inventory: Inventory) -> Mapping[str, str]:
-    """Facts for `observe`: what was proven by the last thing that any run of this cluster concluded."""
+    """Facts for `observe`: what was proven by the last thing that any run concluded, and the nodes that runs hold."""
     last: tuple[float, str, str] | None = None
-    for folder, events in readable(pathlib.Path(inventory.runs)):
+    runs = list(readable(pathlib.Path(inventory.runs)))
+    for folder, events in runs:
         for event in events:
             well = event.name == "conclude" and event.data["outcome"] in journals.ENDED_WELL
             well = well and (event.data["step"] in PROOFS or event.data.get("stage") not in AFTERWARDS)
             if well and (last is None or event.time >= last[0]):
                 last = (event.time, str(event.data["step"]), folder.name)
-    return {PROOFS[last[1]]: f"run {last[2]}"} if last is not None and last[1] in PROOFS else {}
+    proven = {PROOFS[last[1]]: f"run {last[2]}"} if last is not None and last[1] in PROOFS else {}
+    lock = locks.file_owner(pathlib.Path(inventory.runs) / "lock") if runs else None
+    alive = lock is not None and lock.held
+    return proven | {f"{BY_RUN}{node}": "" if alive else run for node, run in _held(runs).items()}
+
+
+def _held(runs: Iterable[Run]) -> Mapping[str, str]:
+    """Nodes that a run stopped and that none has started since: node -> the run's name.  One that ended holds none."""
+    held: dict[str, str] = {}
+    told = [(event.time, folder.name, event) for folder, events in runs for event in events]
+    for _, run, event in sorted(told, key=lambda entry: entry[0]):
+        if event.name == "end":
+            held = {node: name for node, name in held.items() if name != run}
+        elif event.name == "effect" and event.data["effect"] == "stop":
+            held[event.data["node"]] = run
+        elif event.name == "effect" and event.data["effect"] == "start":
+            held.pop(event.data["node"], None)
+    return held

@@ -130,7 +130,8 @@ def test_the_point_of_no_return_without_its_fingerprint_is_4_and_nothing_is_done
     answer = kraft_migrate("apply", path)
     assert (answer.code, answer.out) == (4, "")
     assert answer.err.startswith("E-PLAN-03: ")
-    assert f"kraft-migrate apply PLAN --confirm {made.fingerprint}" in answer.err
+    assert "the command with its fingerprint stands there" in answer.err
+    assert made.fingerprint not in answer.err
     assert tree(tmp_path) == before
 
 
@@ -145,7 +146,7 @@ def test_another_fingerprint_binds_no_plan_to_it(given: str | int, target: Stage
     assert (answer.code, answer.out) == (4, "")
     begins = "only the beginning of" if isinstance(given, int) else "another fingerprint than"
     assert answer.err.startswith(f"E-PLAN-03: --confirm has {begins} this plan's")
-    assert made.fingerprint in answer.err
+    assert made.fingerprint not in answer.err  # nobody pastes it from here
     assert tree(tmp_path) == before
 
 

@@ -193,7 +193,7 @@ def test_reports_put_the_verdict_first_and_show_every_directory(assess: Assess, 
     answer = assess(no_topic_id(whole(Stage.ASSESS)), "--inventory", path, "--html", html)
     assert answer.code == 3
     text = html.read_text()
-    assert text.index("BLOCKED (1 in the way)") < text.index("B-ZKN-03") < text.index("/data/b2/d2")
+    assert text.index("BLOCKED (1 blocker)") < text.index("B-ZKN-03") < text.index("/data/b2/d2")
     assert " checks made" in text
     assert html.stat().st_mode & 0o777 == 0o600
     nowhere = assess(whole(Stage.ASSESS), "--inventory", path, "--html", tmp_path / "no" / "a.html")

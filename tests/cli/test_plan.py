@@ -105,7 +105,9 @@ def test_where_neither_store_can_be_read_is_1(plan: Plan, tmp_path: Path) -> Non
     """As `assess` says it: INCOMPLETE; nothing is planned, nothing is saved."""
     answer = plan(replace(whole(Stage.ASSESS), zookeeper=Unknown("no session"), kraft=Unknown("none answers")))
     assert (answer.code, answer.out) == (1, "")
-    assert answer.err.startswith("E-VIEW-01: INCOMPLETE: neither ZooKeeper (no session) nor the metadata")
+    assert answer.err.startswith(
+        "1 PROBLEM: ZooKeeper cannot be read (no session)\nE-VIEW-01: INCOMPLETE: neither ZooKeeper (no session)"
+    )
     assert not (tmp_path / "runs").exists()
 
 
@@ -132,7 +134,9 @@ def test_where_the_cluster_stands_is_unknown_is_3(plan: Plan, tmp_path: Path) ->
     hidden = replace(whole(Stage.COPY), kraft=Unknown("no controller answers"))
     answer = plan(hidden)
     assert (answer.code, answer.out) == (3, "")
-    assert answer.err.startswith("E-PLAN-04: the stage of the cluster is unknown: ")
+    assert answer.err.startswith(
+        "1 PROBLEM: no controller answers (S-STUCK-13)\nE-PLAN-04: the stage of the cluster is "
+    )
     assert "no controller answers" in answer.err
     assert "`status` names the next stage" not in answer.err  # it says unknown, too
     assert "give the same command again; if it stays so, `status` says what" in " ".join(answer.err.split())

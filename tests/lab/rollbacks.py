@@ -100,7 +100,7 @@ def change_files(lab: Lab) -> dict[str, str]:
     original = Path(f"{second}{BACKUP_SUFFIX}").read_bytes()
     second.write_bytes(second.read_bytes() + EXTRA)
     said = kraft_migrate("status", str(lab.playbook_path))
-    assert said.returncode == 0, said.stderr
+    assert said.returncode in (0, 3), said.stderr
     kraft = parse(second.read_bytes()).get("process.roles") == "broker"
     mode, origin, cost = ("KRaft", "kraft-mode", "2 rolls (6") if kraft else ("migration", "hybrid", "1 roll (3")
     for line in (

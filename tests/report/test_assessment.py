@@ -38,7 +38,7 @@ ASKED = ("B-DIR-01", "B-ZKN-03", "I-VER-01", "W-DIR-09")
 @pytest.mark.parametrize(
     ("found", "word", "share"),
     [
-        ((BLOCKER, WARNING, BLIND), "BLOCKED (1 in the way)", "3 of 4 checks made; 1 could not: B-DIR-01"),
+        ((BLOCKER, WARNING, BLIND), "BLOCKED (1 blocker)", "3 of 4 checks made; 1 could not: B-DIR-01"),
         ((WARNING, BLIND), "INCOMPLETE (1 blocking check not made)", "3 of 4 checks made; 1 could not: B-DIR-01"),
         ((BLIND, BLIND), "INCOMPLETE (1 blocking check not made)", "3 of 4 checks made; 1 could not: B-DIR-01"),
         ((UNSURE,), "READY WITH WARNINGS (1 blind spot)", "3 of 4 checks made; 1 could not: W-DIR-09"),
@@ -94,7 +94,7 @@ def test_the_pages_are_whole_and_nothing_in_them_is_markup_of_the_clusters() -> 
     told = Assessment("pay<ments>", (BLOCKER, BLIND), ASKED, directory_rows(world_at(Stage.ASSESS)))
     page = pages.read(assessment_html(told))
     assert page.faults == []
-    assert "BLOCKED (1 in the way)" in page.words
+    assert "BLOCKED (1 blocker)" in page.words
     assert "/data/b2/d2" in page.words
     assert "Log directories of every broker" in assessment_html(told), "the picture stands in it"
     empty = pages.read(assessment_html(Assessment("c", (), (), ())))

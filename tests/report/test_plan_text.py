@@ -49,7 +49,7 @@ def test_a_blocker_of_a_stage_within_reach_blocks_the_plan() -> None:
     """It would be met on the way; better now."""
     blocked = dataclasses.replace(_until(Stage.MIGRATION_MODE), findings=(story.BLOCKER,))
 
-    assert str(judge(blocked)) == "BLOCKED (1 in the way)"
+    assert str(judge(blocked)) == "BLOCKED (1 blocker)"
     assert judge(blocked).tone is Tone.BAD
 
 
@@ -123,7 +123,7 @@ def test_a_plan_that_only_looks_says_no_changes_and_still_its_command() -> None:
     text = plan_text(plan, PATH)
 
     assert str(judge(plan)) == "NO CHANGES"
-    assert "nothing would change" in text
+    assert "nothing to change; to verify again:" in text
     assert f"kraft-migrate apply {PATH}\n" in text
 
 
@@ -263,10 +263,13 @@ def test_a_plan_is_short_enough_to_be_read_and_loses_nothing(brokers: int, most:
 
 def test_the_first_and_last_lines_answer_what_a_reader_asks_first() -> None:
     """Verdict, changes, restarts, time, point of no return, command; what is asked last stands at the end again."""
-    lines = [line.text for line in plan_lines(_of_brokers(3), PATH)]
+    plan = _of_brokers(3)
+    lines = [line.text for line in plan_lines(plan, PATH)]
     first = lines[1 : lines.index("Read-only run: nothing was changed.")]
     last = lines[lines.index("Summary") + 1 :]
-    assert [line for line in last if line not in first] == []
+    new = [line for line in last if line not in first]  # stands there alone, behind all that is to be read
+    assert new[0] == f"Next:        kraft-migrate apply {PATH} --confirm {plan.fingerprint}"
+    assert sum("--confirm " in line for line in lines) == 1
     assert [line.partition(":")[0] for line in last if not line.startswith(" ")] == [
         *("Verdict", "Changes", "Time", "No return", "Next")
     ]

@@ -7,10 +7,12 @@ Sources: the sequences of a rollback as seen on 3.9.2, KAFKA-20488 (epochs), KAF
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
 from typing import Final
 from urllib.parse import unquote
 
+from migrate.checks import processes
 from migrate.checks.phase import kraft_holds_controller
 from migrate.checks.registry import Blind
 from migrate.checks.releases import METADATA_VERSION_3_9
@@ -26,7 +28,9 @@ from migrate.model.rollback_readiness import (
     GAP_SECONDS,
     RESTART_SECONDS,
     Cost,
+    Growing,
     Measured,
+    MetadataLogs,
     Reason,
     RollbackFacts,
     RollbackReadiness,
@@ -142,7 +146,7 @@ def disks(world: World, _facts: RollbackFacts, origin: Origin) -> Iterator[Reaso
                 yield work("meta-version", place, what, next_step)
 
 
-def dual_write(world: World, _facts: RollbackFacts, origin: Origin) -> Iterator[Reason]:
+def dual_write(world: World, facts: RollbackFacts, origin: Origin) -> Iterator[Reason]:
     """What KRaft has and ZooKeeper lacks is lost by a rollback."""
     if isinstance(world.zookeeper, Unknown):
         return
@@ -156,9 +160,7 @@ def dual_write(world: World, _facts: RollbackFacts, origin: Origin) -> Iterator[
         kept = "a rollback keeps everything that was there before the copy"
         yield work("stuck-copy", "/migration", what, f"nothing was written to ZooKeeper since, so {kept}")
     elif isinstance(world.kraft, Unknown):
-        what = f"whether ZooKeeper has everything is unknown: {world.kraft.reason}"
-        next_step = "bring a majority of the controllers up; or compare what their files hold with ZooKeeper"
-        yield bar("lag-unknown", "the KRaft metadata", what, next_step)
+        yield from _without_quorum(world, world.kraft.reason, facts.discarded)
     else:
         lag = world.kraft.offset - note.offset
         if lag > LAG_MOST:
@@ -175,10 +177,28 @@ def dual_write(world: World, _facts: RollbackFacts, origin: Origin) -> Iterator[
                 f"delete its quotas: `{remove}`; then restart the active controller, which takes them out of ZooKeeper"
             )
             yield bar("ip-quota", where, what, next_step)
-        yield from _compared(world.diff)
+        yield from _compared(world.diff, facts.discarded)
 
 
-def _compared(report: DiffReport | Unknown) -> Iterator[Reason]:
+def _without_quorum(world: World, reason: str, discarded: Collection[DifferenceName]) -> Iterator[Reason]:
+    """The logs of stopped controllers say what was committed; the rollback's plan and its own gate read them."""
+    logs, what = world.metadata_logs, f"whether ZooKeeper has everything is unknown: {reason}"
+    down = processes.ended(world, world.inventory.controllers)
+    lost = len(world.inventory.controllers) - len(down) < majority(len(world.inventory.controllers))
+    if lost and isinstance(logs, MetadataLogs) and not isinstance(logs.end, Unknown):
+        written = "the rollback starts the controllers first, so that they write it to ZooKeeper"
+        for row in _compared(world.diff, discarded):
+            barred = row.weight is Weight.BAR
+            yield replace(row, weight=Weight.WORK, next_step=written) if barred else row
+    elif lost and (logs is NOT_ASKED or isinstance(logs, Growing)):
+        next_step = "`kraft-migrate rollback plan` compares it with what the stopped controllers' files hold"
+        yield work("lag-unknown", "the KRaft metadata", what, next_step)
+    else:
+        next_step = "bring a majority of the controllers up; or compare what their files hold with ZooKeeper"
+        yield bar("lag-unknown", "the KRaft metadata", what, next_step)
+
+
+def _compared(report: DiffReport | Unknown, discarded: Collection[DifferenceName]) -> Iterator[Reason]:
     """As the rollback's own gate, which asks before the controllers stop: /migration's offset proves nothing.
 
     What the playbook accepts counts: it was accepted for the way to KRaft.  Registrations of brokers do not count: each
@@ -190,7 +210,7 @@ def _compared(report: DiffReport | Unknown) -> Iterator[Reason]:
         next_step = "`kraft-migrate rollback plan` compares them and names each difference; the rollback does so again "
         yield work("not-compared", "ZooKeeper", what, f"{next_step}before it stops a controller")
         return
-    lasting = report.standing()
+    lasting = report.standing(discarded)
     if lasting:
         row, *_ = lasting
         first, cause = DifferenceName.of(row), cause_of(row)
