@@ -192,7 +192,7 @@ def _without_quorum(world: World, reason: str, discarded: Collection[DifferenceN
             yield replace(row, weight=Weight.WORK, next_step=written) if barred else row
     elif lost and (logs is NOT_ASKED or isinstance(logs, Growing)):
         next_step = "`kraft-migrate rollback plan` compares it with what the stopped controllers' files hold"
-        yield work("lag-unknown", "the KRaft metadata", what, next_step)
+        yield work("not-compared", "the KRaft metadata", what, next_step)
     else:
         next_step = "bring a majority of the controllers up; or compare what their files hold with ZooKeeper"
         yield bar("lag-unknown", "the KRaft metadata", what, next_step)
