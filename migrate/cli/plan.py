@@ -71,7 +71,9 @@ def plan(
     if evidence.live:
         require_folder(pathlib.Path(found.runs))
     with observing(found, loaded, evidence=evidence) as observer:
-        made = make_plan(observer, loaded, target=target, only=stage is not None, created=time.time())
+        made = make_plan(
+            observer, loaded, target=target, only=stage is not None, created=time.time(), live=evidence.live
+        )
     saved = "PLAN (made live: this one is not saved)"
     if evidence.live:
         saved = keep(found, made, out)

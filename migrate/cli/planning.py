@@ -62,8 +62,13 @@ def target_stage(playbook: Playbook, name: str | None) -> Stage:
     return stage
 
 
-def make_plan(observer: Observer, playbook: Playbook, *, target: Stage, only: bool, created: float) -> Plan:
-    """Observe, and plan; whether a rollback is possible now comes first among the plan's rollbacks."""
+def make_plan(
+    observer: Observer, playbook: Playbook, *, target: Stage, only: bool, created: float, live: bool = True
+) -> Plan:
+    """Observe, and plan; whether a rollback is possible now comes first among the plan's rollbacks.
+
+    What is wrong is said of a cluster that is seen `live`: a bundle has what was so at another time.
+    """
     if playbook.of_directories:
         return make_directory_plan(observer, playbook, created=created)
     if playbook.of_protocol:
@@ -80,7 +85,7 @@ def make_plan(observer: Observer, playbook: Playbook, *, target: Stage, only: bo
         "rolls": str(now.cost.rolls),
         "controller_gap": now.cost.gap,
     }
-    summary = _with_problems(observer, world, plan.summary)
+    summary = _with_problems(observer, world, plan.summary) if live else plan.summary
     return replace(plan, summary=replace(summary, rollback=(row, *summary.rollback)))
 
 
