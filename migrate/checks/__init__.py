@@ -10,6 +10,7 @@ from migrate.checks import (  # noqa: F401 - importing an area registers its che
     config,
     config_sources,
     directories,
+    kerberos,
     logins,
     migration,
     next_release,

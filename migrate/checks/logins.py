@@ -14,9 +14,13 @@ from migrate.checks.principals import (
     ANONYMOUS,
     BUILDER,
     after_first_restart,
+    asked,
     authorizer,
+    called_at,
     certificates_name,
     controller_listener,
+    kerberos_user,
+    logins_of,
     super_users,
 )
 from migrate.checks.registry import ALWAYS, BEFORE_COPY, UNTIL_FINALIZED, Blind, Hit, Result, check, placed
@@ -57,7 +61,7 @@ from migrate.model.outcome import Unknown
 from migrate.model.secrets import is_password_config
 from migrate.model.stage import Stage
 from migrate.model.views import ConfigFile, ZookeeperView
-from migrate.model.world import World
+from migrate.model.world import NOT_ASKED, World
 
 SOON_DAYS: Final = 7
 
@@ -86,8 +90,14 @@ def brokers_can_call(seen: tuple[Configs, Configs], world: World) -> Result:
             mechanism = values.get(CONTROLLER_MECHANISM, "").strip()
             if not mechanism:
                 yield Hit(about, f"{CONTROLLER_MECHANISM} is missing, listener {listener} asks for a login")
-            elif not values.get(jaas_key(listener, mechanism), "").strip():
-                yield Blind(about, f"no {jaas_key(listener, mechanism)}; a JAAS file of the process may have it")
+                continue
+            known = logins_of(values, listener, mechanism, of_node(world.launches, file.node))
+            if isinstance(known, Unknown):
+                if asked(world):
+                    yield Blind(about, known.reason)
+            elif not known:
+                key = jaas_key(listener, mechanism)
+                yield Hit(about, f"neither {key} nor a section KafkaServer of its JAAS file is there")
 
 
 @check(
@@ -279,18 +289,20 @@ def tool_is_let_in(configs: Configs, world: World) -> Result:
     """By the inventory's user, or by our certificate as that listener's rules read it."""
     for node, file in configs.items():
         about = f"controller {node}: {file.path}"
-        principal = _own_principal(world.inventory.access_of(world.inventory.node(node)), file)
+        principal = _own_principal(world.inventory.access_of(world.inventory.node(node)), file, world)
         if isinstance(principal, Blind):
-            yield principal
+            if asked(world) or not principal.reason.endswith(NOT_ASKED.reason):
+                yield principal
         elif authorizer(file.values) and principal not in super_users(file.values):
             yield Hit(about, f"super.users lacks {principal}, as which this tool calls it")
 
 
-def _own_principal(access: Access, file: ConfigFile) -> str | Blind:
+def _own_principal(access: Access, file: ConfigFile, world: World) -> str | Blind:
     if file.values.get(BUILDER, "").strip():
         return Blind("our principal", f"a {BUILDER} makes it")
     if access.kerberos is not None:
-        return Blind("our principal", f"the listener's rules name {access.user}")
+        called = called_at(file.node, file.values, world)
+        return kerberos_user(access.user, called, controller_listener(file.values))
     if access.username:
         return f"User:{access.username}"
     if access.protocol != "SSL" or access.keystore is None:

@@ -8,18 +8,23 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from migrate.checks.registry import Blind
+from migrate.checks.sight import of_node
 from migrate.hosts.jaas import options
 from migrate.model.broker_modes import SUPER_USERS, restarted
 from migrate.model.kafka_values import entries, listener_prefix, trim
+from migrate.model.kerberos_names import short_name
+from migrate.model.launch import JaasLogin, Launch
 from migrate.model.listeners import CHAIN, KEYSTORE, inter_broker_listener, jaas_key, protocols
 from migrate.model.outcome import Unknown
 from migrate.model.patterns import LINE_ENDS, Pattern, compiled_as_java
 from migrate.model.views import ConfigFile
-from migrate.model.world import World
+from migrate.model.world import NOT_ASKED, World
 
+TO_LOCAL: Final = "sasl.kerberos.principal.to.local.rules"
 RULES: Final = "ssl.principal.mapping.rules"
 CLIENT_AUTH: Final = "ssl.client.auth"
 ONE_RULE: Final = re.compile(
@@ -28,6 +33,7 @@ ONE_RULE: Final = re.compile(
 LONGEST_SUBJECT: Final = 4096  # characters
 Rule = tuple[Pattern, tuple[str | int, ...], str]
 Subjects = Mapping[str, str | Unknown]
+Logins = tuple[JaasLogin, ...] | Unknown
 
 
 def of_listener(values: Mapping[str, str], listener: str, key: str, default: str = "") -> str:
@@ -125,7 +131,50 @@ def controller_listener(values: Mapping[str, str]) -> str:
     return next(iter(entries(values.get("controller.listener.names", ""))), "").upper()
 
 
-def caller(values: Mapping[str, str], listener: str, protocol: str, mechanism_key: str) -> str | Blind:
+@dataclass(frozen=True, slots=True)
+class Called:
+    """The side that is called: its values, and Kerberos' default realm there."""
+
+    values: Mapping[str, str]
+    realm: str | Unknown
+
+
+NOT_STARTED: Final = Unknown("how its process is started was not seen")
+
+
+def logins_of(values: Mapping[str, str], listener: str, mechanism: str, launch: Launch | Unknown) -> Logins:
+    """The login modules by which a node calls that listener: of its file, else of its process's JAAS file.
+
+    Source: `JaasContext.load`: listener.name.L.MECHANISM.sasl.jaas.config, l.KafkaServer, KafkaServer.
+    """
+    name = jaas_key(listener, mechanism)
+    if values.get(name, "").strip():
+        found = options(values[name])
+        if isinstance(found, Unknown):
+            return found
+        if found.get("tokenauth", "").lower() == "true":
+            return Unknown(f"{name} logs in by a delegation token, as that token's owner")
+        username, principal, service = (found.get(key, "") for key in ("username", "principal", "serviceName"))
+        return (JaasLogin(values[name].split()[0], username, principal, service),)
+    known = launch if isinstance(launch, Unknown) else launch.logins
+    if isinstance(known, Unknown):
+        return Unknown(f"no {name} in its file; {known.reason}")
+    return known.get(f"{listener.lower()}.KafkaServer", known.get("KafkaServer", ()))
+
+
+def asked(world: World) -> bool:
+    """Was it looked at how nodes are started?  What starts controllers, and the first rolls, do; others come later."""
+    return world.launches is not NOT_ASKED
+
+
+def caller(
+    values: Mapping[str, str],
+    listener: str,
+    protocol: str,
+    mechanism_key: str,
+    launch: Launch | Unknown = NOT_STARTED,
+    called: Called | None = None,
+) -> str | Blind:
     """The principal with which a node with these values calls that listener (User:name), or why it is unknown."""
     if values.get(BUILDER, "").strip():
         return Blind("its principal", "a principal.builder.class makes it")
@@ -134,15 +183,36 @@ def caller(values: Mapping[str, str], listener: str, protocol: str, mechanism_ke
     if protocol == "SSL":
         return Blind("its principal", f"listener {listener} takes it from a TLS certificate")
     mechanism = values.get(mechanism_key, "GSSAPI").strip()
-    name = jaas_key(listener, mechanism)
-    found = options(values.get(name, ""))
+    found = logins_of(values, listener, mechanism, launch)
     if isinstance(found, Unknown):
         return Blind("its principal", found.reason)
-    if found.get("tokenauth", "").lower() == "true":
-        return Blind("its principal", f"{name} logs in by a delegation token, as that token's owner")
-    if "username" not in found:
-        return Blind("its principal", f"{name} names no username")
-    return "User:" + found["username"]
+    if len(found) != 1:
+        return Blind("its principal", f"its login for listener {listener} is not one module, but {len(found)}")
+    if mechanism == "GSSAPI":
+        return kerberos_user(found[0].principal, called, listener)
+    if not found[0].username:
+        return Blind("its principal", f"{jaas_key(listener, mechanism)} names no username")
+    return "User:" + found[0].username
+
+
+def kerberos_user(principal: str, called: Called | None, listener: str) -> str | Blind:
+    """User:NAME, as the called side's rules read a principal of Kerberos."""
+    if not principal or called is None:
+        return Blind("its principal", "its login names no principal of Kerberos, or the called side is not known")
+    if isinstance(called.realm, Unknown):
+        return Blind("its principal", f"Kerberos' default realm is not known: {called.realm.reason}")
+    full = principal if "@" in principal else f"{principal}@{called.realm}"
+    try:
+        found = short_name(full, of_listener(called.values, listener, TO_LOCAL, "DEFAULT"), called.realm)
+    except ValueError:
+        return Blind("its principal", f"{TO_LOCAL} of listener {listener} cannot be read")
+    return f"User:{found}" if found else Blind("its principal", f"no rule of {TO_LOCAL} makes a user of {full}")
+
+
+def called_at(node: int, values: Mapping[str, str], world: World) -> Called:
+    """That node as others call it."""
+    launch = of_node(world.launches, node)
+    return Called(values, launch if isinstance(launch, Unknown) else launch.realm)
 
 
 def after_first_restart(file: ConfigFile, world: World) -> Mapping[str, str]:
@@ -150,20 +220,25 @@ def after_first_restart(file: ConfigFile, world: World) -> Mapping[str, str]:
     return restarted(file.values, world.inventory.broker_properties)
 
 
-def principal_to(controller: ConfigFile, values: Mapping[str, str], subjects: Subjects) -> str | Blind:
-    """As whom a node with these values (and the certificates that they name) calls that controller."""
+def principal_to(
+    controller: ConfigFile, values: Mapping[str, str], subjects: Subjects, world: World, node: int
+) -> str | Blind:
+    """As whom that node, with these values and the certificates that they name, calls that controller."""
     listener = controller_listener(controller.values)
     protocol = protocols(controller.values).get(listener, "PLAINTEXT")
     if protocol == "SSL" and not controller.values.get(BUILDER, "").strip():
         return certificates_name(values, subjects, controller.values, listener)
-    return caller(values, listener, protocol, "sasl.mechanism.controller.protocol")
+    called = called_at(controller.node, controller.values, world)
+    launch = of_node(world.launches, node)
+    return caller(values, listener, protocol, "sasl.mechanism.controller.protocol", launch, called)
 
 
-def controller_principals(controller: ConfigFile, broker: ConfigFile) -> Iterator[str | Blind]:
+def controller_principals(controller: ConfigFile, broker: ConfigFile, world: World) -> Iterator[str | Blind]:
     """As whom a controller calls the brokers, and its fellow controllers."""
     listener = inter_broker_listener(broker.values)
     protocol = protocols(broker.values).get(listener, listener)
     if protocol == "SSL" and not broker.values.get(BUILDER, "").strip():
         yield certificates_name(controller.values, controller.subjects, broker.values, listener)
     else:
-        yield caller(controller.values, listener, protocol, "sasl.mechanism.inter.broker.protocol")
+        launch, called = of_node(world.launches, controller.node), called_at(broker.node, broker.values, world)
+        yield caller(controller.values, listener, protocol, "sasl.mechanism.inter.broker.protocol", launch, called)

@@ -12,23 +12,35 @@ from migrate.checks.principals import (
     ANONYMOUS,
     AUTHORIZER,
     after_first_restart,
+    asked,
     authorizer,
     controller_listener,
     controller_principals,
+    logins_of,
     principal_to,
     super_users,
 )
 from migrate.checks.registry import ALWAYS, BEFORE_COPY, Blind, Hit, Result, check, placed
-from migrate.checks.sight import Configs, both, both_configs, broker_configs, controller_configs, entities, zookeeper
+from migrate.checks.sight import (
+    Configs,
+    both,
+    both_configs,
+    broker_configs,
+    controller_configs,
+    entities,
+    of_node,
+    zookeeper,
+)
 from migrate.hosts.collect_disks import DIGEST, HIDDEN
 from migrate.model.broker_modes import Mode, mode_of
 from migrate.model.config_keys import is_at_start
 from migrate.model.kafka_values import connect_string, truth
 from migrate.model.listeners import JAAS, inter_broker_listener, jaas_key, mechanisms, protocols
+from migrate.model.outcome import Unknown
 from migrate.model.secrets import Digester
 from migrate.model.stage import Stage
 from migrate.model.views import ZookeeperView
-from migrate.model.world import World
+from migrate.model.world import NOT_ASKED, World
 
 ACL_AUTHORIZERS: Final = ("kafka.security.authorizer.AclAuthorizer", "kafka.security.auth.SimpleAclAuthorizer")
 STANDARD_AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
@@ -41,10 +53,10 @@ EXTERNAL: Final = "${"  # a configuration provider resolves it on the node
 
 @check(
     "B-SEC-03",
-    "the controller listener uses GSSAPI, or SCRAM among controllers",
+    "the controller listener uses SCRAM among controllers",
     "SCRAM credentials live in the metadata that has no leader yet: the controllers never elect one, and --add-scram "
-    "does not help. GSSAPI on the controller listener is not supported by this tool.",
-    "Use PLAIN or TLS among controllers; brokers may use SCRAM with credentials added at format time.",
+    "does not help.",
+    "Use PLAIN, GSSAPI or TLS among controllers; brokers may use SCRAM with credentials added at format time.",
     "seen on 3.9.2: 'invalid credentials' among controllers",
 ).sees(controller_configs, blocks_from=Stage.CONTROLLERS)
 def controller_mechanism(configs: Configs, world: World) -> Result:
@@ -52,7 +64,7 @@ def controller_mechanism(configs: Configs, world: World) -> Result:
         listener = controller_listener(file.values)
         mechanism = file.values.get("sasl.mechanism.controller.protocol", "GSSAPI").strip()
         is_sasl = protocols(file.values).get(listener, "").startswith("SASL")
-        if is_sasl and (mechanism == "GSSAPI" or mechanism.startswith("SCRAM")):
+        if is_sasl and mechanism.startswith("SCRAM"):
             yield Hit(about, f"listener {listener} uses {mechanism}")
 
 
@@ -114,19 +126,22 @@ def controllers_let_in(seen: tuple[Configs, Configs], world: World) -> Result:
             continue
         late = {other: after_first_restart(entry, world) for other, entry in brokers.items()}
         callers = [
-            (f"broker {other}", principal_to(file, values, brokers[other].subjects)) for other, values in late.items()
+            (f"broker {other}", principal_to(file, values, brokers[other].subjects, world, other))
+            for other, values in late.items()
         ]
         callers += [
-            (f"controller {other}", principal_to(file, entry.values, entry.subjects))
+            (f"controller {other}", principal_to(file, entry.values, entry.subjects, world, other))
             for other, entry in controllers.items()
         ]
-        yield from _not_let_in(about, super_users(file.values), callers)
+        yield from _not_let_in(about, super_users(file.values), callers, world)
 
 
-def _not_let_in(about: str, allowed: frozenset[str], callers: list[tuple[str, str | Blind]]) -> Result:
+def _not_let_in(about: str, allowed: frozenset[str], callers: list[tuple[str, str | Blind]], world: World) -> Result:
     missing: dict[str, list[str]] = {}
     for who, principal in callers:
         if isinstance(principal, Blind):
+            if principal.reason.endswith(NOT_ASKED.reason) and not asked(world):
+                continue
             yield Blind(f"the principal of {who}", principal.reason)
         elif principal not in allowed:
             missing.setdefault(principal, []).append(who)
@@ -156,11 +171,11 @@ def brokers_let_in(seen: tuple[Configs, Configs], world: World) -> Result:
             callers = [
                 (f"controller {other}", principal)
                 for other, entry in controllers.items()
-                for principal in controller_principals(entry, file)
+                for principal in controller_principals(entry, file, world)
                 if not added or isinstance(principal, Blind) or principal == ANONYMOUS
             ]
             allowed = super_users(after_first_restart(file, world))
-            yield from _not_let_in(about, allowed, callers)
+            yield from _not_let_in(about, allowed, callers, world)
 
 
 @check(
@@ -259,8 +274,12 @@ def controllers_can_call(seen: tuple[Configs, Configs], world: World) -> Result:
             if mechanism not in mechanisms(values, listener):
                 yield Hit(about, f"{mechanism} is not among the enabled mechanisms of listener {listener}")
             key = jaas_key(listener, mechanism)
-            if not values.get(key, "").strip():
-                yield Blind(about, f"no {key} in the file; a JAAS file of the process may have it")
+            known = logins_of(values, listener, mechanism, of_node(world.launches, file.node))
+            if isinstance(known, Unknown):
+                if asked(world):
+                    yield Blind(about, known.reason)
+            elif not known:
+                yield Hit(about, f"neither {key} nor a section KafkaServer of its JAAS file is there")
 
 
 @check(

@@ -29,6 +29,7 @@ from migrate.model.views import Running, ServiceState
 MAIN_CLASSES: Final = ("kafka.Kafka", "io.confluent.support.metrics.SupportedKafka")
 OVERRIDE: Final = "--override"
 ZOOKEEPER: Final = "-Dzookeeper."
+ZOOKEEPER_SASL: Final = "-Dzookeeper.sasl.client."
 KAFKA: Final = "-Dorg.apache.kafka."
 A_URL: Final = "sasl.oauthbearer.token.endpoint.url"  # what these values are judged as: public, but for secrets in them
 SECTION: Final = "-Dzookeeper.sasl.clientconfig="  # ZKClientConfig.LOGIN_CONTEXT_NAME_KEY
@@ -72,6 +73,7 @@ def decode_command_line(raw: bytes) -> Launch:
         files={
             name: value.removeprefix("=") for name, _, value in given if name in OPENED
         },  # == reads nothing beside it
+        zookeeper_sasl=tuple(sorted({word for word in before if word.startswith(ZOOKEEPER_SASL)})),
         main_class=None if at is None else words[at],
         jute_maxbuffer=maxbuffers[-1] if maxbuffers else None,
         release=next((found[1] for word in before if (found := RELEASE.search(word))), ""),

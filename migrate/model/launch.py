@@ -9,6 +9,7 @@ from typing import Final
 from migrate.model.outcome import Unknown
 
 NOT_LOOKED: Final = Unknown("the environment was not looked at")
+JAAS_NOT_LOOKED: Final = Unknown("the JAAS file of its process was not looked at")
 LOGIN_NOT_LOOKED: Final = Unknown("its login for ZooKeeper was not looked at")
 
 JAAS_FILE: Final = "-Djava.security.auth.login.config"
@@ -40,6 +41,16 @@ class NoZookeeperClient:
 
 
 @dataclass(frozen=True, slots=True)
+class JaasLogin:
+    """A login of a JAAS file: its module and those options that are no secrets; "" for an option that is not there."""
+
+    module: str
+    username: str = ""
+    principal: str = ""
+    service: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Launch:
     """A node's command line and environment, as it runs or would be started; no value of a secret is in it.
 
@@ -59,6 +70,9 @@ class Launch:
     release: str = ""  # of Kafka, by the names of the jars in the class path; "" where it names none
     container: str = ""  # the tool that runs a container, where the unit's process is one
     zookeeper_section: str = "Client"  # of the JAAS file, for ZooKeeper; "" where SASL is switched off
+    zookeeper_sasl: tuple[str, ...] = ()  # -Dzookeeper.sasl.client.*=value
+    logins: Mapping[str, tuple[JaasLogin, ...]] | Unknown = JAAS_NOT_LOOKED  # section of the JAAS file -> its modules
+    realm: str | Unknown = JAAS_NOT_LOOKED  # Kerberos' default one on its host, where a login is Kerberos'
     zookeeper_client: ZookeeperClient | NoZookeeperClient | Unknown = LOGIN_NOT_LOOKED  # controllers' alone
 
     @property

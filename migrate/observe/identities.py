@@ -5,6 +5,7 @@ Kafka's controllers say nothing where that login is missing or wrong: they wait 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -18,7 +19,7 @@ from migrate.model.broker_modes import restarted
 from migrate.model.ids import NodeId
 from migrate.model.inventory import AddedProperties, BrokerNode, ControllerNode, Inventory, Playbook, Store
 from migrate.model.kafka_values import truth
-from migrate.model.launch import JAAS_FILE, KRB5, Launch, NoZookeeperClient, ZookeeperClient
+from migrate.model.launch import JAAS_FILE, KRB5, JaasLogin, Launch, NoZookeeperClient, ZookeeperClient
 from migrate.model.listeners import (
     CHAIN,
     DENIED,
@@ -247,6 +248,46 @@ def _own(store: Store) -> str | Unknown:
 
 DIGEST: Final = "org.apache.zookeeper.server.auth.DigestLoginModule"
 Tried = dict[tuple[str, str], bool | Unknown]
+
+
+KRB5_MODULE: Final = "com.sun.security.auth.module.Krb5LoginModule"
+KRB5_FILE: Final = "/etc/krb5.conf"
+REALM: Final = re.compile(r"^\s*default_realm\s*=\s*([^\s{}]+)\s*$", re.MULTILINE)
+
+
+def with_logins(
+    launches: Mapping[NodeId, Launch | Unknown], inventory: Inventory, files: Files
+) -> dict[NodeId, Launch | Unknown]:
+    """The launches with what their JAAS files say of logins, and controllers' with theirs for ZooKeeper, tried once."""
+    found = {node: _told(launch, node, files) for node, launch in launches.items()}
+    return with_zookeeper_clients(found, inventory, files) if inventory.zookeeper else found
+
+
+def _told(launch: Launch | Unknown, node: NodeId, files: Files) -> Launch | Unknown:
+    if isinstance(launch, Unknown) or launch.jaas_file is None:
+        return launch if isinstance(launch, Unknown) else replace(launch, logins={})
+    try:
+        known = sections(files.read(node, launch.jaas_file).decode("utf-8", errors="replace"))
+    except (OSError, ValueError, MigrateError) as error:
+        return replace(launch, logins=Unknown(f"{launch.jaas_file} cannot be read: {error}"))
+    logins = {name: tuple(map(_login, modules)) for name, modules in known.items()}
+    by_kerberos = any(one.module == KRB5_MODULE for modules in logins.values() for one in modules)
+    realm = _realm(launch.files.get(KRB5, KRB5_FILE), node, files) if by_kerberos else launch.realm
+    return replace(launch, logins=logins, realm=realm)
+
+
+def _login(module: LoginModule) -> JaasLogin:
+    given = module.options
+    return JaasLogin(module.name, given.get("username", ""), given.get("principal", ""), given.get("serviceName", ""))
+
+
+def _realm(path: str, node: NodeId, files: Files) -> str | Unknown:
+    try:
+        text = files.read(node, path).decode("utf-8", errors="replace")
+    except (OSError, MigrateError) as error:
+        return Unknown(f"{path} cannot be read: {error}")
+    found = REALM.search(text)
+    return found[1] if found else Unknown(f"{path} has no default_realm")
 
 
 def with_zookeeper_clients(

@@ -57,7 +57,7 @@ from migrate.model.views import (
 from migrate.model.work import Work
 from migrate.model.world import NOT_ASKED, Need
 from migrate.observe.copy_check import BeforeCopy, CopyQuestion, check_copy
-from migrate.observe.identities import REFERENCE, started_with, stores_of, with_subjects, with_zookeeper_clients
+from migrate.observe.identities import REFERENCE, started_with, stores_of, with_logins, with_subjects
 from migrate.observe.metadata_logs import metadata_logs, states_behind
 from migrate.observe.views import VIEWS, Node, View, node_view, view
 from migrate.zookeeper.client import ZookeeperClient, access_of, connect, parse_connect_string
@@ -348,7 +348,7 @@ class Sources:
         found = self.each(
             "asking how processes were started", lambda node: launch_of(self._executor, node.id, states[node.id])
         )
-        return found if not self.inventory.zookeeper else with_zookeeper_clients(found, self.inventory, self.files)
+        return with_logins(found, self.inventory, self.files)
 
     @node_view(
         Need.STORES, "reading stores", after=(Need.CONFIGS, Need.LAUNCHES), absent="a bundle holds no store of a broker"

@@ -410,6 +410,7 @@ def metadata(**changed: object) -> Bend:
 
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+KRB5 = "com.sun.security.auth.module.Krb5LoginModule required"
 KNOWN = ' user_broker="p" user_controller="p"'
 
 
@@ -441,6 +442,25 @@ def secured(node: int, *, controller: bool) -> Bend:
         "listener__name__ctl__plain__sasl__jaas__config": login,
     }
     return values(node, **changed)
+
+
+def by_kerberos(node: int, **changed: str | None) -> Bend:
+    """Kerberos on the controller listener: a node calls it as User:kafka."""
+    found = {
+        "listener__security__protocol__map": "INTERNAL:PLAINTEXT,CLIENT:SASL_PLAINTEXT,CTL:SASL_PLAINTEXT",
+        "sasl__mechanism__controller__protocol": "GSSAPI",
+        "sasl__kerberos__service__name": "kafka",
+        "listener__name__ctl__gssapi__sasl__jaas__config": f'{KRB5} principal="kafka/b{node}.x@REALM";',
+        "super__users": "User:kafka;User:ANONYMOUS",
+    }
+    return values(node, **(found | changed))
+
+
+def kerberized(**changed: str | None) -> Bend:
+    """Every node by Kerberos, started in its default realm; node 3000 with those changes."""
+    nodes = (0, 1, 2, 3001, 3002)
+    realms = (launched(node, realm="REALM") for node in (*nodes, 3000))
+    return then(*map(by_kerberos, nodes), by_kerberos(3000, **changed), *realms)
 
 
 SECURED = then(

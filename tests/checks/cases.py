@@ -11,7 +11,7 @@ from migrate.model.disk_trouble import NO_REPLICA
 from migrate.model.ensemble import EnsembleServer
 from migrate.model.ids import DirectoryId, NodeId
 from migrate.model.inventory import Access
-from migrate.model.launch import JAAS_FILE, NoZookeeperClient, UnitNotes, ZookeeperClient
+from migrate.model.launch import JAAS_FILE, JaasLogin, NoZookeeperClient, UnitNotes, ZookeeperClient
 from migrate.model.listeners import DENIED, GONE
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage, ZkMigrationState
@@ -59,6 +59,7 @@ from tests.checks.bends import (
     directory,
     endpoints,
     entity,
+    kerberized,
     kraft_has,
     lagging,
     launched,
@@ -523,6 +524,28 @@ SECURITY = (
     Case("B-SEC-28", PREPARED, "controller 3001", tokens_taken(3001, "CTL"), "controller"),
     Case("B-SEC-28", ZK, "broker 1", tokens_taken(1, "CLIENT"), "broker"),
     Case("B-SEC-28", HYBRID, "broker 1", tokens_taken(1, "CLIENT", f"{UNSECURED}ValidatorCallbackHandler"), "named"),
+    Case(
+        "B-SEC-29",
+        PREPARED,
+        "node 1",
+        then(values(1, zookeeper__set__acl="true"), launched(1, logins={"Client": (JaasLogin("x.Krb5LoginModule"),)})),
+        "ZooKeeper by Kerberos",
+    ),
+    Case("B-SEC-29", PREPARED, "controller 3000", kerberized(sasl__kerberos__service__name=None), "no sasl.kerberos"),
+    Case(
+        "B-SEC-29",
+        PREPARED,
+        "controller 3000",
+        kerberized(controller__quorum__voters="3000@10.0.0.1:9093,3001@c3001:9093"),
+        "names 10.0.0.1",
+    ),
+    Case(
+        "B-SEC-29",
+        PREPARED,
+        "controller 3001",
+        then(kerberized(), launched(0, files={"-Djava.security.krb5.conf": "/k"})),
+        "krb5.conf",
+    ),
     Case("W-SEC-18", ZK, "ZooKeeper's ACLs", acls({"/config": (OPEN_READ, ZnodeAcl(31, "sasl", "kafka"))})),
 )
 NETWORK = (

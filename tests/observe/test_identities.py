@@ -21,10 +21,10 @@ from migrate.kafka.stores import as_java, subject
 from migrate.lab.secured import Authority
 from migrate.model.ids import NodeId
 from migrate.model.inventory import AddedProperties, Inventory, ZookeeperLogin
-from migrate.model.launch import JAAS_FILE, Launch, NoZookeeperClient, ZookeeperClient
+from migrate.model.launch import JAAS_FILE, KRB5, JaasLogin, Launch, NoZookeeperClient, ZookeeperClient
 from migrate.model.outcome import Unknown
 from migrate.model.views import ConfigFile, Stopped
-from migrate.observe.identities import with_subjects, with_zookeeper_clients
+from migrate.observe.identities import KRB5_MODULE, with_logins, with_subjects, with_zookeeper_clients
 from tests.testing import worlds
 from tests.testing.certificates import PASSWORD, stored
 from tests.testing.secured_zookeeper import MODULE, login, sasl_server
@@ -103,6 +103,32 @@ def test_what_cannot_be_read_or_spoken_is_unknown(tmp_path: Path) -> None:
         Unknown("not seen"),
     ):
         assert isinstance(looked(launch, worlds.inventory()), Unknown)
+
+
+def test_logins_of_a_jaas_file_are_told_without_their_passwords(tmp_path: Path) -> None:
+    """With Kerberos' default realm by the host's krb5.conf; what cannot be read is unknown."""
+    path, conf = tmp_path / "jaas", tmp_path / "krb5.conf"
+    path.write_text(
+        f'KafkaServer {{ {KRB5_MODULE} required principal="kafka/b@R" serviceName=kafka; }};\n'
+        f"ctl.KafkaServer {{ {MODULE} required username=u password=canary; }};\n"
+    )
+    conf.write_text("[libdefaults]\n default_realm = LAB.TEST\n")
+    inventory = replace(worlds.inventory(), zookeeper="")
+
+    def told(**files: str) -> Launch:
+        found = with_logins({NODE: Launch("/c", files=files)}, inventory, LocalFiles())[NODE]
+        assert isinstance(found, Launch)
+        return found
+
+    known = told(**{JAAS_FILE: str(path), KRB5: str(conf)})
+    assert known.logins == {
+        "KafkaServer": (JaasLogin(KRB5_MODULE, principal="kafka/b@R", service="kafka"),),
+        "ctl.KafkaServer": (JaasLogin(MODULE, username="u"),),
+    }
+    assert (known.realm, "canary" in repr(known)) == ("LAB.TEST", False)
+    assert isinstance(told(**{JAAS_FILE: str(path), KRB5: str(tmp_path)}).realm, Unknown)
+    assert isinstance(told(**{JAAS_FILE: str(conf)}).logins, Unknown)
+    assert told().logins == {}
 
 
 def test_a_controller_that_does_not_run_yet_is_known_by_how_it_will_be_started(tmp_path: Path) -> None:

@@ -1,0 +1,109 @@
+"""SEC: Kerberos: what a node's login by GSSAPI needs besides its principal (pure)."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from migrate.checks.principals import after_first_restart, asked, controller_listener, logins_of, of_listener
+from migrate.checks.registry import ALWAYS, Blind, Hit, Result, check
+from migrate.checks.security import BROKER_MECHANISM, CONTROLLER_MECHANISM
+from migrate.checks.sight import Configs, both_configs, of_node
+from migrate.model.ids import NodeId
+from migrate.model.kafka_values import entries, truth
+from migrate.model.launch import KRB5, Launch
+from migrate.model.listeners import inter_broker_listener, protocols
+from migrate.model.outcome import Unknown
+from migrate.model.stage import Stage
+from migrate.model.world import World
+
+SERVICE: Final = "sasl.kerberos.service.name"
+
+
+def _calls(values: Mapping[str, str]) -> Iterator[str]:
+    """The listeners that a node of that file calls by GSSAPI."""
+    known = protocols(values)
+    for listener, key in (
+        (inter_broker_listener(values), BROKER_MECHANISM),
+        (controller_listener(values), CONTROLLER_MECHANISM),
+    ):
+        by_sasl = listener and known.get(listener, listener).startswith("SASL")
+        if by_sasl and values.get(key, "GSSAPI").strip() == "GSSAPI":
+            yield listener
+
+
+@check(
+    "B-SEC-29",
+    "a node's login by Kerberos lacks what it needs",
+    "Without the service's name a node ends at its start (No serviceName defined). A voter that is named by its IP is "
+    "called by the name that reverse DNS has, of which no keytab has a key: the quorum has a leader, and brokers never "
+    "register. A controller without the brokers' -Djava.security.krb5.conf or -Dzookeeper.sasl.client.* asks another "
+    "KDC, or ZooKeeper under another name, and retries indefinitely. This tool logs in to ZooKeeper by DIGEST-MD5 or a "
+    "certificate: where znodes belong to a principal of Kerberos, it could neither lock nor roll back.",
+    f"Write {SERVICE} into the files that are named (the inventory's brokers.properties, controllers.properties); give "
+    "controllers in the inventory `address` with the host's name as its keytab has it; start the controllers with the "
+    "brokers' JVM options.",
+    "seen on 3.9.2: SaslClientAuthenticator; KafkaRaftClient; ZooKeeperSaslClient",
+).sees(both_configs, blocks_from=Stage.CONTROLLERS, when=ALWAYS)
+def kerberos_needs(seen: tuple[Configs, Configs], world: World) -> Result:
+    brokers, controllers = seen
+    late = {node: after_first_restart(file, world) for node, file in brokers.items()}
+    called = False
+    for node, values in (*late.items(), *((node, file.values) for node, file in controllers.items())):
+        role, file = ("broker", brokers[node]) if node in brokers else ("controller", controllers[node])
+        about = f"{role} {node}: {file.path}"
+        for listener in _calls(values):
+            called = True
+            logins = logins_of(values, listener, "GSSAPI", of_node(world.launches, node))
+            if of_listener(values, listener, SERVICE):
+                continue
+            if isinstance(logins, Unknown):
+                if asked(world):
+                    yield Blind(about, logins.reason)
+            elif not any(login.service for login in logins):
+                yield Hit(about, f"no {SERVICE}, and no serviceName in its login for listener {listener}")
+        by_gssapi = controller_listener(values) in _calls(values)
+        if by_gssapi and (numbers := list(_addresses(values))):
+            yield Hit(about, f"controller.quorum.voters names {', '.join(numbers)}")
+    if any(truth(file.values, "zookeeper.set.acl") for file in brokers.values()):
+        for node in (*brokers, *controllers):
+            if (launch := _launch(world, node)) is not None and _zookeeper_by_kerberos(launch):
+                yield Hit(f"node {node}", "it logs in to ZooKeeper by Kerberos, and this tool cannot")
+    if called:
+        yield from _other_options(world, brokers, controllers)
+
+
+def _addresses(values: Mapping[str, str]) -> Iterator[str]:
+    for voter in entries(values.get("controller.quorum.voters", "")):
+        host = voter.partition("@")[2].rpartition(":")[0]
+        try:
+            ipaddress.ip_address(host.strip("[]"))
+        except ValueError:
+            continue
+        yield host
+
+
+def _other_options(world: World, brokers: Configs, controllers: Configs) -> Result:
+    """JVM options that a broker has and a controller has not; of one that does not run nothing is known."""
+    theirs = [launch for node in brokers if (launch := _launch(world, node)) is not None]
+    for node in controllers:
+        own = _launch(world, node)
+        if own is None or not theirs:
+            continue
+        wanted = theirs[0]
+        if KRB5 in wanted.files and KRB5 not in own.files:
+            yield Hit(f"controller {node}", f"it is started without {KRB5}, which brokers have")
+        lacking = sorted(set(wanted.zookeeper_sasl) - set(own.zookeeper_sasl))
+        if lacking:
+            yield Hit(f"controller {node}", f"it is started without the brokers' {', '.join(lacking)}")
+
+
+def _zookeeper_by_kerberos(launch: Launch) -> bool:
+    known = {} if isinstance(launch.logins, Unknown) else launch.logins
+    return any(login.module.endswith("Krb5LoginModule") for login in known.get(launch.zookeeper_section, ()))
+
+
+def _launch(world: World, node: NodeId) -> Launch | None:
+    found = of_node(world.launches, node)
+    return found if isinstance(found, Launch) else None

@@ -1,0 +1,82 @@
+"""Principals of Kerberos, as the called node's rules read them: from the file, and from the process's JAAS file."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from migrate import checks
+from migrate.checks.principals import Called, caller, kerberos_user
+from migrate.checks.registry import Blind
+from migrate.model.findings import Finding, Severity
+from migrate.model.inventory import Access, Kerberos
+from migrate.model.launch import JaasLogin, Launch
+from migrate.model.outcome import Unknown
+from migrate.model.stage import Stage
+from migrate.model.world import NOT_ASKED, World
+from tests.checks.bends import kerberized, launched, then, values
+from tests.testing.worlds import world_at
+
+CODES = ("B-SEC-03", "B-SEC-06", "B-SEC-13", "B-SEC-16", "B-SEC-22", "B-SEC-29")
+RULES = "sasl.kerberos.principal.to.local.rules"
+LOGIN = JaasLogin("com.sun.security.auth.module.Krb5LoginModule", principal="kafka/b1.x@REALM", service="kafka")
+NO_JAAS = {"listener__name__ctl__gssapi__sasl__jaas__config": None}
+
+
+def found(world: World) -> list[Finding]:
+    """What stops the controllers' start for reasons of logins."""
+    tool = Access("SASL_PLAINTEXT", "GSSAPI", kerberos=Kerberos("kafka/tool.x@REALM"))
+    world = replace(world, inventory=replace(world.inventory, controller_access=tool))
+    return [one for one in checks.run(world, target=Stage.CLEANUP) if one.code in CODES]
+
+
+def test_a_cluster_with_kerberos_on_the_controllers_listener_is_not_refused() -> None:
+    """Each node, and the tool, is User:kafka by Kafka's own rule."""
+    assert found(kerberized()(world_at(Stage.PREPARE))) == []
+
+
+def test_rules_on_the_brokers_alone_leave_the_controllers_with_another_name() -> None:
+    """Super users of the rules' name do not let in who comes without it."""
+    bent = then(
+        kerberized(super__users="User:brokers"),
+        values(0, sasl__kerberos__principal__to__local__rules="RULE:[2:$1](kafka)s/.*/brokers/"),
+    )
+    codes = {(one.code, one.severity) for one in found(bent(world_at(Stage.PREPARE)))}
+    assert codes == {("B-SEC-06", Severity.BLOCKER), ("B-SEC-22", Severity.BLOCKER)}
+
+
+def test_a_login_of_the_jaas_file_counts_where_the_file_has_none() -> None:
+    """Of the listener's own section first; a process without any is told, one that was not seen is a blind spot."""
+    for logins, expected in (
+        ({"KafkaServer": (LOGIN,)}, set()),
+        ({"ctl.KafkaServer": (LOGIN,), "KafkaServer": ()}, set()),
+        ({}, {"B-SEC-06", "B-SEC-29"}),
+        (Unknown("denied"), {"B-SEC-06"}),
+    ):
+        world = then(kerberized(**NO_JAAS), launched(3000, logins=logins))(world_at(Stage.PREPARE))
+        assert {one.code for one in found(world)} <= expected | {"B-SEC-06"}
+        assert bool(found(world)) is bool(expected)
+    unseen = replace(then(kerberized(**NO_JAAS))(world_at(Stage.PREPARE)), launches=NOT_ASKED)
+    assert found(unseen) == []
+
+
+def test_who_cannot_be_named_is_a_blind_spot() -> None:
+    """No default realm, rules that are not read, a principal that no rule is for, no principal."""
+    for principal, rules, realm in (
+        ("kafka/b1@REALM", "DEFAULT", Unknown("no default_realm")),
+        ("kafka/b1@REALM", "nonsense", "REALM"),
+        ("kafka/b1@OTHER", "DEFAULT", "REALM"),
+        ("", "DEFAULT", "REALM"),
+    ):
+        assert isinstance(kerberos_user(principal, Called({RULES: rules}, realm), "CTL"), Blind)
+    assert kerberos_user("kafka/b1@REALM", Called({f"listener.name.ctl.{RULES}": "RULE:[2:$1]/U"}, "REALM"), "CTL") == (
+        "User:KAFKA"
+    )
+
+
+def test_a_password_login_of_a_jaas_file_has_its_users_name() -> None:
+    """Several modules in one section name nobody."""
+    plain = JaasLogin("PlainLoginModule", username="broker")
+    for modules, expected in (((plain,), "User:broker"), ((plain, LOGIN), None)):
+        launch = Launch("/c", logins={"KafkaServer": modules})
+        said = caller({"m": "PLAIN"}, "CTL", "SASL_SSL", "m", launch)
+        assert said == expected if expected else isinstance(said, Blind)
