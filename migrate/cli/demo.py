@@ -37,7 +37,7 @@ from migrate.model.views import Running
 from migrate.model.words import plural
 from migrate.observe.sources import Sources
 from migrate.observe.world import ClusterObserver
-from migrate.playbook.load import load_playbook
+from migrate.playbook.load import load_inventory, load_playbook
 from migrate.report.lines import Tone
 from migrate.report.plan_text import plan_lines
 from migrate.report.run_values import Claim, Holds, RunReport, RunWord
@@ -92,7 +92,7 @@ class Demo:
 
     def _run(self) -> int:
         playbook = self._begin()
-        sources = Sources(self._lab.inventory, playbook, self._folder / "spark")
+        sources = Sources(load_inventory(self._lab.inventory_path), playbook, self._folder / "spark")
         if self._options.until >= Stage.HYBRID:
             self._lines.say("Spark is being started for the comparisons")
             sources.start_spark()

@@ -63,7 +63,8 @@ class RunLocked(WorldError, code="E-RUN-03", exit_code=7):
     """Another process works on this run or on this cluster."""
 
     hint = (
-        "wait for the other process (`kraft-migrate unlock` names it and says whether it runs), or stop it; then retry"
+        "`kraft-migrate status` says what that run does; wait until it ends, or let it park by Ctrl-C in its terminal "
+        "(`kraft-migrate unlock` says whether it still runs)"
     )
 
 

@@ -41,6 +41,7 @@ class Board:
     over: float | None = None
     left: TimeLeft | None = None
     window: Window | None = None
+    problem: str = ""
 
 
 def board(plan: Plan, events: Sequence[Event], playbook: Playbook | None = None) -> Board:
@@ -74,6 +75,7 @@ def board(plan: Plan, events: Sequence[Event], playbook: Playbook | None = None)
         over=found.over,
         left=time,
         window=window,
+        problem=found.problem if found.waiting is not None and not stopped else "",
     )
 
 
@@ -92,6 +94,7 @@ class Present:
     waiting: tuple[str, str, str] | None = None
     began: float | None = None
     over: float | None = None
+    problem: str = ""
 
     def hear(self, event: Event) -> None:
         """One event more."""
@@ -108,6 +111,7 @@ class Present:
                 what = str(data["what"])
                 if self.waiting is None or self.step != data["step"] or self.waiting[0] != what:
                     self.since = event.time
+                self.problem = str(data.get("problem", ""))
                 self.step, self.waiting = str(data["step"]), (what, str(data["owner"]), str(data["next"]))
             case "conclude":
                 self.step = self.phase = ""
@@ -126,7 +130,8 @@ class Present:
 def lines(found: Board, now: float) -> list[str]:
     """The board as lines; a session that is over has no later time than its end."""
     now = now if found.over is None else found.over
-    text = [f"run {found.plan} to {found.target}: {found.done} of {plural(found.steps, 'step')} done; {found.state}"]
+    text = [found.problem] if found.problem else []
+    text += [f"run {found.plan} to {found.target}: {found.done} of {plural(found.steps, 'step')} done; {found.state}"]
     if found.began is not None:
         passed = duration(max(0.0, now - found.began))
         text.append(f"time     {passed} {'so far' if found.over is None else 'in all'}{_left(found.left, now)}")

@@ -407,6 +407,9 @@ def cost_text(cost: CostRow) -> str:
 
 def rollback_lines(values: RollbackAnswer) -> Iterator[str]:
     """The plain values for a person; the first line is the word."""
+    if values["gone"]:
+        yield printable(f"not possible any more: {values['reasons'][0].what}")
+        return
     yield printable(f"{values['readiness']}, from: {values['from']}")
     yield printable("once it is ready: " * (values["readiness"] == "NOT READY") + values["procedure"])
     cost = values["cost"]

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final, NoReturn, Protocol
 
 from migrate.checks import processes
+from migrate.checks.problems import headline, problems
 from migrate.errors import JournalUnwritable, MigrateError, PlanIsStale, PlanStopped
 from migrate.model import strict_json
 from migrate.model.history import Event
@@ -189,6 +190,8 @@ class Engine:
                 continue
             self._keep_passing(readiness)
             waits = isinstance(readiness, NotYet | Awaited)
+            if waits and not begun:  # of a step that has begun, what it stopped itself is none
+                waiting.problem = headline([entry for entry in problems(world) if not entry.passes])
             if waiting.is_over(readiness):
                 if isinstance(progress, NotBegun) and isinstance(readiness, Ready):
                     gatekeeper.still(planned)

@@ -57,7 +57,7 @@ class LockFile:
         except OSError as error:
             owner = path.read_text(errors="replace").strip()
             os.close(self._handle)
-            raise RunLocked(f"another process holds this run: {owner or 'unknown'}", where=str(path)) from error
+            raise RunLocked(f"another process holds this run: {_said(owner)}", where=str(path)) from error
         os.ftruncate(self._handle, 0)
         os.write(self._handle, json.dumps(_ourselves()).encode())
 
@@ -137,6 +137,15 @@ def of_brokers(inventory: Inventory, take: Callable[[NodeId, str, str], HeldFile
             next_step="use executor local or ssh",
         )
     return HostLocks.acquire(node.config for node in inventory.brokers)
+
+
+def _said(owner: str) -> str:
+    """`pid 15585 on vm`; what is none of our words as it is."""
+    try:
+        found = json.loads(owner)
+        return f"pid {found['pid']} on {found['host']}"
+    except (ValueError, KeyError, TypeError):
+        return owner or "unknown"
 
 
 def _ourselves() -> dict[str, str | int]:

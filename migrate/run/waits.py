@@ -37,6 +37,7 @@ class Wait:
 
     def __init__(self, step: str, clock: Clock, patience: float, write: Writer, *, dear: bool = False) -> None:
         self._dear = dear
+        self.problem = ""  # what is wrong with the cluster meanwhile, as `status` begins; said with each wait
         self._step, self._clock, self._patience, self._write = step, clock, patience, write
         self._last: dict[bool, tuple[str, str]] = {}  # by: was it a narrow look?
         self._been: set[tuple[bool, str, str]] = set()
@@ -162,4 +163,5 @@ class Wait:
             owner=reason.owner,
             next=reason.next_step,
             progress=reason.progress,
+            **({"problem": self.problem} if self.problem else {}),
         )

@@ -53,6 +53,16 @@ def test_a_wait_says_what_for_since_when_who_owns_it_and_what_to_do(parked: Gate
         assert wanted in text
 
 
+def test_the_board_begins_with_what_is_wrong_while_it_waits(parked: Gated) -> None:
+    """The line of `status`; it goes with the wait."""
+    line = "1 PROBLEM: broker 1 is stopped on b1"
+    data = {"step": "migration-mode/1", "what": "broker 1 to run again", "owner": "b1", "next": "start it"}
+    events = (*parked.events[:-1], Event(90, 100.0, "waiting", {**data, "progress": "", "problem": line}))
+    assert lines(board(parked.planned(), events), 130.0)[0] == line
+    after = (*events, Event(91, 101.0, "conclude", {"step": "migration-mode/1", "outcome": "Verified"}))
+    assert line not in lines(board(parked.planned(), after), 130.0)
+
+
 def test_the_board_of_a_rollback_says_where_to(parked: Gated) -> None:
     """A stage's name says nothing of it."""
     plan = replace(parked.planned(), target=Stage.ASSESS, direction=Direction.BACK)

@@ -15,12 +15,13 @@ from migrate.errors import NoProgress, PlanStopped
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage, ZkMigrationState
-from migrate.model.views import PartitionHealth
+from migrate.model.views import PartitionHealth, Stopped
 from migrate.model.world import Need, World
 from migrate.run import journal as journals
 from migrate.steps.base import NARROW
 from tests.run.gated import Gated
 from tests.run.test_engine import plan_for, run
+from tests.steps.looks import service
 from tests.testing import worlds
 from tests.testing.killing import memory_folder
 from tests.testing.simulated import SimulatedCluster
@@ -41,6 +42,31 @@ def undisturbed() -> SimulatedCluster:
     with memory_folder() as folder:
         run(cluster, plan_for(cluster), folder)
     return cluster
+
+
+def test_a_wait_for_a_broker_that_is_down_says_so_as_status_does(tmp_path: Path) -> None:
+    """In the journal, for the board; once it runs again nothing says it any more."""
+    cluster, looks = SimulatedCluster.in_zookeeper_mode(), iter(range(10_000))
+    plan, journal = plan_for(cluster), tmp_path / "journal.jsonl"
+
+    def bend(world: World) -> World:
+        proven = "migration-mode/0" in journals.concluded(journals.read(journal).events)
+        down = proven and "stop 1" not in cluster.done and next(looks) < 9
+        return service(1, Stopped())(hidden_broker(world)) if down else world
+
+    cluster.bend = bend
+    run(cluster, plan, tmp_path)
+    waits = [event.data for event in journals.read(journal).events if event.name == "waiting"]
+    told = [wait for wait in waits if wait["step"] == "migration-mode/1"]
+    assert told[0]["problem"].startswith("1 PROBLEM: broker 1 is stopped on b1")
+    assert "problem" not in waits[-1]
+
+
+def hidden_broker(world: World) -> World:
+    """Broker 1 answers nobody."""
+    if isinstance(world.live, Unknown):
+        return world
+    return worlds.with_live(world, metadata={**live(world).metadata, NodeId(1): Unknown("refused")})
 
 
 @pytest.mark.slow

@@ -23,6 +23,7 @@ from migrate.checks.zookeeper_access import stranger
 from migrate.model.broker_modes import FLAG, controller_flags
 from migrate.model.causes import cause_of, kraft_only
 from migrate.model.difference import DifferenceName, DiffReport
+from migrate.model.disk_trouble import sick_directories
 from migrate.model.outcome import Unknown
 from migrate.model.rollback_readiness import (
     GAP_SECONDS,
@@ -233,7 +234,10 @@ def brokers_down(world: World, _facts: RollbackFacts, origin: Origin) -> Iterato
     if len(down) > 1:
         yield bar("brokers-down", f"brokers {down}", "more than one is down", "start all but one of them first")
     elif down:
-        yield work("broker-down", f"broker {down[0]}", "it is down", "start it first, or let the rollback start it")
+        next_step = "start it first, or let the rollback start it"
+        if any(sick.broker == down[0] for sick in sick_directories(world)):
+            next_step = "its disk comes first: see there"  # a start would make its replicas anew
+        yield work("broker-down", f"broker {down[0]}", "it is down", next_step)
     yield from _not_whole(world, down)
 
 

@@ -591,3 +591,11 @@ def test_without_registrations_the_files_say_what_has_to_be_taken_back() -> None
     found = asked(world)
     assert (found.origin, found.cost.restarts) == ("kraft-mode", 6)
     assert found.word is NOT
+
+
+def test_a_broker_with_a_dead_disk_is_not_to_be_started_first() -> None:
+    """A start would make its replicas anew; the disk has its own reason."""
+    for bend, said in ((lambda world: world, "start it first"), (broken_disk(1), "its disk comes first")):
+        found = asked(service(1, Stopped())(bend(whole(Stage.COPY))))
+        (row,) = [reason for reason in found.reasons if reason.name == "broker-down"]
+        assert row.next_step.startswith(said)
