@@ -51,7 +51,7 @@ EXAMPLE: Final = (
     "         seen: nobody answers at c1:9099: no connection: [Errno 111] Connection refused (c1:9099)",
     "         seen: log of node 3000: [...] Still waiting for ZK brokers [1] to register with KRaft.",
     "         owner: whoever keeps /etc/kafka/server.properties",
-    "         next: Correct controller.quorum.voters in that file, then restart that broker.",
+    "         next: Correct controller.quorum.voters or .bootstrap.servers in that file, then restart that broker.",
     "         without action: nothing happens; the registration then wakes the driver, which continues at once",
 )
 

@@ -22,7 +22,7 @@ from migrate.checks.sight import (
 )
 from migrate.hosts.collect_disks import PASSWORDS, in_table, is_public
 from migrate.model.broker_modes import FLAG, Mode, mode_of, never_with_flag, roles_of
-from migrate.model.config_keys import Fate, Moment, fate, taken
+from migrate.model.config_keys import BOOTSTRAP, VOTERS, Fate, Moment, fate, taken
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory
 from migrate.model.kafka_values import (
@@ -264,8 +264,9 @@ def policies(configs: Configs, world: World) -> Result:
 @check(
     "B-CFG-10",
     "a broker with the flag lacks the way to the controllers",
-    "It does not start: the flag asks for controller.listener.names and the quorum's voters.",
-    "Put controller.listener.names, controller.quorum.voters and the listener's protocol back, or take the flag out.",
+    "It does not start: the flag asks for controller.listener.names, and for controller.quorum.voters or "
+    "controller.quorum.bootstrap.servers.",
+    "Put controller.listener.names, the quorum's key and the listener's protocol back, or take the flag out.",
     "KafkaConfig.validateValues",
 ).sees(broker_configs, blocks_from=Stage.CONTROLLERS)
 def flag_has_its_company(configs: Configs, world: World) -> Result:
@@ -277,8 +278,8 @@ def flag_has_its_company(configs: Configs, world: World) -> Result:
             yield Hit(about, f"{FLAG}=true, and controller.listener.names is missing")
         elif entries(listener)[:1] and entries(listener)[0].upper() not in protocols(file.values):
             yield Hit(about, f"listener.security.protocol.map has no protocol for {listener}")
-        if not file.values.get("controller.quorum.voters", "").strip():
-            yield Hit(about, f"{FLAG}=true, and controller.quorum.voters is missing")
+        if not any(file.values.get(key, "").strip() for key in (VOTERS, BOOTSTRAP)):
+            yield Hit(about, f"{FLAG}=true, and {world.inventory.quorum_key[0]} is missing")
 
 
 @check(

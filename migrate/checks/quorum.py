@@ -22,6 +22,8 @@ from migrate.checks.sight import (
     of_node,
 )
 from migrate.model.broker_modes import FLAG, Mode, has_flag, mode_of, roles_of
+from migrate.model.config_keys import BOOTSTRAP, VOTERS, QuorumKind
+from migrate.model.detect import quorum_kind
 from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode, ControllerNode, Inventory
 from migrate.model.kafka_values import connect_string, elements, number
@@ -29,10 +31,9 @@ from migrate.model.launch import Listening
 from migrate.model.listeners import listeners
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
-from migrate.model.views import ConfigFile, KraftView, MetadataAnswer, Quorum, Stopped
+from migrate.model.views import BrokerDisks, ConfigFile, KraftView, MetadataAnswer, Quorum, Stopped, Voter
 from migrate.model.world import World
 
-VOTERS: Final = "controller.quorum.voters"
 BEHIND: Final = 1000  # records that a voter may lag without a word
 SAFE_QUORUM: Final = 3
 
@@ -48,48 +49,69 @@ def voters_of(text: str) -> dict[int, str]:
     return found
 
 
+def other_quorum(values: Mapping[str, str], known: Inventory) -> str:
+    """What a file says of the quorum where the inventory says something else; "" where both say the same.
+
+    A dynamic quorum is found by any list of all controllers: nodes use the voters for that where they have no other
+    (seen on 3.9.2).
+    """
+    key, wanted = known.quorum_key
+    text = values.get(key, "").strip()
+    if known.quorum is QuorumKind.STATIC or (not text and values.get(VOTERS, "").strip()):
+        text, same = values.get(VOTERS, "").strip(), voters_of(values.get(VOTERS, "")) == voters_of(known.voters)
+    else:
+        same = set(elements(text)) == set(elements(wanted))
+    return "" if same else f"{key} is {text or 'missing'}, the inventory gives {wanted}"
+
+
 @check(
     "B-QRM-01",
-    "nodes disagree on the quorum's voters",
-    "Each node counts votes by its own list: with different lists there is no majority that all agree on.",
-    "Write one controller.quorum.voters into every file; with static voters it never changes.",
-    "controller.quorum.voters; QuorumConfig",
+    "nodes disagree on the quorum",
+    "Each node counts votes by its own list in a static quorum: with different lists there is no majority that all "
+    "agree on. In a dynamic one a node finds the active controller by its list alone.",
+    "Write what the inventory gives into every file, the same text; with static voters it never changes.",
+    "controller.quorum.voters, controller.quorum.bootstrap.servers; QuorumConfig",
 ).sees(node_configs, blocks_from=Stage.CONTROLLERS, when=ALWAYS)
 def one_list_of_voters(configs: Configs, world: World) -> Result:
     """Every file that acts by the key; one of ZooKeeper mode does not, and the first roll replaces what it has."""
-    wanted = voters_of(world.inventory.voters)
     for about, file in placed("node", configs):
-        text = file.values.get(VOTERS, "").strip()
-        if mode_of(file.values) is Mode.ZOOKEEPER:
-            continue
-        if voters_of(text) != wanted:
-            yield Hit(about, f"{VOTERS} is {text or 'missing'}, the inventory gives {world.inventory.voters}")
+        if mode_of(file.values) is not Mode.ZOOKEEPER and (found := other_quorum(file.values, world.inventory)):
+            yield Hit(about, found)
 
 
 @check(
     "B-QRM-02",
-    "the quorum is dynamic",
-    "Migration is tested with static voters only; a dynamic quorum cannot be made static again. Kafka 3.9's own "
-    "migration page leads to one: its sample files have controller.quorum.bootstrap.servers, and `kafka-storage.sh "
-    "format --standalone` makes a dynamic quorum (kraft.version 1).",
-    "Before the first roll: stop the controllers, delete /migration if its offset is not above 0, set the metadata "
-    "directories aside, write controller.quorum.voters in place of controller.quorum.bootstrap.servers, and format "
-    "them without --standalone and --initial-controllers; or leave controllers that hold nothing yet to this tool, "
-    "which renders their files and formats them. After the copy, roll back first.",
-    "KIP-853; kafka-storage format; Kafka 3.9 documentation, ZooKeeper to KRaft Migration: Provisioning the KRaft "
-    "controller quorum",
+    "the quorum is of another kind than the inventory or a file says",
+    "A static quorum's voters stand in every file, a dynamic quorum's in the metadata log with their directory ids "
+    "(KIP-853); the inventory says which kind it is (`spec.controllers.quorum`), and files are written by that. A "
+    "controller of a static quorum that starts with controller.quorum.bootstrap.servers in place of "
+    "controller.quorum.voters knows no voters: with a majority of such files there is no quorum. With both keys "
+    "`kafka-storage format` makes a static quorum or refuses. Kafka 3.9's own migration page leads to a dynamic one.",
+    "Make the inventory's `quorum` the kind that runs: neither kind can be made the other in Kafka 3.9, and a "
+    "migration ends with either. Give each file the key of that kind alone.",
+    "KIP-853; kafka-storage format; seen on 3.9.2; Kafka 3.9 documentation, ZooKeeper to KRaft Migration: Provisioning "
+    "the KRaft controller quorum",
 ).sees(node_configs, blocks_from=Stage.CONTROLLERS)
-def static_quorum(configs: Configs, world: World) -> Result:
-    for about, file in placed("node", configs):
-        if mode_of(file.values) is Mode.ZOOKEEPER:  # Kafka ignores it there, and the first roll removes it
-            continue
-        if file.values.get("controller.quorum.bootstrap.servers", "").strip():
-            yield Hit(about, "controller.quorum.bootstrap.servers is set")
-    if isinstance(world.kraft, Unknown):
+def one_kind_of_quorum(configs: Configs, world: World) -> Result:
+    """By what runs, else by the inventory; a broker finds either kind by either key."""
+    said, found = world.inventory.quorum, quorum_kind(world)
+    if isinstance(found, Unknown):
         if not no_quorum_yet(world):
-            yield Blind("the KRaft metadata", world.kraft.reason)
-    elif world.kraft.features.get("kraft.version", 0) > 0:
-        yield Hit("the KRaft metadata", f"kraft.version is {world.kraft.features['kraft.version']}")
+            yield Blind("the KRaft metadata", found.reason)
+        elif said is QuorumKind.DYNAMIC:
+            yield Hit("the inventory", f"it says a {said} quorum, none runs, and this tool formats static ones alone")
+    elif found is not said:
+        yield Hit("the quorum", f"it is {found}, and `spec.controllers.quorum` of the inventory says {said}")
+    kind = said if isinstance(found, Unknown) else found
+    key = BOOTSTRAP if kind is QuorumKind.DYNAMIC else VOTERS
+    for about, file in placed("node", configs):
+        keys = [one for one in (VOTERS, BOOTSTRAP) if file.values.get(one, "").strip()]
+        if mode_of(file.values) is Mode.ZOOKEEPER:  # Kafka ignores them there, and the first roll removes them
+            continue
+        if len(keys) > 1:
+            yield Hit(about, f"{VOTERS} and {BOOTSTRAP} are both set")
+        elif keys and keys != [key] and "controller" in roles_of(file.values):
+            yield Hit(about, f"{keys[0]} is set, and the quorum is {kind}: it takes {key}")
 
 
 @check(
@@ -123,17 +145,54 @@ def controller_files(configs: Configs, world: World) -> Result:
             yield Hit(about, "node.id is missing")
 
 
+def cure(known: Inventory, voter: Voter) -> str:
+    """The two commands that make a controller a voter again which runs under another directory id than it votes with.
+
+    In this order: while the id is a voter, Kafka 3.9 refuses to add it under another directory id (DUPLICATE_VOTER).
+    """
+    node = known.node(voter.id)
+    others = [one.address for one in known.controllers if one.id != voter.id]
+    tool, at = "kafka-metadata-quorum.sh", f"--bootstrap-controller {(others or [node.address])[0]}"
+    return (
+        f"`{tool} {at} remove-controller --controller-id {int(voter.id)} --controller-directory-id {voter.directory}`, "
+        f"then on {node.host} `{tool} {at} --command-config {node.config} add-controller`; never format it with the "
+        "first command or an old directory id again"
+    )
+
+
 @check(
     "B-QRM-05",
     "the living quorum's voters are not the inventory's controllers",
-    "The tool would watch and restart other processes than those that vote.",
-    "Bring the inventory back to the voters that run; they are chosen once.",
-    "DescribeQuorum",
+    "The tool would watch and restart other processes than those that vote. A controller whose directory id is not "
+    "the one it votes with runs as an observer, and logs nothing unusual: the quorum has one vote less, and the next "
+    "loss of a controller may stop it.",
+    "Bring the inventory back to the voters that run. In a dynamic quorum add the controller that is missing, on its "
+    "host: `kafka-metadata-quorum.sh --bootstrap-controller HOST:PORT --command-config FILE add-controller`.",
+    "DescribeQuorum; KIP-853; seen on 3.9.2",
 ).sees(live_quorum, blocks_from=Stage.MIGRATION_MODE, when=ALWAYS)
 def voters_are_ours(quorum: Quorum, world: World) -> Result:
-    there, ours = {int(voter.id) for voter in quorum.voters}, {int(node.id) for node in world.inventory.controllers}
+    ours = {node.id for node in world.inventory.controllers}
+    there = {voter.id for voter in quorum.voters}
     if there != ours:
-        yield Hit("the quorum", f"its voters are {sorted(there)}, the inventory has {sorted(ours)}")
+        yield Hit("the quorum", f"its voters are {sorted(map(int, there))}, the inventory has {sorted(map(int, ours))}")
+    for voter in quorum.voters if there == ours else ():
+        if (said := misplaced(quorum, voter, world)) is not None:
+            yield Hit(f"controller {int(voter.id)}", said, fix=cure(world.inventory, voter))
+
+
+def misplaced(quorum: Quorum, voter: Voter, world: World) -> str | None:
+    """Why that voter is not the process of its id; None where it is, or nothing says so.
+
+    By the observers that the leader sees, or by what lies in its metadata directory.
+    """
+    other, disks = quorum.instead_of(voter), of_node(world.disks, voter.id)
+    if voter.directory and isinstance(disks, BrokerDisks):
+        found = next((entry.id for entry in disks.directories if entry.id is not None), None)
+        if found is not None and found != voter.directory:
+            return f"it votes with directory id {voter.directory}, and its metadata directory has {found}"
+    if other is not None:
+        return f"it votes with directory id {voter.directory}, and runs as an observer with {other.directory}"
+    return None
 
 
 @check(
@@ -190,6 +249,21 @@ def stale_registrations(view: KraftView, world: World) -> Result:
             if int(node) not in known:
                 said = ACCEPTED_GHOST if kind == "controller" and accepted_ghost(world, int(node)) else ""
                 yield Hit(f"{kind} {node}", "it is registered in the metadata and not in the inventory", said, fix)
+
+
+@check(
+    "W-QRM-09",
+    "a finalized level of kraft.version says nothing",
+    "Kafka 3.9 writes that level for whoever asks (`kafka-features upgrade --feature kraft.version=1`), of a static "
+    "quorum as of a dynamic one, and Raft does not read it: the quorum stays of the kind that it was formatted with, "
+    "whatever `kafka-features describe` says.",
+    "Nothing. Do not take it back: a downgrade writes one more record, and later releases pass over them.",
+    "FeatureControlManager.updateFeature; KAFKA-18979; seen on 3.9.2",
+).sees(kraft)
+def level_without_effect(view: KraftView, world: World) -> Result:
+    if "kraft.version" in view.features:
+        kind = QuorumKind.DYNAMIC if view.kraft_version else QuorumKind.STATIC
+        yield Hit("the KRaft metadata", f"it has kraft.version {view.features['kraft.version']}; the quorum is {kind}")
 
 
 @check(

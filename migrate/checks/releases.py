@@ -384,7 +384,6 @@ REFUSALS: Final[Mapping[str, str]] = {
     "mixed releases, or older than 3.9 with several directories": "upgrade first (B-VER-05, B-VER-06)",
     "nodes with both roles": "controllers of their own (B-CFG-02)",
     "ZooKeeper by Kerberos": "DIGEST-MD5 or TLS there (B-SEC-29)",
-    "dynamic quorums": "controller.quorum.voters (B-QRM-02)",
 }
 
 

@@ -57,6 +57,7 @@ PENDING_DELETION: Final = (
     f"kind IN ('partition', 'topic', 'topic-config') AND cls = {literal(DifferenceClass.ONLY_ZK)} AND deleting"
 )
 METADATA_VERSION: Final = _is("feature", DifferenceClass.ONLY_KRAFT, "key = 'metadata.version'")
+KRAFT_VERSION: Final = _is("feature", DifferenceClass.ONLY_KRAFT, "key = 'kraft.version'")
 AHEAD: Final = "try_cast(zookeeper AS BIGINT) - try_cast(kraft AS BIGINT)"
 PRODUCER_IDS: Final = _is(
     "producer-ids", DifferenceClass.DIFFERS, "field = 'next_producer_id'", f"{AHEAD} = {PRODUCER_ID_BLOCK}"
@@ -90,6 +91,15 @@ RULES: Final = (
         holds=METADATA_VERSION,
         example=Difference("feature", "metadata.version", "level", DifferenceClass.ONLY_KRAFT, None, "21"),
         counter=Difference("feature", "group.version", "level", DifferenceClass.ONLY_KRAFT, None, "1"),
+    ),
+    ExpectedRule(
+        id="X-FEATURE-02",
+        description="a level of kraft.version is KRaft's alone, and has no effect: Raft keeps its own (W-QRM-09)",
+        source="KAFKA 3.9 org.apache.kafka.controller.FeatureControlManager.updateFeature writes one for whoever asks;"
+        " KAFKA-18979; seen on 3.9.2",
+        holds=KRAFT_VERSION,
+        example=Difference("feature", "kraft.version", "level", DifferenceClass.ONLY_KRAFT, None, "1"),
+        counter=Difference("feature", "kraft.version", "level", DifferenceClass.ONLY_ZK, "1", None),
     ),
     ExpectedRule(
         id="X-PRODUCER-01",

@@ -19,7 +19,7 @@ from migrate.errors import (
     StaleBrokerEpoch,
 )
 from migrate.kafka.connection import DEFAULT_LIMITS, Connection, Limits
-from migrate.model.ids import METADATA_TOPIC, DirectoryId, NodeId
+from migrate.model.ids import METADATA_TOPIC, MIGRATING, DirectoryId, NodeId
 from migrate.model.inventory import Inventory
 from migrate.model.views import Quorum, Voter
 from migrate.protocol.codec import encode
@@ -112,18 +112,28 @@ def describe_quorum(connection: Connection) -> Quorum:
     if only["errorCode"] in (Code.NOT_LEADER_OR_FOLLOWER, Code.LEADER_NOT_AVAILABLE):
         raise NotLeader("this controller does not lead the quorum", where=connection.address)
     connection.refuse(DESCRIBE_QUORUM, only["errorCode"], only.get("errorMessage"))
-    caught_up = [voter.get("lastCaughtUpTimestamp", -1) for voter in only["currentVoters"]]
-    now = max(caught_up, default=-1)  # the leader's
-    voters = (
-        Voter(NodeId(voter["replicaId"]), voter["logEndOffset"], now - then if then >= 0 else -1)
-        for voter, then in zip(only["currentVoters"], caught_up, strict=True)
-    )
+    now = max((voter.get("lastCaughtUpTimestamp", -1) for voter in only["currentVoters"]), default=-1)  # the leader's
     return Quorum(
         leader=NodeId(only["leaderId"]),
         leader_epoch=only["leaderEpoch"],
         high_watermark=only["highWatermark"],
-        voters=tuple(sorted(voters, key=lambda voter: voter.id)),
+        voters=_replicas(only["currentVoters"], now),
+        observers=_replicas(only["observers"], now),
     )
+
+
+def _replicas(states: Sequence[Values], now: int) -> tuple[Voter, ...]:
+    """In order of their ids; those of versions below 2, and of static quorums, have no directory id."""
+    found = (
+        Voter(
+            NodeId(state["replicaId"]),
+            state["logEndOffset"],
+            max(now - then, 0) if (then := state.get("lastCaughtUpTimestamp", -1)) >= 0 else -1,
+            "" if (named := DirectoryId(state.get("replicaDirectoryId", MIGRATING))).reserved else named,
+        )
+        for state in states
+    )
+    return tuple(sorted(found, key=lambda replica: (replica.id, replica.directory)))
 
 
 # -- acting ------------------------------------------------------------------------------------------------------

@@ -183,6 +183,7 @@ class Image:
             partitions=self._partitions[1],
             entities=self._entities[1],
             waiting=0 if transaction is None else len(transaction.waiting),
+            kraft_version=state.kraft_version,
         )
 
 
@@ -237,14 +238,15 @@ def decoded(value: bytes | None, offset: int, batch: Batch) -> tuple[Struct, Val
 def apply_control(state: State, key: bytes | None, value: bytes | None, batch: Batch) -> str:
     """The control record's type.
 
-    A leader change says nothing of the image; kraft.version is a feature that no FeatureLevelRecord carries.
+    A leader change says nothing of the image.  kraft.version is Raft's: a FeatureLevelRecord of that name, which 3.9
+    writes for anybody who asks for one (KAFKA-18979), has no effect, and stays a feature.
     """
     try:
         name, table, _, values = decode_control(key, value)
     except DecodeError as error:
         raise type(error)(error.what, where=batch.place) from error
     if table is KRAFT_VERSION:
-        state.features["kraft.version"] = values["kRaftVersion"]
+        state.kraft_version = values["kRaftVersion"]
     return name
 
 

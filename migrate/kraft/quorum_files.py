@@ -21,13 +21,23 @@ from pathlib import Path
 from typing import Final
 
 from migrate.errors import BatchError, DecodeError, MetadataDiverges, OffsetNotThere, SnapshotError
-from migrate.kraft.files import MetadataFiles, QuorumState, Snapshot, find, load, read_quorum_state, read_segment
+from migrate.kraft.files import (
+    MetadataFiles,
+    QuorumState,
+    Snapshot,
+    find,
+    load,
+    read_batches,
+    read_quorum_state,
+    read_segment,
+)
 from migrate.model.outcome import Unknown
 from migrate.model.secrets import Digester
 from migrate.model.views import KraftView, majority
 from migrate.protocol.batches import CRC_FROM, Batch, Idle, check_order
 from migrate.protocol.records import KRAFT_VOTERS, LEADER_CHANGE, decode_control
 
+VoterKey = tuple[int, str]  # node id and directory id; "" in a static quorum
 _CRC: Final = slice(CRC_FROM - 4, CRC_FROM)
 
 
@@ -90,13 +100,16 @@ def _bytes(column: array[int] | bytearray, size: int, first: int, count: int) ->
 class Lineage:
     """A log's batches, from `start` to `end` (exclusive), and the snapshots beside it.
 
-    `voters` are those that the log itself names last: KRaftVotersRecord, else the last leader change.
+    `voters` are those that log and snapshots name last: by a KRaftVotersRecord, which every snapshot of a dynamic
+    quorum repeats, else by the last leader change.  `voters_at` is that record's offset (of a snapshot's its last
+    one); None for a leader change.
     """
 
     where: str
     marks: Marks
     snapshots: tuple[Snapshot, ...]
-    voters: frozenset[int]
+    voters: frozenset[VoterKey]
+    voters_at: int | None = None
 
     @property
     def start(self) -> int:
@@ -138,11 +151,14 @@ class MetadataDirectory:
     quorum: QuorumState | None
 
     @property
-    def voters(self) -> frozenset[int]:
+    def voters(self) -> frozenset[VoterKey]:
         """The quorum's voters as this directory knows them; empty where it does not."""
-        if self.quorum is not None and self.quorum.voters:
-            return frozenset(self.quorum.voters)
+        if self.lineage.voters_at is None and self.quorum is not None and self.quorum.voters:
+            return frozenset((voter, "") for voter in self.quorum.voters)
         return self.lineage.voters
+
+    def votes(self, voters: frozenset[VoterKey]) -> bool:
+        return not voters.isdisjoint({(self.node, ""), (self.node, self.identity)})
 
     @property
     def name(self) -> str:
@@ -167,8 +183,8 @@ def read_directory(path: Path, node: int | None = None, identity: str | None = N
 def _lineage(files: MetadataFiles) -> Lineage:
     marks = Marks()
     last: tuple[int, int] | None = None  # offset and epoch
-    voters: frozenset[int] = frozenset()
-    written = False  # by a KRaftVotersRecord, which counts for more than a leader change
+    voters: frozenset[VoterKey] = frozenset()
+    written: int | None = None  # the offset of a KRaftVotersRecord, which counts for more than a leader change
     for batch in (batch for segment in files.segments for batch in read_segment(segment.path)):
         tables = [] if isinstance(batch, Idle) else _control_tables(batch)
         before, last = last, check_order(batch, last)
@@ -177,13 +193,20 @@ def _lineage(files: MetadataFiles) -> Lineage:
             unled = f"epoch {batch.epoch} begins after epoch {before[1]} without its leader change"
             raise BatchError(f"a leader change within epoch {batch.epoch}" if leads else unled, where=batch.place)
         for table, named in tables:
-            if table is KRAFT_VOTERS or (table is LEADER_CHANGE and not written):
-                voters, written = named, table is KRAFT_VOTERS
+            if table is KRAFT_VOTERS:
+                voters, written = named, batch.last_offset
+            elif table is LEADER_CHANGE and written is None:
+                voters = named
         marks.add(batch)
     newest = files.snapshots[-1] if files.snapshots else None
+    if newest is not None and (written is None or newest.end_offset > written):
+        head = next(read_batches(newest.path), None)
+        for table, named in [] if head is None else _control_tables(head):
+            if table is KRAFT_VOTERS:
+                voters, written = named, newest.end_offset - 1
     if newest is not None and last is not None and newest.end_offset > last[0] + 1:
         marks = Marks()  # a fetched snapshot has overtaken the log, which the node throws away at its next start
-    lineage = Lineage(str(files.path), marks, files.snapshots, voters)
+    lineage = Lineage(str(files.path), marks, files.snapshots, voters, written)
     for snapshot in files.snapshots:
         epoch = lineage.epoch_of(snapshot.end_offset - 1)
         if epoch != snapshot.epoch:
@@ -192,15 +215,17 @@ def _lineage(files: MetadataFiles) -> Lineage:
     return lineage
 
 
-def _control_tables(batch: Batch) -> list[tuple[object, frozenset[int]]]:
+def _control_tables(batch: Batch) -> list[tuple[object, frozenset[VoterKey]]]:
     """Tables of the batch's control records, with the voters that they name; empty for a data batch."""
-    found: list[tuple[object, frozenset[int]]] = []
+    found: list[tuple[object, frozenset[VoterKey]]] = []
     for _, key, value in batch.records() if batch.control else ():
         try:
             _, table, _, values = decode_control(key, value)
         except DecodeError as error:
             raise type(error)(error.what, where=batch.place) from error
-        found.append((table, frozenset(voter["voterId"] for voter in values.get("voters", ()))))
+        named = values.get("voters", ()) if table in (KRAFT_VOTERS, LEADER_CHANGE) else ()
+        ids = ((voter["voterId"], voter["voterDirectoryId"] if table is KRAFT_VOTERS else "") for voter in named)
+        found.append((table, frozenset(ids)))
     return found
 
 
@@ -257,11 +282,23 @@ def judge(directories: Sequence[MetadataDirectory]) -> Tail:
         if any(snapshot.end_offset > end for snapshot in entry.files.snapshots):
             what = f"a snapshot holds more than the offsets below {end}, which a majority holds: logs were lost"
             raise MetadataDiverges(what, where=entry.name)
+    for entry in _written(directories):
+        changed = entry.lineage.voters_at
+        if changed is not None and min(end, common_end(reference.lineage, entry.lineage)) <= changed:
+            reason = f"tail unproven: no majority of its voters holds the change of voters at offset {changed}"
+            return _unproven(directories, Unknown(reason), notes)
     return Tail(reference, end, end, (*notes, *_apart(directories, reference)))
 
 
-def _voters(directories: Sequence[MetadataDirectory]) -> frozenset[int] | Unknown:
-    named = {entry.voters for entry in directories if entry.voters}
+def _written(directories: Sequence[MetadataDirectory]) -> list[MetadataDirectory]:
+    """Those that hold the newest record of voters; none in a static quorum."""
+    newest = max(-1 if entry.lineage.voters_at is None else entry.lineage.voters_at for entry in directories)
+    return [entry for entry in directories if entry.lineage.voters_at == newest]
+
+
+def _voters(directories: Sequence[MetadataDirectory]) -> frozenset[VoterKey] | Unknown:
+    """By the newest record of them: a copy may lag behind it.  Without any, all must name the same."""
+    named = {entry.voters for entry in _written(directories) or directories if entry.voters}
     if not named:
         return Unknown("tail unproven: no directory names the quorum's voters")
     if len(named) > 1:
@@ -270,7 +307,7 @@ def _voters(directories: Sequence[MetadataDirectory]) -> frozenset[int] | Unknow
 
 
 def _holders(
-    directories: Sequence[MetadataDirectory], voters: frozenset[int]
+    directories: Sequence[MetadataDirectory], voters: frozenset[VoterKey]
 ) -> tuple[list[MetadataDirectory], tuple[str, ...]]:
     """Select one directory per voter.
 
@@ -282,8 +319,11 @@ def _holders(
     for entry in directories:
         if entry.node is None:
             notes.append(f"{entry.name}: no meta.properties says whose it is: it does not count towards the majority")
-        elif entry.node not in voters:
+        elif entry.node not in {node for node, _ in voters}:
             notes.append(f"{entry.name}: node {entry.node} is no voter: it does not count for the majority")
+        elif entry.identity is not None and not entry.votes(voters):
+            what = f"directory.id {entry.identity} of node {entry.node} is no voter's"
+            notes.append(f"{entry.name}: {what}: it does not count for the majority")
         elif entry.identity is None:
             notes.append(f"{entry.name}: its meta.properties has no directory.id: it does not count for the majority")
         else:

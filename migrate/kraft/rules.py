@@ -64,6 +64,7 @@ class State:
     settings: dict[tuple[str, str], dict[str, tuple[str, str]]] = field(default_factory=dict)
     acls: dict[str, tuple[str, str]] = field(default_factory=dict)
     migration_state: ZkMigrationState = ZkMigrationState.NONE
+    kraft_version: int = 0
     partition_changes: int = 0
     entity_changes: int = 0
 

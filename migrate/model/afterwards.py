@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 TRAP: Final = (
-    "Next comes Kafka 4: `kafka-features upgrade --release-version 4.x` raises several features at once, makes the "
+    "Next comes Kafka 4: `kafka-features upgrade --release-version 4.x` raises several features at once, makes a "
     "static quorum dynamic for good, and deletes min.insync.replicas of single brokers (KAFKA-21426); raise "
     "metadata.version alone"
 )

@@ -17,6 +17,8 @@ from typing import Final
 Rows = tuple[tuple[str, str, str, str], ...]
 
 IBP: Final = "inter.broker.protocol.version"
+VOTERS: Final = "controller.quorum.voters"
+BOOTSTRAP: Final = "controller.quorum.bootstrap.servers"
 VALIDATE: Final = "KafkaConfig.validateValues"
 KIP_866: Final = "KIP-866"
 SEEN: Final = "seen on 3.9.2"
@@ -35,12 +37,17 @@ OWN: Final[Rows] = (  # what makes a node a member of one world or the other
         "the cluster that is copied, with its chroot; left behind, an authorizer could go on reading it",
         "KafkaServer.scala; KAFKA-16431",
     ),
-    ("controller.quorum.voters", "sssk", "the static quorum; the same text on every node", KIP_866),
     (
-        "controller.quorum.bootstrap.servers",
+        VOTERS,
+        "sssk",
+        "a static quorum's voters, the same text on every node; with `quorum: dynamic` this row is the next one's",
+        KIP_866,
+    ),
+    (
+        BOOTSTRAP,
         "xrrx",
-        "names a dynamic quorum, which a migration cannot have; a file of ZooKeeper mode may, for nothing reads it",
-        "kraft.version 1 is not supported with a migration; " + SEEN,
+        "where a dynamic quorum is found: all controllers; with `quorum: dynamic` this row is the one before it",
+        "KIP-853; " + SEEN,
     ),
     ("controller.listener.names", "sssk", "how the quorum is called; with the flag or KRaft only", VALIDATE),
     ("listeners", "skkk", "a controller has its controller listener alone", VALIDATE),
@@ -150,6 +157,16 @@ CONTROLLER_DEFAULTS: Final[Rows] = (  # what controllers decide from the copy on
 ANY: Final = ".*"  # a row's name that ends so is about every key that begins with the rest
 
 
+class QuorumKind(StrEnum):
+    """Where a quorum's voters stand: in each node's file, or in the metadata log, with directory ids (KIP-853)."""
+
+    STATIC = "static"
+    DYNAMIC = "dynamic"
+
+
+SWAPPED: Final = {VOTERS: BOOTSTRAP, BOOTSTRAP: VOTERS}  # in a dynamic quorum each has the other's row
+
+
 class Moment(StrEnum):
     RENDERED = "controllers, rendered"
     FIRST_ROLL = "brokers, to migration mode"
@@ -213,16 +230,16 @@ def row_of(key: str) -> KeyRow | None:
     return EXACT.get(key) or next((row for row in PREFIXED if row.covers(key)), None)
 
 
-def fate(key: str, moment: Moment) -> Fate:
+def fate(key: str, moment: Moment, quorum: QuorumKind = QuorumKind.STATIC) -> Fate:
     """What becomes of a key: what no row names is kept in a node's own file, and left out of a rendered one."""
-    row = row_of(key)
+    row = row_of(SWAPPED.get(key, key) if quorum is QuorumKind.DYNAMIC else key)
     if row is not None:
         return row.at(moment)
     return Fate.LEFT if moment is Moment.RENDERED else Fate.KEPT
 
 
-def removed(keys: Iterable[str], moment: Moment) -> list[str]:
-    return [key for key in keys if fate(key, moment) is Fate.REMOVED]
+def removed(keys: Iterable[str], moment: Moment, quorum: QuorumKind = QuorumKind.STATIC) -> list[str]:
+    return [key for key in keys if fate(key, moment, quorum) is Fate.REMOVED]
 
 
 def taken(keys: Iterable[str]) -> Iterator[str]:

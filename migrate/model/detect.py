@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from migrate.model.broker_modes import controller_flags, positions
+from migrate.model.config_keys import QuorumKind
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.views import ControllerZnode, KraftView, MigrationZnode, NullZnode, ZookeeperView
@@ -44,6 +45,20 @@ def by_cluster(world: World) -> Detected | Unknown:
     """The same by the cluster alone: what only journals prove is told to people, and no plan rests on it."""
     proofs = (HYBRID_PROVEN, CLEANUP_PROVEN)
     return detect(replace(world, facts={key: value for key, value in world.facts.items() if key not in proofs}))
+
+
+def quorum_kind(world: World) -> QuorumKind | Unknown:
+    """The kind of the quorum that runs, by the control records of its metadata or the directory ids of its voters.
+
+    Never by the finalized feature kraft.version: 3.9 sets that for a static quorum, too, and drops it for a dynamic
+    one, without any effect (KAFKA-18979; seen on 3.9.2).
+    """
+    if not isinstance(world.kraft, Unknown) and world.kraft.offset >= 0:
+        return QuorumKind.DYNAMIC if world.kraft.kraft_version else QuorumKind.STATIC
+    quorum = world.live if isinstance(world.live, Unknown) else world.live.quorum
+    if not isinstance(quorum, Unknown) and any(voter.directory for voter in quorum.voters):
+        return QuorumKind.DYNAMIC
+    return world.kraft if isinstance(world.kraft, Unknown) else Unknown("the metadata is empty")
 
 
 def _by_zookeeper(view: ZookeeperView, kraft: Unknown) -> Detected | Unknown:

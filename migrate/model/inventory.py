@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Annotated, Final
 
 from migrate.errors import Defect, MigrateError
+from migrate.model.config_keys import BOOTSTRAP, VOTERS, QuorumKind
 from migrate.model.ids import NodeId
 from migrate.model.patterns import compiled
 from migrate.model.stage import ACTING, DirectoryPolicy, Stage
@@ -271,6 +272,7 @@ class Inventory:
     zookeeper_login: ZookeeperLogin = field(default_factory=ZookeeperLogin)
     broker_properties: AddedProperties | None = None  # what brokers get at their first restart, beyond our own keys
     controller_properties: AddedProperties | None = None  # what rendered controllers get beyond what brokers have
+    quorum: QuorumKind = QuorumKind.STATIC
     sha256: str = field(default="", compare=False)  # of its file and of the files that it names, but for secrets
 
     def __post_init__(self) -> None:
@@ -282,6 +284,13 @@ class Inventory:
     @property
     def voters(self) -> str:
         return ",".join(f"{node.id}@{node.address}" for node in self.controllers)
+
+    @property
+    def quorum_key(self) -> tuple[str, str]:
+        """The key by which every node finds the quorum, and its value: the same text in each file."""
+        if self.quorum is QuorumKind.DYNAMIC:  # all of them: Kafka 3.9 asks no others when its leader is gone
+            return BOOTSTRAP, ",".join(node.address for node in self.controllers)
+        return VOTERS, self.voters
 
     @property
     def nodes(self) -> tuple[BrokerNode | ControllerNode, ...]:

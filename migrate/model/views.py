@@ -249,6 +249,7 @@ class KraftView:
     partitions: PartitionColumns
     entities: EntityColumns
     waiting: int = field(default=0, compare=False)
+    kraft_version: int = 0  # Raft's own (KRaftVersionRecord); `features` may say another one, which means nothing
 
     @property
     def committed(self) -> bool:
@@ -347,22 +348,42 @@ class Voter:
     """A voter of the quorum as the leader sees it; offsets are log end offsets (exclusive).
 
     The leader remembers the offset of a voter that is gone: `caught_up_ms` says how long ago, by the leader's clock,
-    the voter had everything (0 for the leader itself, -1 where the leader does not tell).
+    the voter had everything (0 for the leader itself, -1 where the leader does not tell).  `directory` is the directory
+    id under which it votes: "" in a static quorum, which has none.
     """
 
     id: NodeId
     log_end_offset: int
     caught_up_ms: int = 0
+    directory: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Quorum:
-    """DescribeQuorum, answered by the leader itself."""
+    """DescribeQuorum, answered by the leader itself.
+
+    One id may stand there several times, with different directory ids: as a voter that is gone, and as an observer.
+    Observers are controllers without a vote, and all KRaft brokers.
+    """
 
     leader: NodeId
     leader_epoch: int
     high_watermark: int
     voters: tuple[Voter, ...]
+    observers: tuple[Voter, ...] = ()
+
+    def instead_of(self, voter: Voter) -> Voter | None:
+        """The observer that is this voter's process under another directory id, and has fetched later than the voter.
+
+        A directory id that no longer runs stays among the observers for minutes: it has fetched earlier.
+        """
+        others = [
+            other
+            for other in self.observers
+            if other.id == voter.id and voter.directory not in ("", other.directory) and other.caught_up_ms >= 0
+        ]
+        found = min(others, key=lambda other: other.caught_up_ms, default=None)
+        return None if found is None or 0 <= voter.caught_up_ms <= found.caught_up_ms else found
 
 
 @dataclass(frozen=True, slots=True)

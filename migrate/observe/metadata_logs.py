@@ -105,12 +105,12 @@ def metadata_logs(directories: Mapping[NodeId, Path], digester: Digester) -> Met
 
 
 def _holds(path: Path) -> bool:
-    """A log or a snapshot: a bootstrap.checkpoint alone is a controller that never ran."""
+    """A log or a snapshot: a bootstrap.checkpoint alone, or voters at offset 0 beside it, never ran."""
     try:
         files = find(path)
     except MetadataFileError:
         return False
-    return bool(files.segments or files.snapshots)
+    return bool(files.segments or any(entry.end_offset for entry in files.snapshots))
 
 
 AT_ONCE: Final = 20_000  # states whose answers are held at once

@@ -16,6 +16,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 import yaml
 from pydantic import Field
 
+from migrate.model.config_keys import QuorumKind
 from migrate.model.inventory import (
     Access,
     AddedProperties,
@@ -63,6 +64,7 @@ class ControllersSection(Section):
 
     access: Access = Access()
     properties: AddedSection = None  # Kafka properties that each gets beyond what brokers have, or a file of them
+    quorum: QuorumKind = QuorumKind.STATIC  # how its voters are known: by every file, or by the metadata log (KIP-853)
     nodes: Annotated[list[ControllerNode], Field(min_length=1)]
 
 
@@ -365,7 +367,10 @@ def dump_inventory(inventory: Inventory) -> str:
         "password_encoder_secret": dumped(inventory.password_encoder_secret, relative),
         "password_encoder_old_secret": dumped(inventory.password_encoder_old_secret, relative),
         "brokers": nodes(inventory.broker_access, inventory.broker_properties, inventory.brokers),
-        "controllers": nodes(inventory.controller_access, inventory.controller_properties, inventory.controllers),
+        "controllers": {
+            **({"quorum": str(inventory.quorum)} if inventory.quorum is QuorumKind.DYNAMIC else {}),
+            **nodes(inventory.controller_access, inventory.controller_properties, inventory.controllers),
+        },
         "runs": relative(inventory.runs),
         "expect": inventory.expect_cluster_id and {"cluster_id": inventory.expect_cluster_id},
     }

@@ -16,7 +16,7 @@ from migrate.checks.releases import PROTOCOL
 from migrate.hosts.properties import DEFAULT_LOG_DIR, edit, log_dirs, parse
 from migrate.model import config_keys
 from migrate.model.broker_modes import FLAG, with_added
-from migrate.model.config_keys import IBP, Fate, Moment
+from migrate.model.config_keys import IBP, Fate, Moment, QuorumKind
 from migrate.model.inventory import AddedProperties, BrokerNode, ControllerNode, Inventory
 from migrate.model.kafka_values import entries, listener_of, listener_prefix, map_entries, version_name
 from migrate.model.listeners import DEFAULT_PROTOCOL_MAP, PROTOCOL_MAP, inter_broker_listener, protocols
@@ -77,11 +77,11 @@ def migration_mode(raw: bytes, inventory: Inventory) -> bytes:
     values = parse(raw)
     changes = {
         FLAG: "true",
-        "controller.quorum.voters": inventory.voters,
+        **dict([inventory.quorum_key]),
         "controller.listener.names": inventory.controller_listener,
         PROTOCOL_MAP: _protocol_map(values, inventory),
     }
-    return _edited(raw, values, changes, Moment.FIRST_ROLL, _brokers_own(values, inventory))
+    return _edited(raw, values, changes, Moment.FIRST_ROLL, inventory)
 
 
 def kraft_mode(raw: bytes, inventory: Inventory, broker: BrokerNode) -> bytes:
@@ -89,13 +89,13 @@ def kraft_mode(raw: bytes, inventory: Inventory, broker: BrokerNode) -> bytes:
     changes = {
         "process.roles": "broker",
         "node.id": str(int(broker.id)),
-        "controller.quorum.voters": inventory.voters,
+        **dict([inventory.quorum_key]),
         "controller.listener.names": inventory.controller_listener,
         PROTOCOL_MAP: _protocol_map(values, inventory),
     }
     if values.get("authorizer.class.name") == ACL_AUTHORIZER:
         changes["authorizer.class.name"] = STANDARD_AUTHORIZER
-    return _edited(raw, values, changes, Moment.SECOND_ROLL, _brokers_own(values, inventory))
+    return _edited(raw, values, changes, Moment.SECOND_ROLL, inventory)
 
 
 def controller(
@@ -111,7 +111,7 @@ def controller(
     values = {
         "process.roles": "controller",
         "node.id": str(int(node.id)),
-        "controller.quorum.voters": inventory.voters,
+        **dict([inventory.quorum_key]),
         "controller.listener.names": inventory.controller_listener,
         "listeners": f"{inventory.controller_listener}://{node.address}",
         PROTOCOL_MAP: _protocol_map(broker, inventory),
@@ -123,7 +123,7 @@ def controller(
     if authorizer(broker):
         # without it, what brokers forward in hybrid is checked by nobody
         values["authorizer.class.name"] = STANDARD_AUTHORIZER
-    _of_table(values, Moment.RENDERED)
+    _of_table(values, Moment.RENDERED, inventory.quorum)
     listeners = tuple(map(listener_prefix, (inter_broker_listener(broker), inventory.controller_listener)))
     for key in config_keys.taken(broker):
         # settings and secrets of listeners that a controller neither has nor calls stay with the brokers
@@ -157,17 +157,17 @@ def finalized_controller(raw: bytes) -> bytes:
 
 
 def _edited(
-    raw: bytes, values: Mapping[str, str], changes: dict[str, str], moment: Moment, own: Mapping[str, str]
+    raw: bytes, values: Mapping[str, str], changes: dict[str, str], moment: Moment, inventory: Inventory
 ) -> bytes:
-    """`own`: what this cluster's operators add, beside the table's keys."""
-    wanted = {**own, **_of_table(changes, moment)}
+    """The file with these changes, and with what this cluster's operators add beside the table's keys."""
+    wanted = {**_brokers_own(values, inventory), **_of_table(changes, moment, inventory.quorum)}
     changed = {key: value for key, value in wanted.items() if values.get(key) != value}
-    return edit(raw, changed, config_keys.removed(values, moment))
+    return edit(raw, changed, config_keys.removed(values, moment, inventory.quorum))
 
 
-def _of_table(changes: dict[str, str], moment: Moment) -> dict[str, str]:
+def _of_table(changes: dict[str, str], moment: Moment, quorum: QuorumKind) -> dict[str, str]:
     """The same changes; one that the table does not announce is a bug, and is never written."""
-    strange = [key for key in changes if config_keys.fate(key, moment) is not Fate.SET]
+    strange = [key for key in changes if config_keys.fate(key, moment, quorum) is not Fate.SET]
     if strange:
         message = f"{moment}: {strange} are set, and the table of keys does not say so"
         raise AssertionError(message)

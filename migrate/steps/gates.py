@@ -38,6 +38,7 @@ from migrate import checks
 from migrate.checks import availability as health
 from migrate.checks import processes
 from migrate.checks.phase import no_quorum_yet
+from migrate.checks.quorum import cure, misplaced
 from migrate.checks.replicas import entries
 from migrate.model import availability
 from migrate.model.causes import kraft_only, summary
@@ -366,6 +367,10 @@ def quorum_healthy(world: World) -> Readiness:
         if ended:
             return processes.awaited(world.inventory, ended)
         return NotYet(f"controllers {silent} to answer", "those controllers", after, progress=str(silent))
+    for voter in quorum.voters:
+        if (said := misplaced(quorum, voter, world)) is not None:
+            what = f"controller {int(voter.id)} to be a voter: {said}"
+            return NotYet(what, "whoever formatted it", cure(world.inventory, voter), progress=said)
     missing = {int(node.id) for node in world.inventory.controllers} - {int(voter.id) for voter in quorum.voters}
     if quorum.high_watermark <= 0 or behind or missing:
         return NotYet(

@@ -19,7 +19,7 @@ from migrate.errors import InputError, RestoreRefused
 from migrate.hosts.leftovers import BACKUP_SUFFIX
 from migrate.hosts.properties import diff, parse, restore_keys
 from migrate.model.broker_modes import FLAG, ControllerMode, Mode, node_mode
-from migrate.model.config_keys import IBP
+from migrate.model.config_keys import BOOTSTRAP, IBP, VOTERS
 from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode
 from migrate.model.outcome import Refused, Unknown
@@ -30,7 +30,7 @@ from migrate.steps import configuration
 SHOWN: Final = 8  # keys in a message
 # they mean nothing outside of the mode that the migration set them for, so the copy's word holds whatever they are now:
 # the inventory may give other controllers today than it did on the way forward
-SPENT: Final = frozenset({FLAG, "process.roles", "controller.quorum.voters", "controller.listener.names"})
+SPENT: Final = frozenset({FLAG, "process.roles", VOTERS, BOOTSTRAP, "controller.listener.names"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from migrate.checks.releases import REPORTER
 from migrate.model.columns import PartitionColumns
+from migrate.model.config_keys import QuorumKind
 from migrate.model.difference import DiffReport
 from migrate.model.disk_trouble import NO_REPLICA
 from migrate.model.ensemble import EnsembleServer
@@ -33,6 +34,7 @@ from migrate.model.views import (
     ZnodePart,
     ZookeeperSession,
 )
+from migrate.model.world import World
 from tests.checks.bends import (
     CALLED_BACK,
     DIFF,
@@ -590,11 +592,38 @@ AVAILABILITY = (
     Case("W-HLT-03", ZK, "1 partition", metadata(unhealthy=(PartitionHealth("t0", 0, 1, (1,), (1, 2)),))),
     Case("W-HLT-04", ZK, "1 partition", column("leader", 0, -1)),
 )
+STRANGE = {"controller__quorum__voters": None, "controller__quorum__bootstrap__servers": "c3000:9090"}
+
+
+def said_dynamic(world: World) -> World:
+    """With an inventory that says so, beside files and metadata of a static quorum."""
+    return replace(world, inventory=replace(world.inventory, quorum=QuorumKind.DYNAMIC))
+
+
+def misplaced(*, observed: bool) -> Quorum:
+    """A dynamic quorum; the process of 3001 fetches under another directory id than its dead voter has."""
+    end = worlds.OFFSET + 1
+    ids = [str(DirectoryId.from_bytes(bytes([9]) * 15 + bytes([number]))) for number in range(4)]
+    voters = [Voter(node, end, 0, ids[at]) for at, node in enumerate(worlds.CONTROLLERS)]
+    if not observed:
+        return Quorum(voters[0].id, 1, end, tuple(voters))
+    voters[1] = replace(voters[1], log_end_offset=-1, caught_up_ms=-1)
+    return Quorum(voters[0].id, 1, end, tuple(voters), (Voter(voters[1].id, end, 20, ids[3]),))
+
+
+def on_disk(world: World) -> World:
+    """The voter's directory id is not the one in the controller's metadata directory."""
+    meta = MetaProperties(1, CLUSTER_ID, 3001, DirectoryId.from_bytes(bytes([8]) * 16))
+    return directory(3001, 0, meta=meta)(with_live(world, quorum=misplaced(observed=False)))
+
+
 QUORUM = (
     Case("B-QRM-01", PREPARED, "node 3001", values(3001, controller__quorum__voters="3001@c3001:9090")),
     Case("B-QRM-01", HALF, "node 0", values(0, controller__quorum__voters="3001@c3001:9090"), "broker"),
     Case("B-QRM-02", PREPARED, "node 3000", values(3000, controller__quorum__bootstrap__servers="c3000:9090")),
-    Case("B-QRM-02", PRE, "the KRaft metadata", lambda w: with_kraft(w, features={"kraft.version": 1}), "feature"),
+    Case("B-QRM-02", PREPARED, "node 3000", values(3000, **STRANGE), "a controller's file of the other kind"),
+    Case("B-QRM-02", PRE, "the quorum", lambda w: with_kraft(w, kraft_version=1), "it is dynamic"),
+    Case("B-QRM-02", PRE, "the quorum", said_dynamic, "it is static"),
     Case("B-QRM-03", PREPARED, "controller 3001", values(3001, **{FLAG: None})),
     Case("B-QRM-03", HYBRID, "controller 3001", values(3001, **{FLAG: "false"}), "in hybrid"),
     Case("B-QRM-04", PREPARED, "controller 3001", values(3001, process__roles="broker")),
@@ -604,6 +633,9 @@ QUORUM = (
         "the quorum",
         lambda w: with_live(w, quorum=Quorum(NodeId(3000), 1, 9, (Voter(NodeId(3000), 9),))),
     ),
+    Case("B-QRM-05", PRE, "controller 3001", lambda w: with_live(w, quorum=misplaced(observed=True)), "an observer"),
+    Case("B-QRM-05", PRE, "controller 3001", on_disk, "its directory id on disk"),
+    Case("W-QRM-09", PRE, "the KRaft metadata", lambda w: with_kraft(w, features={"kraft.version": 1})),
     Case(
         "I-QRM-06",
         ZK,

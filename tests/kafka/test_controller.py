@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,7 @@ from migrate.errors import (
 from migrate.kafka.connection import Connection, Limits
 from migrate.kafka.controller import MAX_ASSIGNMENTS, ActiveController, describe_quorum, distinct
 from migrate.kraft.fetch import MetadataReader
-from migrate.model.ids import LOST, NodeId
+from migrate.model.ids import LOST, MIGRATING, DirectoryId, NodeId
 from migrate.model.inventory import Access, ControllerNode, Inventory
 from migrate.model.secrets import Digester
 from migrate.model.views import Quorum, Voter
@@ -90,6 +91,28 @@ def test_the_leader_is_found_by_its_own_answer(active: ActiveController, nodes: 
     assert active.quorum() == expected
     assert nodes[0].connections == 1
     assert nodes[2].connections == 0
+
+
+def test_voters_and_observers_of_a_dynamic_quorum_are_told_apart_by_their_directory_ids() -> None:
+    """A controller that was formatted with another id is both; the zero id of a static quorum is none."""
+    ids = [str(DirectoryId.from_bytes(bytes([number]) * 16)) for number in (1, 2, 3)]
+
+    def state(node: int, identity: str, end: int, late: int) -> dict[str, object]:
+        caught_up = {"lastFetchTimestamp": -1, "lastCaughtUpTimestamp": 5000 - late if late >= 0 else -1}
+        return {"replicaId": node, "replicaDirectoryId": identity, "logEndOffset": end} | caught_up
+
+    answer = quorum_answer(3001)(2, {})
+    (partition,) = answer["topics"][0]["partitions"]
+    partition["currentVoters"] = [state(3001, ids[1], 100, 0), state(3000, ids[0], -1, -1)]
+    partition["observers"] = [state(3000, ids[2], 99, 400), state(1, str(MIGRATING), 99, 500)]
+    with FakeNode({"DescribeQuorum": lambda *_: answer}) as node, Connection(node.address, Access(), QUICK) as asked:
+        found = describe_quorum(asked)
+    dead, alive = found.voters
+    assert (dead.directory, alive.directory) == (ids[0], ids[1])
+    observer = Voter(NodeId(3000), 99, 400, ids[2])
+    assert found.observers == (Voter(NodeId(1), 99, 500), observer)
+    assert (found.instead_of(dead), found.instead_of(alive)) == (observer, None)
+    assert found.instead_of(replace(dead, caught_up_ms=10)) is None, "one that was removed shows for minutes"
 
 
 def test_a_followers_leader_id_is_never_read(nodes: list[FakeNode]) -> None:

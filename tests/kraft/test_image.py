@@ -247,12 +247,16 @@ class TestSnapshots:
         image.load_snapshot(snapshot(*self.DATA), 100, 3)
         assert seen(image).entities.where == ["snapshot 100-3"]
 
-    def test_kraft_version_becomes_a_feature(self) -> None:
-        """It has no FeatureLevelRecord (KIP-853)."""
+    def test_kraft_version_is_rafts_and_no_feature(self) -> None:
+        """A FeatureLevelRecord of that name has no effect on Raft (KAFKA-18979)."""
         kraft = encode_control("KRAFT_VERSION", {"version": 0, "kRaftVersion": 1})
         image = fresh()
         image.load_snapshot(build(0, 0, [HEADER, kraft], control=True) + build(2, 0, [FOOTER], control=True), 5, 0)
-        assert seen(image).features == {"kraft.version": 1}
+        assert (seen(image).kraft_version, seen(image).features) == (1, {})
+        other = fresh()
+        level = {"name": "kraft.version", "featureLevel": 1}
+        other.apply_batches(log((records.FEATURE_LEVEL, level)), below=None)
+        assert (seen(other).kraft_version, seen(other).features) == (0, {"kraft.version": 1})
 
     def test_a_snapshot_cut_at_any_byte_is_refused_and_changes_nothing(self) -> None:
         """Also where the cut falls between two batches: the footer is missing."""

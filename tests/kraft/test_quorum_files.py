@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +15,22 @@ from migrate.kraft.quorum_files import MetadataDirectory, Tail, common_end, judg
 from migrate.model.outcome import Unknown
 from migrate.model.secrets import Digester
 from migrate.model.views import KraftView
-from tests.kraft.logs import D1, STAGES, T1, T2, captured_log, change, leader_change, log, partition, snapshot, topic
+from tests.kraft.logs import (
+    D1,
+    D2,
+    D3,
+    STAGES,
+    T1,
+    T2,
+    captured_log,
+    change,
+    leader_change,
+    log,
+    partition,
+    snapshot,
+    topic,
+)
+from tests.testing.encoding import build, encode_control
 
 DIGESTER = Digester(b"k" * 32)
 VOTERS = (3000, 3001, 3002)
@@ -42,6 +58,19 @@ def directory(folder: Path, node: int, raw: bytes, epoch: int | None = 1, **file
 def of_its_own(path: Path, node: int | None) -> MetadataDirectory:
     """That directory, read, with a directory.id that no other one has."""
     return read_directory(path, node, str(path))
+
+
+OWN = {3000: D2, 3001: D3, 3002: T1}  # directory ids
+
+
+def voters(base: int, named: Mapping[int, str]) -> bytes:
+    """A KRaftVotersRecord in a batch of its own."""
+    feature = {"minSupportedVersion": 0, "maxSupportedVersion": 1}
+    entries = [
+        {"voterId": node, "voterDirectoryId": identity, "endpoints": [], "kRaftVersionFeature": feature}
+        for node, identity in named.items()
+    ]
+    return build(base, 1, [encode_control("KRAFT_VOTERS", {"version": 0, "voters": entries})], control=True)
 
 
 def tail(*made: tuple[Path, int]) -> Tail:
@@ -192,6 +221,33 @@ class TestMajority:
         state = made[0][0] / PARTITION_DIRECTORY / "quorum-state"
         state.write_text(state.read_text("utf-8").replace("3002", "3003"), "utf-8")
         assert tail(*made).high_watermark == Unknown("tail unproven: the directories name different voters")
+
+
+class TestDynamic:
+    """A quorum whose voters stand in the log, with directory ids."""
+
+    def at(self, folder: Path, node: int, raw: bytes, identity: str = "") -> MetadataDirectory:
+        """A directory without voters in its quorum-state, as an observer that became a voter leaves it."""
+        path, _ = directory(folder / (identity or "own"), node, raw, None)
+        return read_directory(path, node, identity or OWN[node])
+
+    def test_the_newest_committed_set_of_voters_counts_and_a_copy_may_lag_behind_it(self, tmp_path: Path) -> None:
+        """3002 was replaced under another directory id; its old directory is no voter's any more."""
+        old = BASE + voters(4, OWN)
+        new = old + voters(5, {**OWN, 3002: D1}) + log(topic("c", T2), base=6)
+        lagging = [self.at(tmp_path, 3000, old), self.at(tmp_path, 3001, new)]
+        assert judge([*lagging, self.at(tmp_path, 3002, new, D1)]).high_watermark == 7
+        found = judge([*lagging, self.at(tmp_path / "dead", 3002, old)])
+        assert isinstance(found.high_watermark, Unknown)
+        assert any(f"directory.id {OWN[3002]} of node 3002 is no voter's" in note for note in found.notes)
+
+    def test_a_change_of_voters_that_no_majority_holds_proves_nothing(self, tmp_path: Path) -> None:
+        """Its leader died before the others had it."""
+        old = BASE + voters(4, OWN)
+        alone = self.at(tmp_path, 3000, old + voters(5, {3000: OWN[3000], 3001: OWN[3001]}))
+        found = judge([alone, *(self.at(tmp_path, node, old) for node in (3001, 3002))])
+        assert isinstance(found.high_watermark, Unknown)
+        assert found.high_watermark.reason.endswith("holds the change of voters at offset 5")
 
 
 class TestDivergence:

@@ -53,6 +53,16 @@ def named(*voters: int) -> tuple[bytes | None, bytes | None]:
     return encode_control("KRAFT_VOTERS", {"version": 0, "voters": entries})
 
 
+def static(*voters: int) -> set[tuple[int, str]]:
+    """Keys of voters without directory ids."""
+    return {(voter, "") for voter in voters}
+
+
+def dynamic(*voters: int) -> set[tuple[int, str]]:
+    """Keys of those that `named` names."""
+    return {(voter, str(D1)) for voter in voters}
+
+
 def elected(*voters: int) -> tuple[bytes | None, bytes | None]:
     """A leader change that names these voters."""
     return encode_control("LEADER_CHANGE", {**LEADER, "voters": [{"voterId": voter} for voter in voters]})
@@ -61,6 +71,14 @@ def elected(*voters: int) -> tuple[bytes | None, bytes | None]:
 def control(base: int, epoch: int, *records: tuple[bytes | None, bytes | None]) -> bytes:
     """A control batch."""
     return build(base, epoch, list(records), control=True)
+
+
+def control_snapshot(epoch: int, *voters: int) -> bytes:
+    """A snapshot of a dynamic quorum, of those voters and nothing else."""
+    header = encode_control("SNAPSHOT_HEADER", {"version": 0, "lastContainedLogTimestamp": 0})
+    footer = encode_control("SNAPSHOT_FOOTER", {"version": 0})
+    version = encode_control("KRAFT_VERSION", {"version": 0, "kRaftVersion": 1})
+    return control(0, epoch, header, version, named(*voters)) + control(3, epoch, footer)
 
 
 def name(end: int, epoch: int) -> str:
@@ -167,15 +185,27 @@ class TestVoters:
         """As long as no record of voters does."""
         version = encode_control("KRAFT_VERSION", {"version": 0, "kRaftVersion": 0})
         raw = control(0, 1, elected(1, 2, 3)) + control(1, 2, elected(1, 2), version)
-        assert read(tmp_path, raw).voters == {1, 2}
+        assert read(tmp_path, raw).voters == static(1, 2)
 
     def test_a_record_of_voters_counts_for_more_than_a_leader_change(self, tmp_path: Path) -> None:
         """Whichever comes later; of several records the last one."""
         first = control(0, 1, elected(1, 2, 3), named(1, 2))
-        assert read(tmp_path / "same", first).voters == {1, 2}
-        assert read(tmp_path / "later", first + control(2, 2, elected(7))).voters == {1, 2}
+        assert read(tmp_path / "same", first).voters == dynamic(1, 2)
+        assert read(tmp_path / "later", first + control(2, 2, elected(7))).voters == dynamic(1, 2)
         again = first + control(2, 2, elected(7)) + control(3, 2, named(1, 2, 4))
-        assert read(tmp_path / "again", again).voters == {1, 2, 4}
+        assert read(tmp_path / "again", again).voters == dynamic(1, 2, 4)
+
+    def test_a_newer_snapshot_names_them_when_the_logs_head_is_gone(self, tmp_path: Path) -> None:
+        """A quorum-state of version 0 that a controller wrote as an observer names none, or others."""
+        head = control_snapshot(1, 5, 4)
+        late = log(*TOPICS[:2], base=50, epoch=1)
+        found = read(tmp_path / "late", late, 1, (7,), held={name(50, 1): head})
+        assert found.voters == dynamic(5, 4)
+        assert found.lineage.voters_at == 49
+        raw = control(0, 1, elected(1), named(1, 2)) + log(*TOPICS[:2], base=2, epoch=1)
+        held = {name(0, 0): control_snapshot(0, 1, 2), name(2, 1): control_snapshot(1, 1, 2)}
+        assert read(tmp_path / "both", raw + control(4, 1, named(9)), held=held).lineage.voters_at == 4
+        assert read(tmp_path / "same", raw, held=held).voters == dynamic(1, 2)
 
     def test_a_control_record_that_nobody_knows_is_an_error_with_its_place(self, tmp_path: Path) -> None:
         """It may have named other voters."""
@@ -187,9 +217,9 @@ class TestVoters:
     def test_a_quorum_state_that_names_them_counts_for_more_than_the_log(self, tmp_path: Path) -> None:
         """One of version 1 names none: then the log is asked."""
         raw = control(0, 1, elected(1, 2, 3))
-        assert read(tmp_path / "state", raw, 1, (1, 2, 4)).voters == {1, 2, 4}
-        assert read(tmp_path / "nobody", raw, 1).voters == {1, 2, 3}
-        assert read(tmp_path / "none", raw).voters == {1, 2, 3}
+        assert read(tmp_path / "state", raw, 1, (1, 2, 4)).voters == static(1, 2, 4)
+        assert read(tmp_path / "nobody", raw, 1).voters == static(1, 2, 3)
+        assert read(tmp_path / "none", raw).voters == static(1, 2, 3)
 
 
 class TestCommonEnd:

@@ -31,7 +31,6 @@ from confluent_kafka.admin import (
 )
 from kazoo.client import KazooClient
 
-from migrate.checks.quorum import VOTERS
 from migrate.hosts.properties import edit, parse
 from migrate.java.find import find_java
 from migrate.java.jars import kafka_jars
@@ -40,6 +39,7 @@ from migrate.lab.cluster import Lab
 from migrate.lab.seed import settings_for
 from migrate.lab.topology import HOST
 from migrate.model.broker_modes import FLAG
+from migrate.model.config_keys import VOTERS
 from migrate.model.ids import NodeId
 from migrate.run import journal as journals
 from migrate.steps import configuration

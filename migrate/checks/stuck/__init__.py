@@ -12,14 +12,16 @@ from dataclasses import replace
 from typing import Final
 
 from migrate.checks.phase import kraft_holds_controller
-from migrate.checks.quorum import VOTERS, voters_of
+from migrate.checks.quorum import voters_of
 from migrate.checks.registry import shown
 from migrate.checks.sight import of_node
 from migrate.checks.stuck import brokers, controllers, reports, znodes
 from migrate.checks.stuck.codes import CODES, DOCS
 from migrate.checks.stuck.seen import explanation, leader_log, quorum_of, readable, telling
+from migrate.model.config_keys import BOOTSTRAP, VOTERS
 from migrate.model.findings import NO_CLUES, Clues, Explanation, Wanted
 from migrate.model.ids import NodeId
+from migrate.model.kafka_values import elements
 from migrate.model.new_directories import in_use
 from migrate.model.outcome import Unknown
 from migrate.model.stage import ZkMigrationState
@@ -148,7 +150,8 @@ def _addresses(world: World, found: tuple[Explanation, ...]) -> Iterator[str]:
     for broker in world.inventory.brokers:
         file = of_node(world.configs, broker.id)
         if int(broker.id) in nodes and isinstance(file, ConfigFile):
-            for address in voters_of(file.values.get(VOTERS, "")).values():
+            listed = elements(file.values.get(BOOTSTRAP, ""))
+            for address in (*voters_of(file.values.get(VOTERS, "")).values(), *listed):
                 if address not in known:
                     known.add(address)
                     yield address

@@ -8,7 +8,7 @@ from typing import Final
 
 from migrate.checks import processes
 from migrate.checks.principals import controller_listener
-from migrate.checks.quorum import VOTERS, voters_of
+from migrate.checks.quorum import other_quorum, voters_of
 from migrate.checks.sight import of_node
 from migrate.checks.stuck.seen import (
     exit_of,
@@ -24,16 +24,16 @@ from migrate.checks.stuck.seen import (
     readable,
 )
 from migrate.model.broker_modes import FLAG, Mode, mode_of
-from migrate.model.config_keys import IBP
+from migrate.model.config_keys import BOOTSTRAP, IBP, VOTERS
 from migrate.model.findings import Clues, Explanation
 from migrate.model.ids import NodeId
+from migrate.model.kafka_values import elements
 from migrate.model.listeners import inter_broker_listener, listeners, protocols
 from migrate.model.outcome import Unknown
 from migrate.model.views import ConfigFile, KraftView, NodeAnswer, NoFile, Quorum, Running, Stopped
 from migrate.model.world import World
 
 REGISTER_BROKER: Final = 62  # BrokerRegistration: served by controllers alone
-DYNAMIC: Final = "controller.quorum.bootstrap.servers"
 NAMES: Final = "controller.listener.names"
 Cause = tuple[str, str, str]  # code, cause, evidence
 
@@ -111,10 +111,13 @@ def _mode(look: Look) -> Iterator[Cause]:
 
 def _voters(look: Look) -> Iterator[Cause]:
     """The entry of the active controller decides: that one the broker calls.  Another name for it is no fault."""
-    text = look.values.get(VOTERS, "").strip()
+    text, servers = look.values.get(VOTERS, "").strip(), look.values.get(BOOTSTRAP, "").strip()
+    if servers:  # which a broker calls, whatever its voters are (seen on 3.9.2)
+        if not {node.address for node in look.world.inventory.controllers} & set(elements(servers)):
+            yield "S-STUCK-33", f"{BOOTSTRAP} of its file names no controller of the inventory", servers
+        return
     if not text:
-        if not look.values.get(DYNAMIC, "").strip():
-            yield "S-STUCK-33", f"{VOTERS} is missing in its file", ""
+        yield "S-STUCK-33", f"{look.world.inventory.quorum_key[0]} is missing in its file", ""
         return
     here, there = voters_of(text), voters_of(look.world.inventory.voters)
     called = there if look.leader is None else {look.leader: there.get(look.leader, "")}
@@ -155,7 +158,8 @@ def _silent_leader(look: Look) -> Iterator[Cause]:
         return
     address = voters_of(look.world.inventory.voters).get(leader)
     answer = no_answer(look.world, leader)
-    if voters_of(look.values.get(VOTERS, "")).get(leader) == address and answer is not None:
+    known = {*voters_of(look.values.get(VOTERS, "")).values(), *elements(look.values.get(BOOTSTRAP, ""))}
+    if address in known and answer is not None:
         yield "S-STUCK-35", f"the active controller {leader} does not answer at {address}", answer.reason
 
 
@@ -210,9 +214,9 @@ def _directories(look: Look) -> Iterator[Cause]:
 
 def _other_voters(world: World, file: ConfigFile | NoFile | Unknown) -> str:
     """Entries that differ from the inventory's and are no cause by themselves."""
-    text = file.values.get(VOTERS, "").strip() if isinstance(file, ConfigFile) else ""
-    differs = bool(text) and voters_of(text) != voters_of(world.inventory.voters)
-    return f"{VOTERS} in its file is {text}, the inventory gives {world.inventory.voters}" if differs else ""
+    named = isinstance(file, ConfigFile) and any(file.values.get(key, "").strip() for key in (VOTERS, BOOTSTRAP))
+    found = other_quorum(file.values, world.inventory) if named and isinstance(file, ConfigFile) else ""
+    return f"in its file {found}" if found else ""
 
 
 def _why_unknown(world: World, node: int, file: ConfigFile | NoFile | Unknown) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from migrate.checks import processes
-from migrate.checks.quorum import VOTERS, voters_of
+from migrate.checks.quorum import other_quorum
 from migrate.checks.sight import of_node
 from migrate.checks.stuck.seen import (
     exit_of,
@@ -68,16 +68,13 @@ def _silent(world: World, clues: Clues, node: ControllerNode, answer: Unknown) -
 
 
 def _at_odds(world: World) -> Iterator[Explanation]:
-    """Controllers whose files have other voters than the inventory."""
-    wanted = voters_of(world.inventory.voters)
+    """Controllers whose files say another quorum than the inventory."""
     for node in world.inventory.controllers:
         file = of_node(world.configs, node.id)
         if not isinstance(file, ConfigFile):
             continue
-        text = file.values.get(VOTERS, "").strip()
-        if voters_of(text) != wanted:
-            cause = f"the file of controller {int(node.id)} has {VOTERS}={text or '(missing)'}"
-            cause += f", the inventory gives {world.inventory.voters}"
+        if found := other_quorum(file.values, world.inventory):
+            cause = f"in the file of controller {int(node.id)} {found}"
             yield explanation("S-STUCK-12", LEADER, cause, owner=f"whoever keeps {file.path}", nodes=[node.id])
 
 
