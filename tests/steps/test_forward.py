@@ -419,7 +419,8 @@ def test_a_broker_that_does_not_register_is_told_with_the_cause() -> None:
     assert isinstance(found, NotYet)
     assert "; S-STUCK-33: 1: its file gives the active controller 3000 as c3000:1, and" in found.what
     assert found.what.count("S-STUCK") == 1
-    assert found.next_step == "Correct controller.quorum.voters or .bootstrap.servers in that file, then restart that broker."
+    told = "Correct controller.quorum.voters or .bootstrap.servers in that file, then restart that broker."
+    assert found.next_step == told
     right = FIRST_ROLL.registered(worlds.with_kraft(AFTER_FIRST, brokers={}), migrating=True)
     assert "S-STUCK" not in answer(right)
     assert isinstance(right, NotYet)
