@@ -98,8 +98,6 @@ def one_kind_of_quorum(configs: Configs, world: World) -> Result:
     if isinstance(found, Unknown):
         if not no_quorum_yet(world):
             yield Blind("the KRaft metadata", found.reason)
-        elif said is QuorumKind.DYNAMIC:
-            yield Hit("the inventory", f"it says a {said} quorum, none runs, and this tool formats static ones alone")
     elif found is not said:
         yield Hit("the quorum", f"it is {found}, and `spec.controllers.quorum` of the inventory says {said}")
     kind = said if isinstance(found, Unknown) else found

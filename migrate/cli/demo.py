@@ -19,7 +19,7 @@ from migrate.cli.planning import load_plan, make_plan, save_plan
 from migrate.cli.progress import ProgressLines
 from migrate.cli.report import Judged, read_report, write_reports
 from migrate.cli.screen import page_width
-from migrate.errors import LabNotReady, LabProofFailed, MigrateError, PlanIsStale
+from migrate.errors import LabNotReady, LabProofFailed, LabRefused, MigrateError, PlanIsStale
 from migrate.lab import proofs, tokens
 from migrate.lab.cluster import Lab
 from migrate.lab.load import find_load, start_load, stop_load
@@ -29,6 +29,7 @@ from migrate.lab.seed_data import LOAD_TOPICS
 from migrate.lab.stale_epoch import StaleEpochOnce
 from migrate.lab.topology import DEFAULT_SHAPE, Shape
 from migrate.model import strict_json
+from migrate.model.config_keys import QuorumKind
 from migrate.model.history import Event, LoadSummary
 from migrate.model.inventory import Playbook
 from migrate.model.plan import Plan
@@ -58,6 +59,7 @@ class DemoOptions:
     load: bool
     executor: str = "supervisor"
     secured: bool = False
+    quorum: QuorumKind = QuorumKind.STATIC
 
 
 class Demo:
@@ -69,9 +71,14 @@ class Demo:
     def __init__(self, options: DemoOptions, lines: ProgressLines) -> None:
         self._options = options
         self._lines = lines
-        shape = replace(self.shape, ssh=options.executor == "ssh", secured=options.secured)
+        ssh = options.executor == "ssh"
+        shape = replace(self.shape, ssh=ssh, secured=options.secured, quorum=options.quorum)
         self._lab = self.lab.create(options.directory, shape, kafka_home=options.kafka_home, progress=lines.say)
         self._lab.require(options.executor, secured=options.secured)
+        if options.quorum is not self._lab.topology.quorum:
+            raise LabRefused(
+                f"this lab was made with --quorum {self._lab.topology.quorum}", where=str(options.directory)
+            )
         self._folder = pathlib.Path(self._lab.topology.directory)
         self._state_file = self._folder / "demo.json"
 

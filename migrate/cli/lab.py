@@ -15,6 +15,7 @@ from migrate.cli.completion import complete_stage
 from migrate.cli.options import FILE, stage_named
 from migrate.cli.screen import say, say_text
 from migrate.errors import LabRefused, UsageWrong
+from migrate.model.config_keys import QuorumKind
 from migrate.model.stage import MIGRATION
 from migrate.model.views import Running
 
@@ -255,7 +256,14 @@ def down(directory: pathlib.Path) -> int:
 @click.option(
     "--no-load", "load", flag_value=False, default=True, help="Without clients that write and read all the time."
 )
-def demo(chosen: LabOptions, until: str, rollback_from: str | None, keep: bool, load: bool) -> int:
+@click.option(
+    "--quorum",
+    type=click.Choice([kind.value for kind in QuorumKind]),
+    default=QuorumKind.STATIC.value,
+    show_default=True,
+    help="The kind of the controllers' quorum (docs/support.md); a lab has it from the start.",
+)
+def demo(chosen: LabOptions, until: str, rollback_from: str | None, keep: bool, load: bool, quorum: str) -> int:
     """Take a real cluster through every stage, under load, ending in a report.
 
     Safe to run again with the same --dir: it resumes after an interruption.  Ctrl-C stops the cluster as well.
@@ -266,7 +274,9 @@ def demo(chosen: LabOptions, until: str, rollback_from: str | None, keep: bool, 
     from migrate.cli.progress import ProgressLines
 
     stage = stage_named(until, MIGRATION)
-    options = DemoOptions(chosen.directory, chosen.kafka_home, stage, keep, load, chosen.executor, chosen.secured)
+    options = DemoOptions(
+        *(chosen.directory, chosen.kafka_home, stage, keep, load, chosen.executor, chosen.secured, QuorumKind(quorum))
+    )
     if rollback_from is not None:
         from migrate.cli.rollback_demo import story
 

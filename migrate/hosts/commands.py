@@ -187,7 +187,8 @@ def sockets(table: str) -> Words:
     return ("sockets", table)
 
 
-def storage_format(node: NodeId, cluster_id: str, release: str, *, ignore_formatted: bool) -> Words:
+def storage_format(node: NodeId, cluster_id: str, release: str, *, ignore_formatted: bool, voters: str = "") -> Words:
     """kafka-storage format with a node's file, as the unit's user."""
-    also = ("--ignore-formatted",) if ignore_formatted else ()
+    also: Words = ("--ignore-formatted",) if ignore_formatted else ()
+    also += ("--initial-controllers", check_word(voters)) if voters else ()
     return ("format", _id(node), check_word(cluster_id), release, *also)

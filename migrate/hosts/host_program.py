@@ -55,6 +55,7 @@ META = "meta.properties"
 LOG = "__cluster_metadata-0"
 ENTRIES = ("bootstrap.checkpoint", ".lock", LOG, META)  # what Kafka writes into a metadata directory
 CLUSTER_ID = re.compile(r"[A-Za-z0-9_-]{22}")
+VOTER = re.compile(r"([0-9]{1,10})@[A-Za-z0-9_.:\[\]-]{1,300}:[0-9]{1,5}:([A-Za-z0-9_][A-Za-z0-9_-]{21})")
 RELEASE = re.compile(r"[0-9]{1,2}\.[0-9]{1,3}(-IV[0-9]{1,3})?")
 NUMBER = re.compile(r"[0-9]{1,9}")
 NOT_PLAIN = re.compile(r"[^ !#-\[\]-~]")
@@ -1519,6 +1520,15 @@ def service_act(host: Host, verb: str, node: Node, given: Sequence[str]) -> Act:
     return lambda: give(host, command, seconds, SHOWN if name == "status" else SAID)
 
 
+def may_vote(node: Node, voters: str) -> None:
+    """The voters of a dynamic quorum: a controller's, with the controller among them, no id twice, none reserved."""
+    found = [VOTER.fullmatch(entry) for entry in voters.split(",")]
+    ids = [entry.group(1) for entry in found if entry] + [entry.group(2) for entry in found if entry]
+    reserved = any(entry.group(2).startswith("A" * 20) for entry in found if entry)
+    if not node.metadata or None in found or len(ids) != len(set(ids)) or reserved or str(node.id) not in ids:
+        raise refused(shown(voters), "these are not the voters of this controller's quorum")
+
+
 def node_act(host: Host, verb: str, node: Node, given: Sequence[str]) -> Act:
     if verb.startswith("service-"):
         return service_act(host, verb, node, given)
@@ -1529,8 +1539,11 @@ def node_act(host: Host, verb: str, node: Node, given: Sequence[str]) -> Act:
             raise refused("node %d" % node.id, "it has no metadata directory")
         return lambda: archive(host, node)
     if verb == "format":
-        if len(given) not in (2, 3) or (len(given) == 3 and given[2] != "--ignore-formatted"):
-            raise RefusedError(NOT_UNDERSTOOD, verb, "it takes NODE CLUSTER_ID RELEASE [--ignore-formatted]")
+        if len(given) == 4 and given[2] == "--initial-controllers":
+            may_vote(node, given[3])
+        elif len(given) not in (2, 3) or (len(given) == 3 and given[2] != "--ignore-formatted"):
+            takes = "it takes NODE CLUSTER_ID RELEASE [--ignore-formatted | --initial-controllers LIST]"
+            raise RefusedError(NOT_UNDERSTOOD, verb, takes)
         only(CLUSTER_ID, given[0], "cluster id"), only(RELEASE, given[1], "release")
         return lambda: format_storage(host, node, given)
     if verb in ("collect", "places"):

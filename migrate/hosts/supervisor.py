@@ -270,7 +270,13 @@ class Supervisor:
         return []
 
     def format_storage(
-        self, node: NodeId | str, cluster_id: str, release_version: str, *, ignore_formatted: bool = False
+        self,
+        node: NodeId | str,
+        cluster_id: str,
+        release_version: str,
+        *,
+        ignore_formatted: bool = False,
+        voters: str = "",
     ) -> str:
         """kafka-storage format with the node's configuration file; its output.
 
@@ -285,6 +291,7 @@ class Supervisor:
         # one word: a cluster id may begin with a dash
         arguments = [f"--cluster-id={cluster_id}", "-c", spec.config, "--release-version", release_version]
         arguments += ["--ignore-formatted"] if ignore_formatted else []
+        arguments += ["--initial-controllers", voters] if voters else []
         try:
             done = subprocess.run(
                 [*spec.format_argv, *arguments], capture_output=True, text=True, timeout=FORMAT_SECONDS, check=False,

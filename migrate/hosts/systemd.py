@@ -322,7 +322,7 @@ class SystemdServices:
             self._clock.sleep(POLL_SECONDS)
 
     def format_storage(
-        self, node: NodeId, cluster_id: str, release_version: str, *, ignore_formatted: bool = False
+        self, node: NodeId, cluster_id: str, release_version: str, *, ignore_formatted: bool = False, voters: str = ""
     ) -> str:
         """kafka-storage format as the unit's own user; its output.
 
@@ -331,7 +331,9 @@ class SystemdServices:
             HostCommandUnknown: nobody knows whether it came to its end.
         """
         service = self._services[node]
-        command = commands.storage_format(node, cluster_id, release_version, ignore_formatted=ignore_formatted)
+        command = commands.storage_format(
+            node, cluster_id, release_version, ignore_formatted=ignore_formatted, voters=voters
+        )
         done = service.runner.run(command, seconds=FORMAT_SECONDS)
         said = (done.output.decode(errors="replace") + done.errors).strip()
         if done.code:

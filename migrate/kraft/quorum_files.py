@@ -35,6 +35,7 @@ from migrate.model.outcome import Unknown
 from migrate.model.secrets import Digester
 from migrate.model.views import KraftView, majority
 from migrate.protocol.batches import CRC_FROM, Batch, Idle, check_order
+from migrate.protocol.loader import Values
 from migrate.protocol.records import KRAFT_VOTERS, LEADER_CHANGE, decode_control
 
 VoterKey = tuple[int, str]  # node id and directory id; "" in a static quorum
@@ -213,6 +214,27 @@ def _lineage(files: MetadataFiles) -> Lineage:
             what = f"the snapshot's name says epoch {snapshot.epoch}; its last offset was written in epoch {epoch}"
             raise SnapshotError(what, where=str(snapshot.path))
     return lineage
+
+
+def founding_voters(files: MetadataFiles) -> str | None:
+    """ID@HOST:PORT:DIRECTORY of each voter with which a directory was formatted that no controller ran on; None else.
+
+    "" without any.  Raises what `read_batches` raises.
+    """
+    if files.segments or any(snapshot.end_offset for snapshot in files.snapshots):
+        return None
+    for batch in (batch for snapshot in files.snapshots for batch in read_batches(snapshot.path) if batch.control):
+        for _, key, value in batch.records():
+            _, table, _, values = decode_control(key, value)
+            if table is KRAFT_VOTERS:
+                return ",".join(map(_voter_text, sorted(values["voters"], key=lambda voter: int(voter["voterId"]))))
+    return ""
+
+
+def _voter_text(voter: Values) -> str:
+    (at,) = voter["endpoints"]
+    host = f"[{at['host']}]" if ":" in at["host"] else at["host"]
+    return f"{voter['voterId']}@{host}:{at['port']}:{voter['voterDirectoryId']}"
 
 
 def _control_tables(batch: Batch) -> list[tuple[object, frozenset[VoterKey]]]:

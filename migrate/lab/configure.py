@@ -259,6 +259,7 @@ def inventory_of(topology: Topology) -> Inventory:
         executor="ssh" if over_ssh else "supervisor",
         executor_options=ssh_options(topology) if over_ssh else {"state": str(topology.processes)},
         runs=str(topology.folder("runs")),
+        quorum=topology.quorum,
     )
     if not topology.secured:
         return inventory

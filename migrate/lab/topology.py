@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from migrate.errors import LabFolderNotOurs, LabMissing
 from migrate.hosts.files import replace_file
+from migrate.model.config_keys import QuorumKind
 
 HOST: Final = "127.0.0.1"
 LAB_FILE: Final = "lab.json"
@@ -80,6 +81,7 @@ class Shape:
     secured: bool = False
     bundled: bool = False
     disks: tuple[int, ...] = ()
+    quorum: QuorumKind = QuorumKind.STATIC
 
 
 DEFAULT_SHAPE: Final = Shape()
@@ -106,6 +108,7 @@ class Topology:
     ssh_port: int = 0
     secured: bool = False
     bundled: bool = False
+    quorum: QuorumKind = QuorumKind.STATIC
 
     # -- names and addresses -------------------------------------------------------------------------------------
     @property
@@ -186,6 +189,7 @@ def plan_topology(directory: Path, shape: Shape = DEFAULT_SHAPE) -> Topology:
         ssh_port=next(ports) if shape.ssh else 0,
         secured=shape.secured,
         bundled=shape.bundled,
+        quorum=shape.quorum,
     )
 
 
@@ -276,6 +280,7 @@ def _decode(data: dict[str, Any]) -> Topology:
         int(data.get("ssh_port", 0)),
         bool(data.get("secured", False)),
         bool(data.get("bundled", False)),
+        QuorumKind(data.get("quorum", QuorumKind.STATIC)),
     )
 
 

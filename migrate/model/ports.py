@@ -106,10 +106,11 @@ class ServiceControl(Protocol):
     def last_words(self, node: NodeId, lines: int) -> Sequence[str]: ...
 
     def format_storage(
-        self, node: NodeId, cluster_id: str, release_version: str, *, ignore_formatted: bool = False
+        self, node: NodeId, cluster_id: str, release_version: str, *, ignore_formatted: bool = False, voters: str = ""
     ) -> str:
         """kafka-storage format with the node's configuration file; its output.
 
+        `voters` are the initial ones of a dynamic quorum, the same for each of its controllers: ID@HOST:PORT:DIRECTORY.
         With `ignore_formatted` directories that are formatted already stay as they are; without it they are an error.
         """
 
@@ -154,7 +155,7 @@ class Effects(Protocol):
 
     def backup_zookeeper(self, name: str = "zookeeper") -> None: ...
     def make_directory(self, node: NodeId, path: str) -> None: ...
-    def format_storage(self, node: NodeId, cluster_id: str, release_version: str) -> None: ...
+    def format_storage(self, node: NodeId, cluster_id: str, release_version: str, voters: str = "") -> None: ...
 
     def format_directories(self, node: NodeId, cluster_id: str, release_version: str) -> None:
         """Format those log directories of a stopped broker that are not yet."""

@@ -26,7 +26,8 @@ class MetadataLogs:
     `end` is the committed end (exclusive), Unknown where the directories prove none.  `epoch` is the highest epoch
     that any of them knows.  `registered` are the brokers that the log knows, dead or alive.  `partitions` are those of
     the committed metadata, with their partition epochs.  `view` is the image at `end`; None where nothing of a quorum
-    is there.
+    is there.  `founding` are the voters with which each controller's directory was formatted for a dynamic quorum that
+    never ran: ID@HOST:PORT:DIRECTORY of each, by id.
     """
 
     holders: tuple[int, ...] = ()
@@ -36,6 +37,7 @@ class MetadataLogs:
     registered: tuple[int, ...] = ()
     partitions: PartitionColumns = field(default_factory=PartitionColumns, repr=False)
     view: KraftView | None = field(default=None, repr=False)
+    founding: Mapping[NodeId, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from migrate.hosts import meta_properties
 from migrate.hosts.files import read_within
 from migrate.hosts.meta_properties import META_PROPERTIES
 from migrate.kraft.files import PARTITION_DIRECTORY, find
-from migrate.kraft.quorum_files import MetadataDirectory, judge, read_directory, view_of
+from migrate.kraft.quorum_files import MetadataDirectory, founding_voters, judge, read_directory, view_of
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.rollback_readiness import MetadataLogs, StateBehind
@@ -87,8 +87,9 @@ def metadata_logs(directories: Mapping[NodeId, Path], digester: Digester) -> Met
     """What they hold together; Unknown where one that counts cannot be read."""
     try:
         holders = {node: path for node, path in directories.items() if _holds(path)}
+        founding = {node: voters for node, path in directories.items() if (voters := _founding(path))}
         if not holders:
-            return MetadataLogs()
+            return MetadataLogs(founding=founding)
         found = read_metadata(list(holders.values()), digester)
         end, quorum = found.view.high_watermark, found.directory.quorum
         return MetadataLogs(
@@ -99,6 +100,7 @@ def metadata_logs(directories: Mapping[NodeId, Path], digester: Digester) -> Met
             registered=tuple(sorted(map(int, found.view.brokers))),
             partitions=found.view.partitions,
             view=replace(found.view, source="the stopped controllers' logs"),
+            founding=founding,
         )
     except MigrateError as error:
         return Unknown(f"the controllers' metadata on disk cannot be read: {error.id} {error}")
@@ -111,6 +113,13 @@ def _holds(path: Path) -> bool:
     except MetadataFileError:
         return False
     return bool(files.segments or any(entry.end_offset for entry in files.snapshots))
+
+
+def _founding(path: Path) -> str | None:
+    try:
+        return founding_voters(find(path))
+    except MetadataFileError:
+        return None
 
 
 AT_ONCE: Final = 20_000  # states whose answers are held at once

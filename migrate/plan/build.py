@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,8 +13,10 @@ from migrate import __version__, checks
 from migrate.checks import processes
 from migrate.errors import NothingToPlan, NotVisible
 from migrate.model.broker_modes import Mode, position_of, positions
+from migrate.model.config_keys import QuorumKind
 from migrate.model.detect import Detected, by_cluster, detect
 from migrate.model.findings import Finding, Severity, Word
+from migrate.model.ids import DirectoryId
 from migrate.model.inventory import Inventory, Playbook, RollOrder
 from migrate.model.outcome import AlreadyDone, Refused, Unknown
 from migrate.model.plan import Direction, Plan, PlannedStep, PlanSummary
@@ -26,7 +29,7 @@ from migrate.plan.summary import summarize
 from migrate.steps import facts, foreseen
 from migrate.steps.assign import AssignDirectories
 from migrate.steps.cleanup import ProveFinal, ReleaseZookeeper, RemoveCopies
-from migrate.steps.controllers import FormatController, StartControllers
+from migrate.steps.controllers import FormatController, FormatVoter, StartControllers, StartVoters
 from migrate.steps.finalize import (
     FinalizeController,
     FinishFinalize,
@@ -127,8 +130,7 @@ def steps_of(stage: Stage, world: World, playbook: Playbook) -> Iterator[Step]:
             yield from (BackUpBroker(broker) for broker in brokers)
             yield from (RenderController(controller) for controller in controllers)
         case Stage.CONTROLLERS:
-            yield from (FormatController(controller, RELEASE) for controller in controllers)
-            yield StartControllers()
+            yield from new_quorum(world)
         case Stage.MIGRATION_MODE:
             yield from _first_roll(roll_order(world, playbook, Mode.MIGRATION), playbook)
         case Stage.COPY:
@@ -152,6 +154,40 @@ def steps_of(stage: Stage, world: World, playbook: Playbook) -> Iterator[Step]:
             if playbook.remove_copies:
                 yield RemoveCopies()
             yield ProveFinal()
+
+
+def new_quorum(world: World) -> Iterator[Step]:
+    """Format and start every controller; those of a dynamic quorum with one list of voters."""
+    controllers = facts.controllers(world)
+    if world.inventory.quorum is QuorumKind.STATIC:
+        yield from (FormatController(controller, RELEASE) for controller in controllers)
+        yield StartControllers()
+        return
+    voters = initial_voters(world)
+    yield from (FormatVoter(controller, RELEASE, voters) for controller in controllers)
+    yield StartVoters(voters)
+
+
+def initial_voters(world: World) -> str:
+    """The voters of a dynamic quorum to come, with new directory ids, which are never used again.
+
+    Directories that an earlier plan has formatted, and on which no controller ran, keep their ids.  Raises
+    NothingToPlan: they were formatted with other lists.
+    """
+    found = {} if isinstance(world.metadata_logs, Unknown) else world.metadata_logs.founding
+    places = sorted((int(node.id), node.address) for node in world.inventory.controllers)
+    if not found:
+        ids = iter(lambda: str(DirectoryId.from_bytes(secrets.token_bytes(16))), "")
+        usable = (text for text in ids if not text.startswith("-") and not DirectoryId(text).reserved)
+        return ",".join(f"{node}@{address}:{text}" for (node, address), text in zip(places, usable, strict=False))
+    (first, *others), wanted = sorted(set(found.values())), [f"{node}@{address}" for node, address in places]
+    if others or [entry.rpartition(":")[0] for entry in first.split(",")] != wanted:
+        raise NothingToPlan(
+            f"the metadata directories of controllers {sorted(map(int, found))} were formatted with other voters",
+            why="a controller that was formatted with another list of voters runs without a vote, in silence",
+            next_step="set these directories aside on their hosts (no controller ran on them), then plan again",
+        )
+    return first
 
 
 def _first_roll(brokers: list[int], playbook: Playbook) -> Iterator[Step]:

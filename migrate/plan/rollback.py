@@ -29,10 +29,9 @@ from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.step import Step
 from migrate.model.views import ConfigFile, NoZnode
 from migrate.model.world import Need, World
-from migrate.plan.build import RELEASE, plan_of, planned_steps
+from migrate.plan.build import new_quorum, plan_of, planned_steps
 from migrate.plan.summary import summarize
 from migrate.steps import facts
-from migrate.steps.controllers import FormatController, StartControllers
 from migrate.steps.look import WatchCopy
 from migrate.steps.restore import to_migration, to_zookeeper
 from migrate.steps.rollback import gates
@@ -179,8 +178,7 @@ def steps_to_copy_again(world: World, start: Start) -> Iterator[Step]:
     yield RaiseStateVersions()
     yield HandBackControl()
     yield from (SetMetadataAside(node) for node in facts.controllers(world) if left_over(world, node))
-    yield from (FormatController(node, RELEASE) for node in facts.controllers(world))
-    yield StartControllers()
+    yield from new_quorum(world)
     order = sorted(facts.brokers(world), key=lambda node: (node not in start.down, node))
     yield from (RestartInMigrationMode(node, "yes" if node == order[-1] else "no") for node in order)
     yield WatchCopy()

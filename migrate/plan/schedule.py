@@ -215,6 +215,7 @@ NODE_SHARE: Final[Mapping[str, tuple[float, float]]] = {  # of the playbook's es
     "finalize-controller": (0.2, 0.5),
     "finish-finalize": (0.2, 0.5),
     "start-controllers": (0.1, 0.4),
+    "start-voters": (0.1, 0.4),
     "stop-controllers": (0.1, 0.4),
 }
 CANARIES: Final = ("canary-in-migration-mode", "canary-in-kraft-mode")

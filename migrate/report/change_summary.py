@@ -24,7 +24,7 @@ SYMBOLS: Final = {
     "<": "undo",
 }
 SENSITIVE_WORDS: Final = "values are hidden as (sensitive 3f9a12cd): equal digits are equal values, in this plan alone"
-FORMAT_CONTROLLER: Final = "format-controller"  # the kind of the step that adds a controller
+FORMATS: Final = ("format-controller", "format-voter")  # the kinds of the steps that add a controller
 
 
 def changes(plan: Plan) -> dict[str, int]:
@@ -35,9 +35,9 @@ def changes(plan: Plan) -> dict[str, int]:
     """
     on_hosts = [action.symbol for _, action in actions(plan) if not action.znode]
     on_znodes = [action.symbol for _, action in actions(plan) if action.znode]
-    formats = sum(action.symbol == "+" for step, action in actions(plan) if step.kind == FORMAT_CONTROLLER)
+    formats = sum(action.symbol == "+" for step, action in actions(plan) if step.kind in FORMATS)
     return {
-        "controllers": sum(step.kind == FORMAT_CONTROLLER for step in plan.steps),
+        "controllers": sum(step.kind in FORMATS for step in plan.steps),
         "created": on_hosts.count("+") - formats,
         "changed": len(diffs(plan)),
         "others": sum(action.symbol == "~" and not action.diff and not action.znode for _, action in actions(plan)),

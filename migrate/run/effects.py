@@ -262,9 +262,10 @@ class JournaledEffects:
         with self._effect("make-directory", str(int(node)), path):
             self._hands.files.make_directory(node, path)
 
-    def format_storage(self, node: NodeId, cluster_id: str, release_version: str) -> None:
-        with self._effect("format", str(int(node)), f"cluster {cluster_id}, release {release_version}"):
-            self._hands.services.format_storage(node, cluster_id, release_version)
+    def format_storage(self, node: NodeId, cluster_id: str, release_version: str, voters: str = "") -> None:
+        what = f"cluster {cluster_id}, release {release_version}{f', voters {voters}' if voters else ''}"
+        with self._effect("format", str(int(node)), what):
+            self._hands.services.format_storage(node, cluster_id, release_version, voters=voters)
 
     def format_directories(self, node: NodeId, cluster_id: str, release_version: str) -> None:
         with self._effect("format-directories", str(int(node)), f"cluster {cluster_id}, release {release_version}"):

@@ -22,7 +22,7 @@ from migrate.model.step import Step
 from migrate.model.views import ControllerZnode
 from migrate.model.world import Need, World
 from migrate.run import repairs
-from migrate.steps import churn, facts
+from migrate.steps import churn, facts, gates
 from migrate.steps.registry import rebuild
 
 IN_DUAL_WRITE: Final = ("assign-directories", "roll-to-kraft", "finalize-controller")
@@ -120,7 +120,10 @@ def no_early_finalize(now: Situation, world: World) -> Readiness:
             f"the metadata says POST_MIGRATION: a controller without the flag was elected; {ROLL_FORWARD}",
             ("B-MIG-07",),
         )
-    return _all_flagged(world)
+    found = _all_flagged(world)
+    if isinstance(found, Ready) and now.planned.kind == "roll-to-migration-mode":
+        return gates.controllers_ready(world)
+    return found
 
 
 def _all_flagged(world: World) -> Readiness:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from migrate.checks import processes, stuck
 from migrate.model.broker_modes import FLAG, ControllerMode, controller_flags, node_mode
@@ -49,12 +49,12 @@ class FormatController(BaseStep):
 
     def own_gates(self) -> tuple[Gate, ...]:
         directory = f"the metadata directory of controller {self.controller} is empty, or of this cluster and this node"
-        return Gate(directory, self._formatted), gate(gates.no_blockers, self.stage)
+        return Gate(directory, self.formatted), gate(gates.no_blockers, self.stage)
 
     def check(self, world: World) -> Readiness:
         return gates.ask_until_closed(self.own_gates(), world)
 
-    def _formatted(self, world: World) -> Readiness:
+    def formatted(self, world: World) -> Readiness:
         if isinstance(world.disks, Unknown) or isinstance(world.zookeeper, Unknown):
             return Unknown("the metadata directory or ZooKeeper's cluster id cannot be seen")
         disks = facts.disks(world, self.controller, "the metadata directory was not looked at")
@@ -79,7 +79,7 @@ class FormatController(BaseStep):
 
     def progress(self, world: World) -> Progress:
         """Formatted or not: meta.properties is written last and atomically by Kafka's tool."""
-        found = self._formatted(world)
+        found = self.formatted(world)
         return found if isinstance(found, AlreadyDone | Unknown) else NotBegun()
 
     def do(self, world: World, effects: Effects) -> None:
@@ -91,12 +91,48 @@ class FormatController(BaseStep):
         for directory in disks.directories:
             if directory.problem == NOT_THERE:
                 effects.make_directory(NodeId(self.controller), directory.path)
-        effects.format_storage(NodeId(self.controller), world.zookeeper.cluster_id, self.release_version)
+        self.format(world.zookeeper.cluster_id, effects)
+
+    def format(self, cluster_id: str, effects: Effects) -> None:
+        effects.format_storage(NodeId(self.controller), cluster_id, self.release_version)
 
     def verify(self, world: World) -> Outcome:
-        found = self._formatted(world)
+        found = self.formatted(world)
         how = found.how if isinstance(found, AlreadyDone) else ""
         return gates.proven_by(found, "the metadata directory has no meta.properties", how)
+
+
+@dataclass(frozen=True, slots=True)
+class FormatVoter(FormatController):
+    """The same for a dynamic quorum (KIP-853): each controller gets the same list, with directory ids of this plan."""
+
+    voters: str  # ID@HOST:PORT:DIRECTORY of every controller
+
+    kind = "format-voter"
+    proof = "its meta.properties holds the cluster id, the node id and its directory id of the voters"
+
+    def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:
+        (action,) = FormatController.actions(self, world, before)
+        return (replace(action, what=f"{action.what}; --initial-controllers {self.voters}"),)
+
+    def formatted(self, world: World) -> Readiness:
+        found = FormatController.formatted(self, world)
+        if not isinstance(found, AlreadyDone):
+            return found
+        own, disks = directories_of(self.voters)[self.controller], facts.disks(world, self.controller)
+        lies = None if isinstance(disks, Unknown) else disks.directories[0].id
+        if lies != own:
+            return Refused(f"its metadata directory has directory.id {lies}, and the plan gives it {own}: set it aside")
+        return AlreadyDone(f"{found.how}, and directory id {own}")
+
+    def format(self, cluster_id: str, effects: Effects) -> None:
+        effects.format_storage(NodeId(self.controller), cluster_id, self.release_version, self.voters)
+
+
+def directories_of(voters: str) -> dict[int, str]:
+    """Node id -> directory id of ID@HOST:PORT:DIRECTORY,... (pure)."""
+    entries = (entry.partition("@") for entry in voters.split(","))
+    return {int(node): rest.rpartition(":")[2] for node, _, rest in entries}
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +214,39 @@ class StartControllers(BaseStep):
             )
         found = gates.first(gates.quorum_healthy(world), _waiting(world))
         return gates.as_outcome(found, "quorum healthy; every controller registered with the flag; state PRE_MIGRATION")
+
+
+@dataclass(frozen=True, slots=True)
+class StartVoters(StartControllers):
+    """The same for a dynamic quorum, whose directories must all have been formatted with the same voters.
+
+    Kafka compares nothing: a controller that was formatted with another list runs without a vote, in silence.
+    """
+
+    voters: str
+
+    kind = "start-voters"
+    name = "start-controllers"
+
+    def own_gates(self) -> tuple[Gate, ...]:
+        same = "every controller's metadata directory was formatted with the voters of this plan"
+        return (*StartControllers.own_gates(self), Gate(same, self._same_voters))
+
+    def _same_voters(self, world: World) -> Readiness:
+        if isinstance(world.metadata_logs, Unknown):
+            return world.metadata_logs
+        found = world.metadata_logs.founding
+        for node in world.inventory.controllers:
+            disks = facts.disks(world, node.id)
+            if isinstance(disks, Unknown):
+                return disks
+            lies, own = disks.directories[0].id, directories_of(self.voters)[node.id]
+            if found.get(node.id) != self.voters or lies != own:
+                return Refused(
+                    f"controller {int(node.id)} was formatted with voters {found.get(node.id) or 'none'} and directory "
+                    f"id {lies}, the plan has {self.voters}: set its metadata directory aside, and plan again"
+                )
+        return Ready()
 
 
 @requires("the controllers run all or none")

@@ -104,6 +104,7 @@ class RollToMigrationMode(Roll):
     def proofs(self, world: World) -> Iterator[Readiness]:
         yield self.process_lives(world)
         yield self.registered(world, migrating=True)
+        yield gates.controllers_ready(world)
         yield gates.replicas_full(world)
 
     def evidence(self, world: World) -> tuple[str, ...]:

@@ -414,6 +414,14 @@ def test_format_gets_the_nodes_file_and_the_units_java(field: Field) -> None:
     assert field.installed.run(*words[:3], "4.0").code == host_program.REFUSED_BY
     assert field.installed.run(*words, "--standalone").code == host_program.NOT_UNDERSTOOD
     assert field.installed.run(*words[:2], "x;id", "3.9").code == host_program.NOT_CONFIGURED
+    listed = f"3000@c0:9090:{'d' * 22},3001@c1:9090:{'e' * 22}"
+    voters = ("--initial-controllers", listed)
+    assert field.installed.must(*words, *voters).decode().splitlines()[2].endswith(" ".join(voters))
+    for other in (listed.replace("3000", "3009"), listed.replace("e" * 22, "d" * 22), listed + ",x", "-c"):
+        assert field.installed.run(*words, voters[0], other).code == host_program.NOT_CONFIGURED
+    for reserved in ("A" * 22, "-" + "d" * 21):
+        wrong = listed.replace("d" * 22, reserved)
+        assert field.installed.run(*words, voters[0], wrong).code == host_program.NOT_CONFIGURED
 
 
 def test_a_unit_that_runs_as_root_is_not_acted_as_through_sudo(field: Field) -> None:

@@ -42,7 +42,7 @@ class Logs:
         raise AssertionError(node)
 
     def format_storage(
-        self, node: NodeId, cluster_id: str, release_version: str, *, ignore_formatted: bool = False
+        self, node: NodeId, cluster_id: str, release_version: str, *, ignore_formatted: bool = False, voters: str = ""
     ) -> str:
         """Never."""
         raise AssertionError(node)

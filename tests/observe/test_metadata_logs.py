@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from migrate.kraft.files import PARTITION_DIRECTORY
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.rollback_readiness import MetadataLogs, StateBehind
@@ -22,6 +23,7 @@ from migrate.zookeeper.layout import Absent, Znode, partition_states
 from migrate.zookeeper.read import view_of
 from tests.kraft.logs import DATA, STAGES, T1, batch, captured_log, snapshot, topic
 from tests.observe.test_metadata_files import DIGESTER, controller
+from tests.testing.encoding import build, encode_control
 from tests.testing.golden_trees import golden
 
 VOTERS = (3000, 3001, 3002)
@@ -54,6 +56,33 @@ def test_a_real_log_tells_its_end_and_its_image(tmp_path: Path) -> None:
     assert again.end == end + 1
     assert image(again).entities == image(found).entities
     assert (image(again).offset, image(again).committed) == (end, True)
+
+
+def test_directories_of_a_dynamic_quorum_that_never_ran_tell_the_voters_they_were_formatted_with(
+    tmp_path: Path,
+) -> None:
+    """They hold no metadata: the list is what counts, and a log ends it."""
+    voters = {3000: "h" * 21 + "A", 3001: "i" * 21 + "A"}
+    listed = [
+        {
+            "voterId": node,
+            "voterDirectoryId": identity,
+            "endpoints": [{"name": "CTL", "host": "::1" if node == 3001 else "c0", "port": 9090}],
+            "kRaftVersionFeature": {"minSupportedVersion": 0, "maxSupportedVersion": 1},
+        }
+        for node, identity in voters.items()
+    ]
+    head = [encode_control("SNAPSHOT_HEADER", {"version": 0, "lastContainedLogTimestamp": 0})]
+    head.append(encode_control("KRAFT_VOTERS", {"version": 0, "voters": listed}))
+    raw = build(0, 0, head, control=True)
+    raw += build(2, 0, [encode_control("SNAPSHOT_FOOTER", {"version": 0})], control=True)
+    for node in voters:
+        part = tmp_path / str(node) / PARTITION_DIRECTORY
+        part.mkdir(parents=True)
+        (part / f"{0:020d}-{0:010d}.checkpoint").write_bytes(raw)
+    places = {NodeId(node): tmp_path / str(node) for node in voters}
+    text = f"3000@c0:9090:{voters[3000]},3001@[::1]:9090:{voters[3001]}"
+    assert metadata_logs(places, DIGESTER) == MetadataLogs(founding=dict.fromkeys(places, text))
 
 
 def image(found: MetadataLogs | Unknown) -> KraftView:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from migrate import checks
 from migrate.errors import MigrateError, NothingToPlan, NotVisible
 from migrate.model.broker_modes import Mode
+from migrate.model.config_keys import QuorumKind
 from migrate.model.detect import Detected, detect
 from migrate.model.ids import NodeId
 from migrate.model.inventory import AddedProperties, Playbook, RollOrder
@@ -56,6 +57,27 @@ def test_copies_are_removed_only_where_the_playbook_says_so() -> None:
     asked = replace(worlds.playbook(), remove_copies=True)
     made = ids(plan(whole(Stage.FINALIZE), playbook=asked))
     assert made[-3:] == ["cleanup/release-zookeeper", "cleanup/remove-copies", "cleanup/prove-final"]
+
+
+def test_a_dynamic_quorum_gets_new_directory_ids_with_each_plan() -> None:
+    """Those that were formatted by an earlier plan, and never ran, are kept; other lists are refused."""
+    world = whole(Stage.ASSESS)
+    dynamic = replace(world, inventory=replace(world.inventory, quorum=QuorumKind.DYNAMIC))
+    lists = [step.params["voters"] for _ in range(2) for step in plan(dynamic).steps if "voters" in step.params]
+    assert len(lists) == 8
+    assert len(set(lists)) == 2
+    kept = plan(formatted_with(dynamic, {3000: lists[0]}))
+    assert {step.params["voters"] for step in kept.steps if "voters" in step.params} == {lists[0]}
+    assert kept.fingerprint == plan(formatted_with(dynamic, {3001: lists[0]})).fingerprint
+    for mixed in ({3000: lists[0], 3001: lists[-1]}, {3000: lists[0].replace(":9090", ":9091")}):
+        with pytest.raises(NothingToPlan, match="formatted with other voters"):
+            plan(formatted_with(dynamic, mixed))
+
+
+def formatted_with(world: World, voters: Mapping[int, str]) -> World:
+    """Directories that were formatted with these voters, and never ran."""
+    founding = {NodeId(node): text for node, text in voters.items()}
+    return replace(world, metadata_logs=MetadataLogs(founding=founding))
 
 
 def plan(world: World, target: Stage = Stage.CLEANUP, *, only: bool = False, playbook: Playbook | None = None) -> Plan:

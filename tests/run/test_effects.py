@@ -112,9 +112,9 @@ class _Log:
         return self.states.pop(0) if self.states else Stopped()
 
     def format_storage(
-        self, node: NodeId, cluster_id: str, release_version: str, *, ignore_formatted: bool = False
+        self, node: NodeId, cluster_id: str, release_version: str, *, ignore_formatted: bool = False, voters: str = ""
     ) -> str:
-        self._say(f"format {int(node)} {cluster_id} {release_version}{' what is bare' * ignore_formatted}")
+        self._say(f"format {int(node)} {cluster_id} {release_version}{' what is bare' * ignore_formatted}{voters}")
         return ""
 
     def backup(self, destination: str) -> dict[str, str]:

@@ -193,9 +193,9 @@ class Remembered:
         """Remember it."""
         self.done.append(f"make {int(node)} {path}")
 
-    def format_storage(self, node: NodeId, cluster_id: str, release_version: str) -> None:
+    def format_storage(self, node: NodeId, cluster_id: str, release_version: str, voters: str = "") -> None:
         """Remember it."""
-        self.done.append(f"format {int(node)} {cluster_id} {release_version}")
+        self.done.append(f"format {int(node)} {cluster_id} {release_version}{f' {voters}' if voters else ''}")
 
     def format_directories(self, node: NodeId, cluster_id: str, release_version: str) -> None:
         """Remember it."""

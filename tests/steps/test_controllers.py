@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
-from migrate.model.ids import NodeId
+from migrate.model.ids import DirectoryId, NodeId
 from migrate.model.outcome import AlreadyDone, Failed, NotYet, Ready, Refused, Unknown, Verified
 from migrate.model.rollback_readiness import MetadataLogs
 from migrate.model.stage import Stage, ZkMigrationState
@@ -24,7 +25,8 @@ from migrate.model.views import (
 )
 from migrate.model.world import Need, World
 from migrate.steps import facts, gates
-from migrate.steps.controllers import FormatController, StartControllers
+from migrate.steps.controllers import FormatController, FormatVoter, StartControllers, StartVoters
+from migrate.steps.registry import rebuild
 from tests.checks.bends import pending
 from tests.steps.looks import (
     Bend,
@@ -92,6 +94,44 @@ def test_a_directory_formatted_for_this_cluster_and_node_is_done() -> None:
     assert isinstance(FORMAT.check(RUNNING), AlreadyDone)
     assert isinstance(FORMAT.progress(RUNNING), AlreadyDone)
     assert FORMAT.verify(RUNNING) == Verified(("its meta.properties holds this cluster's id and its node id",))
+
+
+# -- of a dynamic quorum ---------------------------------------------------------------------------------------------
+IDS = [f"{number}{'d' * 21}" for number in range(3)]
+VOTERS = ",".join(f"{int(node)}@c{node - 3000}:9090:{text}" for node, text in zip(CONTROLLERS, IDS, strict=True))
+FORMAT_VOTER, START_VOTERS = FormatVoter(3001, "3.9", VOTERS), StartVoters(VOTERS)
+
+
+def with_voters(world: World, *lists: str) -> World:
+    """Every directory formatted with its own id of `VOTERS`, and with that list of voters."""
+    for node, identity in zip(CONTROLLERS, IDS, strict=True):
+        meta = MetaProperties(1, CLUSTER_ID, int(node), DirectoryId(identity))
+        world = worlds.with_directory(world, int(node), 0, partial(replace, meta=meta, holds_metadata_log=True))
+    return replace(world, metadata_logs=MetadataLogs(founding=dict(zip(CONTROLLERS, lists, strict=False))))
+
+
+def test_a_voter_is_formatted_with_the_plans_voters_and_has_its_own_directory_id() -> None:
+    """Another id would run without a vote, in silence."""
+    effects = Remembered()
+    FORMAT_VOTER.do(BEFORE, effects)
+    assert effects.done == [f"format 3001 {CLUSTER_ID} 3.9 {VOTERS}"]
+    assert isinstance(FORMAT_VOTER.check(with_voters(BEFORE, VOTERS)), AlreadyDone)
+    other = formatted(MetaProperties(1, CLUSTER_ID, 3001, DirectoryId("x" * 21 + "A")))(BEFORE)
+    assert "and the plan gives it 1ddddd" in answer(FORMAT_VOTER.check(other))
+    assert VOTERS in FORMAT_VOTER.actions(BEFORE, Predicted())[0].what
+    assert rebuild(START_VOTERS.kind, START_VOTERS.params()) == START_VOTERS
+    assert START_VOTERS.id == START.id
+
+
+def test_voters_start_only_where_all_were_formatted_with_the_same_list() -> None:
+    """Kafka compares nothing; a list that is not there is no list."""
+    gate = START_VOTERS.own_gates()[-1].holds
+    assert gate(with_voters(BEFORE, VOTERS, VOTERS, VOTERS)) == Ready()
+    for lists in ((VOTERS, VOTERS), (VOTERS, VOTERS.replace("0d", "9d"), VOTERS)):
+        assert "was formatted with voters" in answer(gate(with_voters(BEFORE, *lists)))
+    elsewhere = formatted(MetaProperties(1, CLUSTER_ID, 3001, DirectoryId("x" * 21 + "A")))
+    assert "controller 3001 was formatted" in answer(gate(elsewhere(with_voters(BEFORE, VOTERS, VOTERS, VOTERS))))
+    assert isinstance(gate(BEFORE), Refused | Unknown)
 
 
 @pytest.mark.parametrize(("cluster", "node"), [("O" * 22, 3001), (CLUSTER_ID, 3002), (None, 3001), (CLUSTER_ID, None)])

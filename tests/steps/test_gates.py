@@ -11,6 +11,7 @@ from dataclasses import replace
 import pytest
 
 from migrate import checks
+from migrate.model.config_keys import QuorumKind
 from migrate.model.difference import DiffReport
 from migrate.model.findings import Finding, Severity
 from migrate.model.ids import NodeId
@@ -18,10 +19,11 @@ from migrate.model.ledger import Ledger, ReplicaState
 from migrate.model.outcome import AlreadyDone, Awaited, NotYet, Readiness, Ready, Refused, Unknown, Verified
 from migrate.model.rollback_readiness import MetadataLogs
 from migrate.model.stage import Stage, ZkMigrationState
-from migrate.model.views import LogDirAnswer, NoZnode, Stopped
+from migrate.model.views import ControllerRegistration, LogDirAnswer, NoZnode, Stopped
 from migrate.model.world import NOT_ASKED, World
 from migrate.steps import gates
 from tests.checks.bends import kraft_has, unit_of
+from tests.checks.cases import misplaced
 from tests.steps.looks import (
     SICK,
     Bend,
@@ -680,3 +682,30 @@ def test_how_many_more_blockers_there_are_counts_blockers_alone() -> None:
     found = gates.no_blockers(without("disks")(world), Stage.FINALIZE)
     assert isinstance(found, Refused)
     assert "more)" not in found.reason
+
+
+# -- a dynamic quorum ------------------------------------------------------------------------------------------------
+def test_the_controllers_of_a_dynamic_quorum_are_all_ready_before_the_copy() -> None:
+    """Kafka's own check knows no controllers there: one without the flag, elected later, would end the migration."""
+    static = whole(Stage.MIGRATION_MODE)
+    dynamic = replace(static, inventory=replace(static.inventory, quorum=QuorumKind.DYNAMIC))
+    assert gates.controllers_ready(dynamic) == Ready()
+    late = ControllerRegistration(NodeId(3001), "x", migration_ready=False)
+    for entry in (late, None):
+        known = {node: found for node, found in kraft(dynamic).controllers.items() if node != 3001}
+        bent = worlds.with_kraft(dynamic, controllers={**known, NodeId(3001): entry} if entry else known)
+        found = gates.controllers_ready(bent)
+        assert isinstance(found, NotYet)
+        assert found.what.startswith("controllers [3001] to register with the migration flag")
+        assert gates.controllers_ready(replace(bent, inventory=static.inventory)) == Ready(), "static voters wait"
+    blind = gates.controllers_ready(replace(dynamic, kraft=Unknown("no controller answers")))
+    assert blind == Unknown("no controller answers")
+
+
+def test_a_controller_that_votes_under_another_directory_id_is_named_with_its_cure() -> None:
+    """Its process answers, and it never catches up: the two commands are told, in the order that Kafka takes."""
+    world = replace(whole(Stage.MIGRATION_MODE), disks=Unknown("no host answers"))
+    found = gates.quorum_healthy(worlds.with_live(world, quorum=misplaced(observed=True)))
+    assert isinstance(found, NotYet)
+    assert found.what.startswith("controller 3001 to be a voter: it votes with directory id ")
+    assert "remove-controller --controller-id 3001 " in found.next_step.split("add-controller")[0]

@@ -260,7 +260,7 @@ class SimulatedCluster:
         return []
 
     def format_storage(
-        self, node: NodeId, cluster_id: str, release_version: str, *, ignore_formatted: bool = False
+        self, node: NodeId, cluster_id: str, release_version: str, *, ignore_formatted: bool = False, voters: str = ""
     ) -> str:
         """Format a controller; brokers' directories are formatted by a cluster that models them."""
         assert not ignore_formatted, f"node {int(node)} is no broker with bare directories"

@@ -102,7 +102,7 @@ class KraftCluster(SimulatedCluster):
         self._tell(int(node))
 
     def format_storage(
-        self, node: NodeId, cluster_id: str, release_version: str, *, ignore_formatted: bool = False
+        self, node: NodeId, cluster_id: str, release_version: str, *, ignore_formatted: bool = False, voters: str = ""
     ) -> str:
         """What is bare of its log.dirs gets ids; what is not stays."""
         assert int(node) not in self.running, "formatted under a running broker"

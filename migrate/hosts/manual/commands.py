@@ -31,9 +31,12 @@ def turn(effect: str, name: str) -> tuple[str, ...]:
     return (quote(("systemctl", "stop", "--", unit(name))),)
 
 
-def storage_format(tool: str, config: str, cluster_id: str, release: str, *, ignore_formatted: bool) -> Words:
+def storage_format(
+    tool: str, config: str, cluster_id: str, release: str, *, ignore_formatted: bool, voters: str = ""
+) -> Words:
     """kafka-storage format with a node's file; the id in one word with its option, for it may begin with a dash."""
-    also = ("--ignore-formatted",) if ignore_formatted else ()
+    also: Words = ("--ignore-formatted",) if ignore_formatted else ()
+    also += ("--initial-controllers", voters) if voters else ()
     return (tool, "format", f"--cluster-id={cluster_id}", "-c", path(config), "--release-version", release, *also)
 
 

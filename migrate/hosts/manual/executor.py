@@ -267,14 +267,14 @@ class ManualServices:
         return (f"the last {lines} lines of its log are on {self._desk.inventory.node(node).host}: look there",)
 
     def format_storage(
-        self, node: NodeId, cluster_id: str, release_version: str, *, ignore_formatted: bool = False
+        self, node: NodeId, cluster_id: str, release_version: str, *, ignore_formatted: bool = False, voters: str = ""
     ) -> str:
         """Have its storage formatted; over when every directory shows the cluster's id."""
         entry = self._desk.inventory.node(node)
         home = self._desk.inventory.kafka_home_of(entry)
         words = commands.storage_format(
             f"{home.rstrip('/')}/bin/{TOOL}" if home else TOOL, entry.config, cluster_id, release_version,
-            ignore_formatted=ignore_formatted,
+            ignore_formatted=ignore_formatted, voters=voters,
         )  # fmt: skip
         if isinstance(entry, BrokerNode):
             answer = self._desk.answer(node)
