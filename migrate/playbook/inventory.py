@@ -308,6 +308,7 @@ def _value(parsed: InventoryDocument, document: Document) -> Inventory:
             for node in spec.controllers.nodes
         ),
         controller_listener=spec.controller_listener,
+        quorum=spec.controllers.quorum,
         broker_access=spec.brokers.access,
         controller_access=spec.controllers.access,
         password_encoder_secret=spec.password_encoder_secret,

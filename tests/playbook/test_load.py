@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from migrate.errors import DocumentInvalid, InputError, NotSupportedYet
 from migrate.lab.configure import inventory_of
 from migrate.lab.topology import plan_topology
+from migrate.model.config_keys import QuorumKind
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Access, Inventory, OwnCommands, SecretFile
 from migrate.model.stage import MIGRATION, DirectoryPolicy, Stage
@@ -166,6 +167,16 @@ def test_blockers_cannot_be_accepted_and_acceptances_end(tmp_path: Path, rule: s
 
 
 # -- inventory ---------------------------------------------------------------------------------------------------
+def test_the_kind_of_the_quorum_is_read_and_written(tmp_path: Path) -> None:
+    """Static where the file does not say; every node's file then finds the quorum by that kind's key."""
+    path = write(tmp_path, INVENTORY, "inventory.yaml")
+    assert load_inventory(path).quorum_key == ("controller.quorum.voters", "3000@c0:9090")
+    dynamic = replace(load_inventory(path), quorum=QuorumKind.DYNAMIC)
+    path.write_text(dump_inventory(dynamic))
+    assert load_inventory(path) == dynamic
+    assert load_inventory(path).quorum_key == ("controller.quorum.bootstrap.servers", "c0:9090")
+
+
 def test_an_inventory_becomes_its_value_with_paths_beside_the_file(tmp_path: Path) -> None:
     """Relative paths are relative to the file, wherever the command runs."""
     found = load_inventory(write(tmp_path, INVENTORY, "inventory.yaml"))
