@@ -93,7 +93,7 @@ def offline_directory(answers: dict[NodeId, tuple[LogDirAnswer, ...]], world: Wo
     for node, found in answers.items():
         for answer in found:
             if answer.error:
-                yield Hit(f"broker {node}: {answer.path}", f"DescribeLogDirs answers error {answer.error}")
+                yield Hit(f"broker {node}: {answer.path}", f"DescribeLogDirs answers {answer.error_name}")
 
 
 @check(
@@ -202,7 +202,7 @@ def unproven_replica(found: Ledger, world: World) -> Result:
     for row in found.rows:
         if row.broker in done and row.state is not ReplicaState.VERIFIED:
             message = f"its row is {row.state.value}"
-            yield Hit(f"{row.topic}-{row.partition} on broker {row.broker}", message, row.state.value)
+            yield Hit(f"broker {row.broker}: {row.topic}-{row.partition}", message, row.state.value)
 
 
 def _on_volatile(disks: Disks, world: World, *, accepted: bool) -> Iterator[Hit]:

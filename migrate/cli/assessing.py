@@ -102,11 +102,11 @@ def judged(subject: Subject) -> Judged:
         pace = observer.sources.pace
     if alone is not None and isinstance(world.zookeeper, Unknown) and not isinstance(world.zookeeper, PartlyRead):
         raise NotVisible(f"the cluster cannot be read: {world.zookeeper.reason}", where=alone)
-    return Judged(world, findings, pace, _looked(subject.evidence))
+    return Judged(world, findings, pace, seen_at(subject.evidence))
 
 
-def _looked(evidence: Evidence) -> str:
-    """When the cluster was seen."""
+def seen_at(evidence: Evidence) -> str:
+    """When the cluster was seen: now, or when the bundle was made."""
     bundle = evidence.read_bundle()
     return moment(SystemClock().now() if bundle is None else bundle.created)
 

@@ -23,10 +23,10 @@ from migrate.cli.options import (
     observing,
     output_option,
 )
-from migrate.cli.screen import say, say_page, say_text
+from migrate.cli.screen import page_width, say, say_lines, say_page
 from migrate.errors import NotVisible, RescueRefused, UsageWrong
 from migrate.model.broker_modes import Mode
-from migrate.model.disk_remedies import remedy_of, told_otherwise
+from migrate.model.disk_remedies import due_later, remedy_of, told_otherwise
 from migrate.model.facts import migration_state
 from migrate.model.ids import NodeId, directory_name
 from migrate.model.inventory import Inventory
@@ -73,10 +73,12 @@ def grouped(rows: Sequence[LedgerRow], world: World) -> Iterator[tuple[str, Ledg
 def verify(playbook: pathlib.Path | None, inventory: pathlib.Path | None, evidence: Evidence, output: str) -> int:
     """The ledger, replica by replica: metadata, registration and disk at one committed offset, and DescribeLogDirs.
 
-    Lists each replica that is not VERIFIED with its state and what to do; a full ISR does not prove it.
+    Lists each replica that is not as it must be now, with its state and what to do; a full ISR does not prove it.
+    MIGRATING is expected until its broker's restart into KRaft mode: such replicas are one line per broker.
     A difference that a second look does not find was transient and is not reported.
 
-    Exit code 0: every replica is VERIFIED, and every broker reports its directories as they are on disk; 2: not.
+    Exit code 0: every replica is VERIFIED or in a state that is expected now, and every broker reports its
+    directories as they are on disk; 2: not.
     """
     found, loaded = load_target(playbook, inventory, evidence)
     with observing(found, loaded, evidence=evidence) as observer:
@@ -84,7 +86,7 @@ def verify(playbook: pathlib.Path | None, inventory: pathlib.Path | None, eviden
     ledger = world.ledger
     if isinstance(ledger, Unknown):
         raise NotVisible(f"the ledger is unknown: {ledger.reason}", where=found.name)
-    wrong = [row for row in ledger.rows if row.state is not ReplicaState.VERIFIED]
+    wrong = [row for row in ledger.rows if row.state is not ReplicaState.VERIFIED and not due_later(row, world)]
     if output == "json":
         give_answer(as_values(ledger, world, told))
     else:
@@ -154,30 +156,35 @@ def as_values(ledger: Ledger, world: World, told: Sequence[str]) -> VerifyAnswer
 
 
 def as_lines(ledger: Ledger, world: World, wrong: Sequence[LedgerRow], told: Sequence[str]) -> Iterator[str]:
-    """The answer for a person: each replica that is not VERIFIED, what to do, and the sum.
+    """The answer for a person: what is expected now by broker, each replica of `wrong`, what to do, and the sum.
 
     Where there are more than are shown, what to do comes first, with the count of each broker, and in no row again.
     """
+    late = Counter((row.broker, row.state) for row in ledger.rows if due_later(row, world))
+    for (broker, state), count in sorted(late.items()):
+        yield f"broker {broker}: {plural(count, 'replica')} {state}: expected until its restart into KRaft mode"
     if many := len(wrong) > SHOWN:
         remedies = ((row, remedy_of(row, world)) for row in wrong)
         alike = Counter((row.broker, row.state, "" if mend is None else f": {mend.words}") for row, mend in remedies)
         for (broker, state, words), count in sorted(alike.most_common(SHOWN)):
             yield f"broker {broker}: {count} {state}{words}"
     for words, row in grouped(wrong[:SHOWN], world):
-        seen = "; ".join(_seen(row, world, comes=not many))
+        seen = "; ".join(_seen(row, world))
         yield f"{row.topic}-{row.partition} @ broker {row.broker}: {row.state} ({seen})"
         if words and not many:
             yield f"    {words}"
     if many:
         yield f"... and {len(wrong) - SHOWN} more (--output json has them all)"
     yield from told
+    if late and not wrong:
+        yield "nothing else was found; --output json has each replica"
     replicas = plural(len(ledger.rows), "replica")
     place = f"at metadata offset {ledger.offset}" if ledger.offset >= 0 else "before the copy into the metadata"
     yield f"{replicas} {place}: {counted(ledger.counts())}"
 
 
-def _seen(row: LedgerRow, world: World, *, comes: bool) -> Iterator[str]:
-    """Where the replica is, what the metadata names if that differs, by path if known, and what `comes` by itself."""
+def _seen(row: LedgerRow, world: World) -> Iterator[str]:
+    """Where the replica is, what the metadata names if that differs, by path if known."""
     if row.state is ReplicaState.UNKNOWN:
         yield row.why or "not seen"
         return
@@ -195,10 +202,6 @@ def _seen(row: LedgerRow, world: World, *, comes: bool) -> Iterator[str]:
         yield f"the metadata names id {row.in_metadata}, which no disk that was seen has"
     elif (named := directory_name(row.in_metadata)) not in {row.in_metadata, row.state.value}:
         yield f"the metadata names {named}"
-    registration = None if isinstance(world.kraft, Unknown) else world.kraft.brokers.get(NodeId(row.broker))
-    late = {ReplicaState.MIGRATING, ReplicaState.UNASSIGNED}
-    if comes and row.state in late and registration and registration.migrating:
-        yield "will be reported after the broker's KRaft restart"
 
 
 def _paths(world: World, broker: int) -> dict[str, str]:
@@ -289,32 +292,39 @@ def inspect(
 @cluster_options
 @evidence_options
 @output_option
-@click.option("--html", type=OUTPUT_FILE, help="Write a page with a picture of disks, too.")
+@click.option("--html", type=OUTPUT_FILE, help="Write a page with a heat map of all directories, too.")
+@click.option("--full", is_flag=True, help="Every directory, with its id, mount and registration.")
 def show(
     playbook: pathlib.Path | None,
     inventory: pathlib.Path | None,
     evidence: Evidence,
     output: str,
     html: pathlib.Path | None,
+    full: bool,
 ) -> int:
-    """One row per broker and directory: health, mount, identity, registration, replicas, and the ledger's counts.
+    """A line per broker: a letter per log directory, replicas, size, and least free space; below it what is not fine.
 
-    Also shown are folders that a KRaft start would rename -stray, and anomalies.
+    A directory is fine that is healthy and registered, has no anomaly and no folder that a KRaft start would rename
+    -stray, and whose replicas are VERIFIED, or MIGRATING before their broker's restart into KRaft mode.
+
+    Exit code 0: every directory is known to be healthy; 2: not.
     """
+    from migrate.cli.assessing import seen_at
     from migrate.cli.options import write_text
-    from migrate.report.directories import ShowAnswer, directories_html, directories_text, directory_rows
+    from migrate.report.directories import ShowAnswer, directories_html, directories_lines, directory_rows
+    from migrate.run.rescue import proofs_of
 
     found, loaded = load_target(playbook, inventory, evidence)
     needs = frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.DISKS, Need.CONFIGS, Need.LEDGER})
     with observing(found, loaded, evidence=evidence) as observer:
-        rows = directory_rows(observer.observe(needs, {}))
+        rows = directory_rows(observer.observe(needs, {}), proofs_of(found) if evidence.live else None)
     if html is not None:
-        write_text(html, directories_html(rows, found.name))
+        write_text(html, directories_html(rows, found.name, seen_at(evidence)))
     if output == "json":
         give_answer(ShowAnswer(directories=rows))
     else:
-        say_text(directories_text(rows))
-    return EXIT_OK
+        say_lines(directories_lines(rows, page_width(), full=full))
+    return EXIT_OK if all(row.healthy for row in rows) else EXIT_CHANGES
 
 
 @directories.command()

@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, Final
 
 import click
@@ -61,7 +62,8 @@ def painted(line: Line) -> str:
     """The line in the colour of its tone; without one, its words in theirs."""
     if line.tone is not Tone.PLAIN:
         return click.style(line.text, **STYLES[line.tone])
-    return "".join(click.style(part, **STYLES[tone]) if STYLES[tone] else part for part, tone in meanings(line.text))
+    parts = line.parts or meanings(line.text)
+    return "".join(click.style(part, **STYLES[tone]) if STYLES[tone] else part for part, tone in parts)
 
 
 def say(line: object = "", *, err: bool = False) -> None:
@@ -76,7 +78,7 @@ def say_text(text: str, *, err: bool = False) -> None:
 
 def say_lines(lines: Iterable[Line]) -> None:
     """A page's lines, which are folded already."""
-    _say([Line(printable(line.text), line.tone) for line in lines], err=False, folded=True)
+    _say([replace(line, text=printable(line.text)) for line in lines], err=False, folded=True)
 
 
 def say_page(text: str, *, end: str = "\n") -> None:
@@ -87,7 +89,9 @@ def say_page(text: str, *, end: str = "\n") -> None:
 
 def _say(lines: Iterable[Line], *, err: bool, folded: bool = False) -> None:
     width = None if folded else terminal_width(err=err)
-    pieces = (Line(piece, line.tone) for line in lines for piece in (fold(line.text, width) if width else [line.text]))
+    pieces = (
+        replace(line, text=piece) for line in lines for piece in (fold(line.text, width) if width else [line.text])
+    )
     color = coloured(err=err)
     text = "\n".join(painted(piece) if color else piece.text for piece in pieces)
     ProgressLine.clear()

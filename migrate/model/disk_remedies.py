@@ -384,11 +384,20 @@ def remedy_of(row: LedgerRow, world: World) -> Remedy | None:
             return _wrong(row, registration)
 
 
+def due_later(row: LedgerRow, world: World) -> bool:
+    """Is it MIGRATING (or UNASSIGNED) as it must be: its broker reports it after its restart into KRaft mode?"""
+    registration = None if isinstance(world.kraft, Unknown) else world.kraft.brokers.get(NodeId(row.broker))
+    late = row.state in (ReplicaState.MIGRATING, ReplicaState.UNASSIGNED)
+    return late and registration is not None and registration.migrating and row.on_disk in registration.log_dirs
+
+
 def _not_on_disk(row: LedgerRow, world: World) -> Remedy:
     said = (
         Unknown("it was not asked") if isinstance(world.live, Unknown) else world.live.log_dirs.get(NodeId(row.broker))
     )
-    if isinstance(said, tuple) and any(answer.error for answer in said):
+    disks = Unknown("") if isinstance(world.disks, Unknown) else world.disks.get(NodeId(row.broker), Unknown(""))
+    broken = not isinstance(disks, Unknown) and any(entry.problem for entry in disks.directories)
+    if broken or (isinstance(said, tuple) and any(answer.error for answer in said)):
         return Remedy(f"a directory of broker {row.broker} is dead, the replica may lie there: see {RESCUE}")
     return Remedy("it is being created, or its disk is gone: look again; if it stays, look at the broker's log")
 
@@ -442,9 +451,9 @@ def _broker_told(broker: int, disks: BrokerDisks, said: dict[str, LogDirAnswer])
         if answer is None:
             yield f"{where} is in its file, and the broker does not know it: it was started with another file"
         elif answer.error and directory.healthy:
-            yield f"{where} is offline to the broker (error {answer.error}) and healthy on the disk: restart the broker"
+            yield f"{where} is offline to the broker ({answer.error_name}) and healthy on the disk: restart the broker"
         elif answer.error:
-            yield f"{where} is dead: offline to the broker (error {answer.error}), {directory.problem or 'not healthy'}"
+            yield f"{where} is dead: offline to the broker ({answer.error_name}), {directory.problem or 'not healthy'}"
         elif directory.problem:
             yield f"{where} is broken ({directory.problem}), and the broker has not noticed yet"
         else:

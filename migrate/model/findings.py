@@ -7,7 +7,8 @@ Readers are given findings that are the same for several nodes as one; a step's 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
@@ -16,6 +17,7 @@ from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
 from migrate.model.views import NodeAnswer
+from migrate.model.words import counted, plural
 
 NAMED: Final = 8  # codes of checks that were not made, in a sentence
 
@@ -41,6 +43,7 @@ class Finding:
     fix: str = ""
     blocks_from: int = 0  # number of the first stage that this finding blocks (blockers and blind spots)
     objects: tuple[str, ...] = ()  # of one that is the same for several nodes (`one_per_kind`): each of them
+    behind: tuple[str, ...] = ()  # `CODE object` of each finding that this one is the cause of (`one_per_kind`)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +113,10 @@ def decide(findings: Sequence[Finding], target: int = max(Stage)) -> Word:
     return Word.READY if all(entry.severity is Severity.INFO for entry in findings) else Word.WARNINGS
 
 
+FOLLOWS: Final[Mapping[str, Mapping[str, str]]] = {
+    # cause -> what a broker also shows because of it: words in its message or evidence
+    "B-DIR-01": {"B-DIR-17": "", "B-DIR-10": "registered and not", "B-DIR-08": "NOT ON DISK", "B-DIR-13": ""},
+}
 Key = tuple[str, str, int, str, str, str, str]
 OWN_ID: Final = "<id>"  # stands in a text for the node's own id
 LISTED: Final = 100  # characters of a list of places; a longer one is counted
@@ -141,11 +148,51 @@ def group_key(finding: Finding) -> Key | None:
 
 
 def one_per_kind(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Return the findings with those that differ in their node alone as one, at the place of the first."""
+    """Return one finding per cause: what follows from a cause is behind it, what differs in its node alone is one.
+
+    Each stands at the place of the first.
+    """
     groups: dict[object, list[Finding]] = {}
-    for at, finding in enumerate(findings):
+    for at, finding in enumerate(_by_cause(list(findings))):
         groups.setdefault(group_key(finding) or at, []).append(finding)
     return tuple(_one(group) if len(group) > 1 else group[0] for group in groups.values())
+
+
+def _by_cause(findings: Sequence[Finding]) -> Iterator[Finding]:
+    """The findings without those that follow from another one of the same broker, which has them behind it.
+
+    The first of several causes on a broker has them: nothing tells which of two dead disks a replica was on.
+    """
+    causes: dict[int, int] = {}
+    for at, finding in enumerate(findings):
+        if finding.code in FOLLOWS and finding.severity is not Severity.BLIND_SPOT and (place := _place(finding.about)):
+            causes.setdefault(place.id, at)
+    behind: dict[int, list[Finding]] = {at: [] for at in causes.values()}
+    dead = {finding.about for finding in findings if finding.code in FOLLOWS}
+    rest: list[int] = []
+    for at, finding in enumerate(findings):
+        place = _place(finding.about) if causes else None
+        cause = None if place is None or place.before else causes.get(place.id)
+        words = None if cause is None else FOLLOWS[findings[cause].code].get(finding.code)
+        seen = f"{finding.message} {finding.evidence}"
+        own = finding.code != "B-DIR-17" or finding.about in dead  # a directory that is whole may be offline as well
+        if cause is None or words is None or words not in seen or not own or finding.severity is Severity.BLIND_SPOT:
+            rest.append(at)
+        else:
+            behind[cause].append(finding)
+    for at in rest:
+        found = behind.get(at, [])
+        first = min([findings[at].blocks_from, *(one.blocks_from for one in found)])
+        told = tuple(f"{one.code} {one.about}" for one in found)
+        yield replace(findings[at], blocks_from=first, behind=told) if found else findings[at]
+
+
+def behind_words(finding: Finding) -> str:
+    """`42 findings follow from it: 40 B-DIR-13, 2 B-DIR-17`; nothing where none does."""
+    if not finding.behind:
+        return ""
+    codes = Counter(entry.partition(" ")[0] for entry in finding.behind)
+    return f"{plural(len(finding.behind), 'finding')} behind it: {counted(codes)}"
 
 
 def places(finding: Finding) -> str:
@@ -177,6 +224,7 @@ def _one(group: Sequence[Finding]) -> Finding:
         fix=_of_all(_without_node(first.fix, where[0]), where[0].kind, nodes),
         evidence=_evidence(group, where, nodes),
         objects=tuple(entry.about for entry in group),
+        behind=tuple(entry for one in group for entry in one.behind),
     )
 
 

@@ -9,7 +9,7 @@ of the disk, by the ledger of a run's journal, or by the registration where only
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -137,7 +137,14 @@ def _dead(
     """The directories that the broker itself calls offline; it may well write to others that we find unwell."""
     offline = {answer.path for answer in said if answer.error}
     lost = [directory for directory in disks.directories if directory.path in offline]
-    whole = {directory.id for directory in disks.directories if directory.path not in offline}
+    return identify(registration, disks, lost, proofs)
+
+
+def identify(
+    registration: Registration, disks: BrokerDisks, lost: Sequence[Directory], proofs: Proofs
+) -> list[DeadDirectory]:
+    """The ids of the broker's `lost` directories, with what proves them."""
+    whole = {directory.id for directory in disks.directories if directory not in lost}
     registered = registration.at_start | registration.log_dirs
     gone = registered - {identity for identity in whole if identity is not None}
     found = []

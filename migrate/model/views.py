@@ -314,6 +314,21 @@ class Directory:
         return self.problem or (f"unknown: {self.unproven}" if self.unproven else "healthy")
 
     @property
+    def unread(self) -> bool:
+        """Could nothing in it be read?  Its file and its replicas may well be there."""
+        return not self.healthy and isinstance(self.meta, MetaMissing)
+
+    @property
+    def meta_words(self) -> str:
+        """`V0`, `missing`, `broken: ...`, or ? where the directory could not be read."""
+        match self.meta:
+            case MetaProperties(version=version):
+                return f"V{version}"
+            case MetaBroken(reason=reason):
+                return f"broken: {reason}"
+        return "?" if self.unread else "missing"
+
+    @property
     def id(self) -> DirectoryId | None:
         return self.meta.directory_id if isinstance(self.meta, MetaProperties) else None
 
@@ -416,6 +431,9 @@ class MetadataAnswer:
     unhealthy: tuple[PartitionHealth, ...]
 
 
+STORAGE_ERROR: Final = 56
+
+
 @dataclass(frozen=True, slots=True)
 class LogDirAnswer:
     """One directory in a broker's DescribeLogDirs answer; `error` 0 is healthy, 56 is KAFKA_STORAGE_ERROR."""
@@ -424,6 +442,11 @@ class LogDirAnswer:
     error: int
     replicas: int
     future_replicas: tuple[str, ...]
+
+    @property
+    def error_name(self) -> str:
+        """As Kafka names it (`Errors`)."""
+        return f"KAFKA_STORAGE_ERROR ({self.error})" if self.error == STORAGE_ERROR else f"error {self.error}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from migrate.model.inventory import Access, ControllerNode, Inventory, Playbook
 from migrate.model.outcome import Unknown
 from migrate.model.plan import PlanSummary
 from migrate.model.step import Predicted
-from migrate.model.views import ConfigFile, MetaProperties, NoFile
+from migrate.model.views import ConfigFile, NoFile
 from migrate.model.world import World
 from migrate.plan.schedule import BROKER, MINUTE, NODE_SHARE
 from migrate.steps.prepare import RenderController
@@ -129,15 +129,16 @@ def _disks(world: World) -> Iterator[Mapping[str, str]]:
             yield {"broker": str(int(node)), "path": "?", "health": f"unknown: {disks.reason}"}
             continue
         for entry in disks.directories:
-            meta = f"V{entry.meta.version}" if isinstance(entry.meta, MetaProperties) else type(entry.meta).__name__
+            counted = sum(kind == "current" for kind in entry.replicas.kind), sum(entry.replicas.size)
+            replicas, size = ("?", "?") if entry.unread else map(str, counted)
             yield {
                 "broker": str(int(node)),
                 "path": entry.path,
                 "health": entry.health,
-                "meta": meta,
-                "directory.id": str(entry.id or "-"),
-                "replicas": str(sum(kind == "current" for kind in entry.replicas.kind)),
-                "bytes": str(sum(entry.replicas.size)),
+                "meta": entry.meta_words,
+                "directory.id": str(entry.id or ("?" if entry.unread else "-")),
+                "replicas": replicas,
+                "bytes": size,
                 "free": str(entry.free_bytes) if entry.free_bytes >= 0 else "unknown",
             }
 

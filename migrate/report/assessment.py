@@ -13,7 +13,7 @@ from migrate.model.findings import Finding, Share, Word, share
 from migrate.model.outcome import Unknown
 from migrate.model.views import PartlyRead
 from migrate.model.world import World
-from migrate.report.directories import DirectoryRow, disks_and_replicas, legend, told_columns
+from migrate.report.directories import DirectoryRow, headline, heat, told_columns
 from migrate.report.findings_text import FindingsBody, finding_lines, findings_body, told
 from migrate.report.lines import WIDTH, Line, Page, Tone
 from migrate.report.markup import render
@@ -191,6 +191,6 @@ def assessment_html(found: Assessment) -> str:
         areas=areas(found.findings),
         rows=told(found.findings),
         directories=told_columns(found.directories),
-        picture=disks_and_replicas(found.directories),
-        legend=legend(found.directories),
+        headline=headline(found.directories),
+        heat=heat(found.directories),
     )

@@ -9,7 +9,7 @@ from typing import Final
 
 from typing_extensions import TypedDict
 
-from migrate.model.findings import Finding, Severity, places
+from migrate.model.findings import Finding, Severity, behind_words, places
 from migrate.model.stage import Stage
 from migrate.report.lines import Line, Page, Tone
 from migrate.report.plan_verdict import SEVERITY_WORDS, in_order, unseen
@@ -36,6 +36,8 @@ class Told:
     evidence: str = ""
     fix: str = ""
     blocks: str = ""
+    behind: str = ""
+    facts: tuple[str, ...] = ()
 
     @property
     def tone(self) -> Tone:
@@ -71,12 +73,21 @@ def told(findings: Sequence[Finding]) -> list[Told]:
 def _told(entry: Finding) -> Told:
     fix = entry.fix if entry.fix.strip("- ") else ""
     return Told(
-        entry.code, entry.severity, entry.about, entry.message, places(entry), entry.evidence, fix, blocked_from(entry)
+        entry.code,
+        entry.severity,
+        entry.about,
+        entry.message,
+        places(entry),
+        entry.evidence,
+        fix,
+        blocked_from(entry),
+        behind_words(entry),
+        entry.behind,
     )
 
 
-def finding_lines(findings: Sequence[Finding], width: int) -> tuple[Line, ...]:
-    """Each finding with its evidence and fix."""
+def finding_lines(findings: Sequence[Finding], width: int, *, full: bool = True) -> tuple[Line, ...]:
+    """Each finding with its evidence and fix, with `full` what is behind it."""
     page = Page(width=width)
     for entry in told(findings):
         page.add()
@@ -90,6 +101,10 @@ def finding_lines(findings: Sequence[Finding], width: int) -> tuple[Line, ...]:
             page.wrap(f"each: {clip(entry.each, FOLDED)}", indent=12, hang=6)
         if entry.evidence:
             page.wrap(f"seen: {clip(entry.evidence, FOLDED)}", Tone.DIM, 12, 6)
+        if entry.behind:
+            page.wrap(f"{entry.behind}{'' if full else '  (each: --full)'}", indent=12, hang=2)
+        for fact in entry.facts if full else ():
+            page.wrap(fact, Tone.DIM, 14, 2)
         if entry.fix:
             page.wrap(f"fix:  {entry.fix}", indent=12, hang=6)
         if entry.blocks:
@@ -117,6 +132,7 @@ class FindingRow(TypedDict):
     fix: str
     blocks_from: int | None
     objects: Sequence[str]
+    behind: Sequence[str]
 
 
 class FindingsBody(TypedDict):
@@ -146,6 +162,7 @@ def findings_body(findings: Sequence[Finding]) -> FindingsBody:
                 "fix": entry.fix,
                 "blocks_from": entry.blocks_from if entry.blocks_from in stages else None,
                 "objects": entry.objects,
+                "behind": entry.behind,
             }
             for entry in in_order(findings)
         ],
@@ -153,8 +170,8 @@ def findings_body(findings: Sequence[Finding]) -> FindingsBody:
 
 
 def blocked_from(finding: Finding) -> str:
-    """`Blocks from stage 4 migration-mode on`, or nothing."""
+    """`Blocks stage 4 migration-mode and every later one`, or nothing."""
     stages = [stage for stage in Stage if stage == finding.blocks_from]
     if finding.severity not in (Severity.BLOCKER, Severity.BLIND_SPOT) or not stages or not stages[0]:
         return ""
-    return f"Blocks from stage {int(stages[0])} {stages[0].label} on"
+    return f"Blocks stage {int(stages[0])} {stages[0].label} and every later one"

@@ -33,10 +33,17 @@ class Tone(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line: text safe for a terminal, without colour."""
+    """One line: text safe for a terminal, without colour; `parts` are the same text where its parts have tones."""
 
     text: str
     tone: Tone = Tone.PLAIN
+    parts: tuple[tuple[str, Tone], ...] = ()
+
+    @classmethod
+    def of(cls, *parts: tuple[str, Tone]) -> Line:
+        """The line of these parts."""
+        safe = tuple((printable(text), tone) for text, tone in parts)
+        return cls("".join(text for text, _ in safe).rstrip(), Tone.PLAIN, safe)
 
 
 @dataclass(slots=True)

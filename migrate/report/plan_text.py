@@ -61,6 +61,10 @@ def plan_lines(plan: Plan, path: str = "PLAN", width: int = WIDTH, *, full: bool
     _next(page, plan, path, end=False)
     page.add("Read-only run: nothing was changed.", Tone.DIM)
     _findings(page, plan, full=full)
+    if not full and not may_begin(plan):  # what is in the way, and nothing else
+        page.add()
+        page.add(f"Its steps, its times and the rollback: {text_of(path)}, or --full", Tone.DIM)
+        return tuple(page.lines)
     _actions(page, plan, full=full)
     if full:
         _znodes(page, plan)
@@ -82,6 +86,11 @@ def plan_text(plan: Plan, path: str = "PLAN") -> str:
     return page_lines.text(plan_lines(plan, path, full=True))
 
 
+def text_of(path: str) -> str:
+    """The whole report beside a saved plan: `runs/3f2a9c01/plan.txt`."""
+    return f"{path.removesuffix('.json')}.txt" if path.endswith(".json") else path
+
+
 def _head(page: Page, plan: Plan, names: Collection[str] = ()) -> None:
     """What a reader asks first; only the lines of `names`, if there are any."""
     for name, value in head(plan):
@@ -92,19 +101,22 @@ def _head(page: Page, plan: Plan, names: Collection[str] = ()) -> None:
 
 
 def _findings(page: Page, plan: Plan, *, full: bool) -> None:
-    infos = [entry for entry in plan.findings if entry.severity is Severity.INFO]
+    hidden = [Severity.INFO] if may_begin(plan) else [Severity.INFO, Severity.WARNING]
+    infos = [entry for entry in plan.findings if entry.severity in hidden]
     page.heading(f"Findings: {counts(plan.findings)}")
     if plan.findings and full:
         page.add(f"findings by area: {areas(plan.findings)}", Tone.DIM, 2)
     page.lines.extend(
-        finding_lines(plan.findings if full else [entry for entry in plan.findings if entry not in infos], page.width)
+        finding_lines(
+            plan.findings if full else [entry for entry in plan.findings if entry not in infos], page.width, full=full
+        )
     )
     if infos and not full:
         codes = ", ".join(
             f"{code} ({checks.CODES[code].title})" if code in INSTRUCT else code
             for code in sorted({entry.code for entry in infos})
         )
-        page.wrap(f"{plural(len(infos), 'info')}: {codes}  (all: --full)", Tone.DIM)
+        page.wrap(f"{counts(infos, zeros=False)}: {codes}  (all: --full)", Tone.DIM)
 
 
 def _actions(page: Page, plan: Plan, *, full: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -150,12 +151,11 @@ def in_order(findings: Iterable[Finding]) -> list[Finding]:
     return sorted(findings, key=lambda entry: (SEVERITY_ORDER.index(entry.severity), entry.code, entry.about))
 
 
-def counts(findings: Sequence[Finding]) -> str:
+def counts(findings: Sequence[Finding], *, zeros: bool = True) -> str:
     """`1 blocker, 2 warnings, 1 blind spot, 0 infos`."""
-    return ", ".join(
-        plural(sum(entry.severity is severity for entry in findings), SEVERITY_WORDS[severity])
-        for severity in SEVERITY_ORDER
-    )
+    number = Counter(entry.severity for entry in findings)
+    told = [one for one in SEVERITY_ORDER if zeros or number[one]]
+    return ", ".join(plural(number[one], SEVERITY_WORDS[one]) for one in told)
 
 
 def unseen(findings: Iterable[Finding]) -> list[tuple[str, str, list[str]]]:

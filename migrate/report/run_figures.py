@@ -9,7 +9,7 @@ from typing import Final
 
 from migrate.model.ledger import ReplicaState
 from migrate.model.stage import Stage
-from migrate.report.directories import STATES, css_class
+from migrate.report.heat_map import STATES, css_class
 from migrate.report.run_events import node_order
 from migrate.report.run_values import NOT_OBSERVED, Cell, LedgerMoment, Restart, RunReport
 from migrate.report.wording import clock, duration, plural

@@ -10,8 +10,8 @@ from typing import Final
 from migrate.model.difference import EXCUSED, DifferenceClass
 from migrate.model.history import LoadSummary
 from migrate.report import run_figures
-from migrate.report.directories import css_class
 from migrate.report.equal_changes import changed_lines
+from migrate.report.heat_map import css_class
 from migrate.report.markup import render
 from migrate.report.run_figures import BrokerPanels
 from migrate.report.run_values import (

@@ -382,7 +382,7 @@ DIRECTORIES = (
     Case("W-DIR-07", ZK, "/gone-4", then(STRAYED, accepting("1", "/data/b1/d2/gone-4"))),
     Case("W-DIR-22", ZK, "/data/b1/d2/gone-5", accepting("1", "/data/b1/d2/gone-5"), "unused"),
     Case("W-DIR-22", ZK, "/gone-4", then(STRAYED, accepting("1", "/data/b1/d2/gone-4", day="2027-01-01")), "expired"),
-    Case("B-DIR-08", KRAFT, "t0-0 on broker 1", lambda w: replace(w, ledger=LEDGER)),
+    Case("B-DIR-08", KRAFT, "broker 1: t0-0", lambda w: replace(w, ledger=LEDGER)),
     Case("B-DIR-09", ZK, "broker 1", directory(1, 0, filesystem="tmpfs")),
     Case("B-DIR-09", HYBRID, "controller 3000", directory(3000, 0, filesystem="overlay"), "metadata"),
     Case("B-DIR-09", ZK, "broker 1", then(directory(1, 0, filesystem="tmpfs"), volatile("overlay")), "another type"),

@@ -154,7 +154,7 @@ def test_only_brokers_in_kraft_mode_owe_a_proof_of_each_replica() -> None:
     """Each row of them that is not VERIFIED; where the metadata cannot be read nobody knows who they are."""
     ledger = rows(ReplicaState.VERIFIED, ReplicaState.UNASSIGNED, broker=1)
     one = replace(KRAFT, ledger=ledger)
-    assert told(one, "B-DIR-08") == {"orders-1 on broker 1": "its row is UNASSIGNED"}
+    assert told(one, "B-DIR-08") == {"broker 1: orders-1": "its row is UNASSIGNED"}
     assert told(registration(1, migrating=True)(one), "B-DIR-08") == {}
     assert told(registration(2, migrating=True)(one), "B-DIR-08") != {}
     hidden = told(without("kraft")(replace(HYBRID, ledger=ledger)), "B-DIR-08")

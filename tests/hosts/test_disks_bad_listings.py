@@ -21,7 +21,8 @@ from migrate.model.ledger import ReplicaState
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
 from migrate.model.views import BrokerDisks, Directory
-from migrate.report.directories import DirectoryRow, directories_text
+from migrate.report.directories import DirectoryRow, directories_lines
+from migrate.report.lines import text
 from tests.testing.clusters import topic_id
 from tests.testing.ensembles import file, v0
 from tests.testing.worlds import world_at, zk
@@ -138,7 +139,7 @@ def test_ten_thousand_odd_names_hide_no_replica_and_take_no_time(tmp_path: Path)
     assert found.replicas.topic.count("kept") == 30
     assert set(found.replicas.topic_id) == {str(topic_id(0))}
     assert found.oddities[-1].startswith("and ")
-    told = directories_text([DirectoryRow(1, "/d0", found.health, oddities=found.oddities)])
+    told = text(directories_lines([DirectoryRow(1, "/d0", found.health, oddities=found.oddities)]))
     assert told.isprintable() or all(line.isprintable() for line in told.splitlines())
     assert told.encode("utf-8"), "what is told can be written to any terminal"
 

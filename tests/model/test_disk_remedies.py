@@ -574,7 +574,7 @@ def test_each_difference_between_answer_and_disk_is_told() -> None:
     """Offline, unknown to either side, another count, a broken disk not yet noticed."""
     first, second, third = said_by_broker_0()
     world = healthy()
-    assert "offline to the broker (error 56) and healthy" in next(
+    assert "offline to the broker (KAFKA_STORAGE_ERROR (56)) and healthy" in next(
         told_otherwise(with_answer(world, first, replace(second, error=56), third))
     )
     assert "does not know it" in next(told_otherwise(with_answer(world, first, third)))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from migrate.model.findings import Finding, Severity, one_per_kind, places, ranges
+from migrate.model.findings import Finding, Severity, behind_words, one_per_kind, places, ranges
 
 
 def found(about: str, message: str = "it is wrong", evidence: str = "", fix: str = "repair it") -> Finding:
@@ -141,3 +141,40 @@ def test_many_nodes_are_grouped_without_a_pattern_for_each(monkeypatch: pytest.M
     many = [found(f"broker {node}", f"broker {node} is gone, not broker x{node}") for node in range(5000)]
     assert one_per_kind(many)
     assert len(compiled) < 10
+
+
+def of_disk(code: str, about: str, words: str = "", blocks_from: int = 4) -> Finding:
+    """A blocker of a broker with a dead disk."""
+    return Finding(code, Severity.BLOCKER, about, words, "", "fix", blocks_from)
+
+
+def test_one_dead_disk_is_one_blocker_with_all_that_follows_from_it_behind_it() -> None:
+    """Of its broker alone, and only what can follow; thirty dead disks are one finding as well."""
+    dead = of_disk("B-DIR-01", "broker 1: /d7", "the directory is gone")
+    follow = [
+        of_disk("B-DIR-17", "broker 1: /d7", "DescribeLogDirs answers KAFKA_STORAGE_ERROR (56)"),
+        *(
+            of_disk("B-DIR-13", f"broker 1: t-{number}", "no healthy log directory holds a copy")
+            for number in range(20)
+        ),
+        *(of_disk("B-DIR-08", f"broker 1: u-{number}", "its row is NOT ON DISK", 2) for number in range(3)),
+    ]
+    single = one(dead, *follow)
+    assert (single.code, single.about, single.blocks_from, len(single.behind)) == ("B-DIR-01", "broker 1: /d7", 2, 24)
+    assert behind_words(single) == "24 findings behind it: 1 B-DIR-17, 20 B-DIR-13, 3 B-DIR-08"
+    assert single.behind[1] == "B-DIR-13 broker 1: t-0"
+    others = (
+        of_disk("B-DIR-13", "broker 2: t-0", "no healthy log directory holds a copy"),
+        of_disk("B-DIR-08", "broker 1: v-0", "its row is MISMATCH"),
+        of_disk("B-DIR-17", "broker 1: /d8", "DescribeLogDirs answers KAFKA_STORAGE_ERROR (56)"),
+        replace(follow[1], severity=Severity.BLIND_SPOT),
+    )
+    assert one_per_kind((*others, dead)) == (*others, dead), "of another broker, cause, directory, or not seen"
+    many = one(
+        *(
+            replace(entry, about=entry.about.replace("1", str(node), 1))
+            for node in range(2, 5)
+            for entry in (dead, follow[0])
+        )
+    )
+    assert (many.about, len(many.behind)) == ("brokers 2-4: /d7", 3)

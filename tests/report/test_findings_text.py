@@ -49,6 +49,6 @@ def test_a_blocker_says_from_which_stage_on() -> None:
     """A finding that blocks nothing says nothing."""
     blocks = {row.code: row.blocks for row in told(ALL)}
 
-    assert blocks["B-ZKN-05"] == "Blocks from stage 4 migration-mode on"
+    assert blocks["B-ZKN-05"] == "Blocks stage 4 migration-mode and every later one"
     assert blocks["W-DIR-07"] == ""
     assert blocks["?"] == "2 checks could not be made: B-MIG-02, B-QRM-01"

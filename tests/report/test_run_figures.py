@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from migrate.model.ledger import ReplicaState
-from migrate.report.directories import css_class
+from migrate.report.heat_map import css_class
 from migrate.report.markup import environment
 from migrate.report.run_figures import (
     BETWEEN_TICKS,
