@@ -9,7 +9,7 @@ from typing import Final
 
 from migrate.model.ledger import ReplicaState
 from migrate.model.stage import Stage
-from migrate.report.heat_map import STATES, css_class
+from migrate.report.heat_map import STATES, HeatMap, HeatRow, Square, css_class, heat_map, square
 from migrate.report.run_events import node_order
 from migrate.report.run_values import NOT_OBSERVED, Cell, LedgerMoment, Restart, RunReport
 from migrate.report.wording import clock, duration, plural
@@ -279,6 +279,33 @@ def overview(report: RunReport, on: TimeScale) -> list[Stack]:
         tip = f"{clock(ledger.time)} {ledger.step}, offset {ledger.offset}: {_words(states)}"
         found.append(Stack(_parts(states, most), tip, x, on.x(end) - x))
     return found
+
+
+def heat_maps(report: RunReport) -> list[tuple[str, HeatMap]]:
+    """Every directory before the run's first roll of a broker, at half of the second roll, and at the end."""
+    shown = [entry for entry in report.ledgers if any(cell.path for cell in entry.cells)]
+    if not shown:
+        return []
+    rolled = [entry.stopped for entry in report.restarts if entry.stage == Stage.KRAFT_MODE.label and entry.stopped]
+    half = [entry for entry in shown if rolled and entry.time <= rolled[len(rolled) // 2]]
+    picked = {"first seen": shown[0], "half of the second roll": (half or shown[:1])[-1], "at the end": shown[-1]}
+    found: dict[float, tuple[str, LedgerMoment]] = {}
+    for name, entry in picked.items():
+        found.setdefault(entry.time, (name, entry))
+    return [
+        (f"{name}, {clock(entry.time)}: {_words(_sum(entry.cells))}", _heat(entry)) for name, entry in found.values()
+    ]
+
+
+def _heat(ledger: LedgerMoment) -> HeatMap:
+    rows: dict[str, list[Cell]] = {}
+    for cell in sorted(ledger.cells, key=lambda cell: (node_order(cell.broker), cell.path)):
+        rows.setdefault(cell.broker, []).append(cell)
+    return heat_map(HeatRow(f"broker {broker}", tuple(map(_square, cells))) for broker, cells in rows.items())
+
+
+def _square(cell: Cell) -> Square:
+    return square(cell.states, f"{cell.path or 'in no directory with an id'}: {_words(cell.states)}")
 
 
 def brokers(report: RunReport) -> tuple[BrokerPanels, ...]:

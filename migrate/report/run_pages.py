@@ -16,6 +16,7 @@ from migrate.report.markup import render
 from migrate.report.run_figures import BrokerPanels
 from migrate.report.run_values import (
     NO_LOAD,
+    Claim,
     DiffMoment,
     EffectDone,
     FileChange,
@@ -90,15 +91,17 @@ def tables(report: RunReport) -> dict[str, Table]:
     return {name: Table(titles, tuple(rows)) for name, (titles, rows) in found.items()}
 
 
+CLAIM_TITLES: Final = ("Claim", "Answer|", "Evidence")
+
+
+def _claim(one: Claim) -> tuple[Cell, ...]:
+    return one.text, Toned(one.holds.words, HOLDS_CLASS.get(one.holds, "soft")), one.evidence
+
+
 def _of_claims(report: RunReport) -> Made:
     return {
-        "claims": (
-            ("Claim", "Answer|", "Evidence"),
-            (
-                (claim.text, Toned(claim.holds.words, HOLDS_CLASS.get(claim.holds, "soft")), claim.evidence)
-                for claim in report.claims
-            ),
-        ),
+        "open_claims": (CLAIM_TITLES, map(_claim, (one for one in report.claims if one.holds is not Holds.YES))),
+        "passed_claims": (CLAIM_TITLES, map(_claim, (one for one in report.claims if one.holds is Holds.YES))),
         "steps": (("Step", "Id`", "Outcome|", "Took>", "Evidence"), (_step(step) for step in report.steps)),
     }
 
@@ -286,6 +289,7 @@ def run_html(report: RunReport) -> str:
         overview=run_figures.overview(report, axis.scale),
         most=f"{max((ledger.replicas for ledger in report.ledgers), default=0):,}",
         gates=run_figures.gates(report),
+        heat=run_figures.heat_maps(report),
         legend=[(state, css_class(state)) for state in run_figures.legend(report)],
         shown=shown,
         folded=[("whole", [one for one in folded if one.whole]), ("", [one for one in folded if not one.whole])],

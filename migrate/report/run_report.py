@@ -89,7 +89,8 @@ def _verdict(plan: Plan, story: Story, claims: Sequence[Claim], *, unseen: int) 
     sentence = f"{plan.words.ended}, and all required checks passed."
     if unseen:
         sentence += f" {plural(unseen, 'thing')} could not be checked (listed by name)."
-    return RunVerdict(RunWord.PROVEN, 0, sentence)
+    later = plan.kind.migrates and not plan.kind.rolls_back and not plan.ends_migration
+    return RunVerdict(RunWord.PROVEN, 0, sentence, plan.target.label if later else "")
 
 
 def _claims(plan: Plan, story: Story, load: LoadSummary | None, extra: Extra, events: int) -> Iterator[Claim]:

@@ -60,9 +60,11 @@ class RunVerdict:
     word: RunWord
     number: int
     sentence: str
+    up_to: str = ""  # the stage at which a migration ended that goes on later
 
     def __str__(self) -> str:
-        return f"{self.word} ({self.number})" if self.number else str(self.word)
+        word = f"{self.word} up to {self.up_to}" if self.up_to else str(self.word)
+        return f"{word} ({self.number})" if self.number else word
 
     @property
     def tone(self) -> str:

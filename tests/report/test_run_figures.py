@@ -23,6 +23,7 @@ from migrate.report.run_figures import (
     brokers,
     chosen,
     gates,
+    heat_maps,
     legend,
     overview,
     time_scale,
@@ -138,6 +139,17 @@ def test_the_ledger_fills_up_from_the_floor() -> None:
     assert len(_heights(found, "MIGRATING")) == 7
     assert max(heights) == max(_heights(found, "MIGRATING")) == 100
     assert all(one.parts[0][0] == css_class("VERIFIED") for one in found if len(one.parts) > 1)
+
+
+def test_every_directory_is_a_square_before_the_second_roll_at_half_of_it_and_at_the_end() -> None:
+    """A row per broker; the squares turn from MIGRATING to VERIFIED broker by broker."""
+    found = heat_maps(_whole())
+    assert [words.partition(",")[0] for words, _ in found] == ["first seen", "half of the second roll", "at the end"]
+    letters = [["".join(one.letter for one in row.squares) for row in drawn.rows] for _, drawn in found]
+    assert {letter for row in letters[0] for letter in row} == {"m"}
+    assert {row[0] for row in letters[1]} == {"m", "V"}
+    assert {letter for row in letters[2] for letter in row} == {"V"}
+    assert heat_maps(dataclasses.replace(_whole(), ledgers=())) == []
 
 
 def test_the_ledger_stands_on_the_time_lines_own_axis() -> None:
