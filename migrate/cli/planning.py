@@ -256,7 +256,11 @@ def _saved_as(path: pathlib.Path, plan: Plan) -> bool:
 
 
 def load_plan(path: pathlib.Path) -> Plan:
-    """A saved plan; PlanUnreadable where it is none, was changed by hand, or could have been written by others."""
+    """A saved plan, or that of a run's folder.
+
+    PlanUnreadable where it is none, was changed by hand, or could have been written by others.
+    """
+    path = path / FIRST_NAME if path.is_dir() else path
     try:
         if problem := distrust_at(path):
             raise PlanUnreadable(f"it cannot be trusted: {problem}", where=str(path), next_step="chmod go-w, or chown")

@@ -38,6 +38,7 @@ def test_a_saved_plan_is_read_back_as_it_was(tmp_path: Path) -> None:
     path = save_plan(inventory, plan())
     assert path == tmp_path / "runs" / plan().short / "plan.json"
     assert load_plan(path) == plan()
+    assert load_plan(path.parent) == plan()  # a run's folder
     assert save_plan(inventory, plan()) == path
 
 
@@ -98,7 +99,7 @@ def test_what_cannot_be_read_is_told_with_its_place(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "missing.json"):
         with pytest.raises(PlanUnreadable) as caught:
             load_plan(path)
-        assert caught.value.where == str(path)
+        assert caught.value.where in (str(path), str(path / "plan.json"))
     (tmp_path / "other.json").write_text("{}")
     with pytest.raises(MalformedPlan) as malformed:
         load_plan(tmp_path / "other.json")
