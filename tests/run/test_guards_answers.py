@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from migrate.errors import PlanIsStale
+from migrate.model.config_keys import QuorumKind
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Awaited, NotYet, Readiness, Ready, Refused, Unknown
 from migrate.model.plan import Plan, PlannedStep
@@ -227,3 +228,13 @@ def test_every_step_is_preceded_by_a_look_at_the_files(step: PlannedStep) -> Non
     assert wanted & {Need.ZOOKEEPER, Need.KRAFT}
     assert (Need.ZOOKEEPER in wanted) == (step.stage < Stage.FINALIZE)
     assert (Need.KRAFT in wanted) == (step.stage > Stage.CONTROLLERS)
+
+
+def test_before_the_first_roll_a_dynamic_quorum_has_all_controllers_registered_with_the_flag() -> None:
+    """Nobody else waits for them: asked again before every restart of that roll, and of no later one."""
+    known = {node: found for node, found in worlds.kraft(HYBRID).controllers.items() if node != 3001}
+    static = worlds.with_kraft(HYBRID, controllers=known)
+    dynamic = replace(static, inventory=replace(static.inventory, quorum=QuorumKind.DYNAMIC))
+    assert isinstance(ask("early-finalize", dynamic, "roll-to-migration-mode"), NotYet)
+    assert ask("early-finalize", dynamic) == Ready()
+    assert ask("early-finalize", static, "roll-to-migration-mode") == Ready()

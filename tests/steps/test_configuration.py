@@ -271,7 +271,7 @@ def test_a_directory_that_is_taken_out_leaves_the_others_as_they_are_spelled(giv
 
 def test_a_key_that_the_table_does_not_announce_is_never_written(monkeypatch: pytest.MonkeyPatch) -> None:
     """The documents and the plan are made from the table: another key would reach a file unseen."""
-    monkeypatch.setattr(config_keys, "fate", lambda _key, _moment: Fate.KEPT)
+    monkeypatch.setattr(config_keys, "fate", lambda *_: Fate.KEPT)
     with pytest.raises(AssertionError, match="the table of keys does not say so"):
         configuration.migration_mode(BROKER, inventory())
 
