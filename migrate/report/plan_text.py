@@ -353,6 +353,7 @@ def plan_html(plan: Plan, path: str = "PLAN") -> str:
         blind_spots=blind_spots(plan),
         rows=told(plan.findings),
         stages=by_stage(plan),
+        equal={stage: equal_steps(steps) for stage, steps in by_stage(plan).items()},
         symbols=SYMBOLS,
         znodes=[(step, action, znode_values(action)) for step, action in znodes(plan)],
         restarts=restarts(plan),
