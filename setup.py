@@ -45,6 +45,7 @@ DEVELOPMENT = [
     "hypothesis>=6.100",
     "prometheus-client>=0.20",  # a reader for the file of the example in docs/automation.md
     "ruff>=0.12",
+    "joserfc>=1.6",  # signs the tokens of an issuer for tests
     "jsonschema>=4.20",  # answers of commands against their schemas
     "moto[server]>=5",  # an object store that speaks S3
     "mypy>=1.15",

@@ -365,6 +365,9 @@ def _unencrypted(configs: Iterable[Configs], world: World) -> tuple[list[str], l
     for access in dict.fromkeys(map(known.access_of, known.controllers)):
         where = f"controllers at listener {known.controller_listener}"
         found |= _without_tls(f"this tool to the {where}", access.protocol, access.mechanism)
+    for access in map(known.access_of, known.nodes):
+        if access.oauth is not None and (access.oauth.endpoint or "").startswith("http:"):
+            found[f"this tool's client_secret to {access.oauth.endpoint}"] = True
     if known.zookeeper and not known.zookeeper_login.tls and phase_of(world) is not Phase.FINALIZED:
         found["this tool to ZooKeeper (no TLS)"] = False
     return [said for said, clear in found.items() if clear], [said for said, clear in found.items() if not clear]

@@ -9,24 +9,39 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from migrate.checks.principals import of_listener
+from migrate.checks.principals import after_first_restart, of_listener
 from migrate.checks.registry import ALWAYS, Blind, Hit, Result, check
-from migrate.checks.sight import Configs, node_configs
+from migrate.checks.security import BROKER_MECHANISM, CONTROLLER_MECHANISM
+from migrate.checks.sight import Configs, node_configs, of_node
+from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode
 from migrate.model.kafka_values import elements, listener_prefix, trim
-from migrate.model.listeners import listeners, protocols
+from migrate.model.launch import Launch
+from migrate.model.listeners import inter_broker_listener, jaas_key, listeners, protocols
+from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
 from migrate.model.world import World
 
 MECHANISM: Final = "OAUTHBEARER"
 PACKAGE: Final = "org.apache.kafka.common.security.oauthbearer"
 VALIDATOR: Final = f"{PACKAGE}.OAuthBearerValidatorCallbackHandler"
+FETCHER: Final = f"{PACKAGE}.OAuthBearerLoginCallbackHandler"
 SERVER_HANDLER: Final = "sasl.server.callback.handler.class"
+LOGIN_HANDLER: Final = "sasl.login.callback.handler.class"
+URLS: Final = {  # of Kafka's own handlers, by the last part of their names (there are two of each)
+    VALIDATOR.rpartition(".")[2]: "sasl.oauthbearer.jwks.endpoint.url",
+    FETCHER.rpartition(".")[2]: "sasl.oauthbearer.token.endpoint.url",
+}
+ALLOWED: Final = "org.apache.kafka.sasl.oauthbearer.allowed.urls"
 
 
 def handler_key(listener: str, key: str) -> str:
     """`listener.name.ctl.oauthbearer.sasl.server.callback.handler.class`."""
     return f"{listener_prefix(listener)}{MECHANISM.lower()}.{key}"
+
+
+def _role(world: World, node: int) -> str:
+    return "broker" if isinstance(world.inventory.node(NodeId(node)), BrokerNode) else "controller"
 
 
 def serving(values: Mapping[str, str]) -> Iterator[str]:
@@ -50,8 +65,7 @@ def serving(values: Mapping[str, str]) -> Iterator[str]:
 ).sees(node_configs, blocks_from=Stage.PREPARE, when=ALWAYS)
 def unsigned_tokens(configs: Configs, world: World) -> Result:
     for node, file in configs.items():
-        role = "broker" if isinstance(world.inventory.node(node), BrokerNode) else "controller"
-        about = f"{role} {node}: {file.path}"
+        about = f"{_role(world, node)} {node}: {file.path}"
         for listener in serving(file.values):
             key = handler_key(listener, SERVER_HANDLER)
             name = trim(file.values.get(key, ""))
@@ -61,3 +75,61 @@ def unsigned_tokens(configs: Configs, world: World) -> Result:
                 yield Hit(about, f"{key} is {name}")
             elif "${" in name:
                 yield Blind(about, f"{key} is resolved by a configuration provider on the node")
+
+
+def calling(values: Mapping[str, str], controllers: str) -> Iterator[str]:
+    """The listeners that a node calls with OAUTHBEARER; `controllers` is the name of the controllers' listener."""
+    for listener, key in ((inter_broker_listener(values), BROKER_MECHANISM), (controllers, CONTROLLER_MECHANISM)):
+        if protocols(values).get(listener.upper(), "").startswith("SASL") and trim(values.get(key, "")) == MECHANISM:
+            yield listener
+
+
+@check(
+    "B-SEC-30",
+    "a node lacks what it needs to fetch or to check tokens",
+    "A node with Kafka's own handlers reads the issuer's keys when it starts, and fetches a token: without their URLs, "
+    "or with a URL that its command line does not allow, it dies at its start; without a handler for its login it "
+    "makes a token that nobody signed, and is refused for ever.",
+    f"Write what is named into the node's file, for controllers and for the controllers' listener into the inventory's "
+    "controllers.properties and brokers.properties; a URL also into the list of "
+    f"-D{ALLOWED} wherever a node's command line has that option.",
+    "VerificationKeyResolverFactory; ConfigurationUtils.validateUrl; seen on 3.9.2: 'jwks.endpoint.url value must be "
+    "non-null', 'is not allowed'",
+).sees(node_configs, blocks_from=Stage.CONTROLLERS, when=ALWAYS, proof=True)
+def has_what_tokens_need(configs: Configs, world: World) -> Result:
+    """As the files are after the first restart; a node that runs already with its listeners has what these need."""
+    for node, file in configs.items():
+        values, about = after_first_restart(file, world), f"{_role(world, node)} {node}: {file.path}"
+        served, called = set(serving(values)), set(calling(values, world.inventory.controller_listener))
+        needed: dict[str, str] = {}
+        for listener in sorted(served | called):
+            key = jaas_key(listener, MECHANISM)
+            if not values.get(key, "").strip():
+                yield Blind(about, f"no {key}; a JAAS file of the process may have it")
+            key = handler_key(listener, LOGIN_HANDLER)
+            login, validator = (
+                trim(values.get(handler_key(listener, one), "")) for one in (LOGIN_HANDLER, SERVER_HANDLER)
+            )
+            if listener in called and (not login or "unsecured" in login.lower()):
+                yield Hit(about, f"it calls listener {listener} with OAUTHBEARER, and {key} is {login or 'missing'}")
+            for handler in (login, validator if listener in served else ""):
+                if url := URLS.get(handler.rpartition(".")[2]) if handler.startswith(PACKAGE) else None:
+                    needed[url] = trim(values.get(handler_key(listener, url), "")) or of_listener(values, listener, url)
+                    if not needed[url]:
+                        yield Hit(about, f"{url} is missing, listener {listener} needs it")
+        urls = {key: url for key, url in needed.items() if url}
+        yield from _allowed(about, urls, of_node(world.launches, node))
+
+
+def _allowed(about: str, urls: Mapping[str, str], launch: Launch | Unknown) -> Result:
+    """3.9 calls every URL where the option is not set."""
+    if isinstance(launch, Unknown):
+        if urls:
+            yield Blind(about, f"whether its command line allows its URLs: {launch.reason}")
+        return
+    if ALLOWED not in launch.kafka_properties:
+        return
+    allowed = [entry.strip() for entry in launch.kafka_properties[ALLOWED].split(",")]
+    for key, url in urls.items():
+        if url not in allowed and "${" not in url:
+            yield Hit(about, f"{key} is a URL that -D{ALLOWED} of its command line does not list")

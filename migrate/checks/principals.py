@@ -174,8 +174,13 @@ def caller(
     mechanism_key: str,
     launch: Launch | Unknown = NOT_STARTED,
     called: Called | None = None,
+    *,
+    stated: str = "",
 ) -> str | Blind:
-    """The principal with which a node with these values calls that listener (User:name), or why it is unknown."""
+    """The principal with which a node with these values calls that listener (User:name), or why it is unknown.
+
+    `stated` is what the inventory says of the node: a token's claims are the issuer's, and stand in no file.
+    """
     if values.get(BUILDER, "").strip():
         return Blind("its principal", "a principal.builder.class makes it")
     if protocol == "PLAINTEXT":
@@ -183,6 +188,9 @@ def caller(
     if protocol == "SSL":
         return Blind("its principal", f"listener {listener} takes it from a TLS certificate")
     mechanism = values.get(mechanism_key, "GSSAPI").strip()
+    if mechanism == "OAUTHBEARER":
+        said = "the issuer names it in its token: write it as `principal` of the inventory's brokers, or controllers"
+        return stated or Blind("its principal", said)
     found = logins_of(values, listener, mechanism, launch)
     if isinstance(found, Unknown):
         return Blind("its principal", found.reason)
@@ -230,7 +238,9 @@ def principal_to(
         return certificates_name(values, subjects, controller.values, listener)
     called = called_at(controller.node, controller.values, world)
     launch = of_node(world.launches, node)
-    return caller(values, listener, protocol, "sasl.mechanism.controller.protocol", launch, called)
+    known = world.inventory
+    stated = known.broker_principal if any(one.id == node for one in known.brokers) else known.controller_principal
+    return caller(values, listener, protocol, "sasl.mechanism.controller.protocol", launch, called, stated=stated)
 
 
 def controller_principals(controller: ConfigFile, broker: ConfigFile, world: World) -> Iterator[str | Blind]:
@@ -241,4 +251,5 @@ def controller_principals(controller: ConfigFile, broker: ConfigFile, world: Wor
         yield certificates_name(controller.values, controller.subjects, broker.values, listener)
     else:
         launch, called = of_node(world.launches, controller.node), called_at(broker.node, broker.values, world)
-        yield caller(controller.values, listener, protocol, "sasl.mechanism.inter.broker.protocol", launch, called)
+        key, stated = "sasl.mechanism.inter.broker.protocol", world.inventory.controller_principal
+        yield caller(controller.values, listener, protocol, key, launch, called, stated=stated)

@@ -118,7 +118,7 @@ class AccessRefused(WorldError, code="E-KAFKA-05"):
 class AccessUnsupported(InputError, code="E-KAFKA-06"):
     """A security protocol or mechanism that this release does not support."""
 
-    hint = "give a listener with PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL; SASL by PLAIN, SCRAM or GSSAPI"
+    hint = "give a listener with PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL; SASL by PLAIN, SCRAM, GSSAPI, OAUTHBEARER"
 
 
 class NoActiveController(WorldError, Retryable, code="E-KAFKA-07"):
@@ -197,6 +197,24 @@ class KdcUnreachable(WorldError, Retryable, code="E-KRB-03"):
     """No KDC of the realm answers: no login by Kerberos, and no node that uses it could start either."""
 
     hint = "bring a KDC back, or correct [realms] of this host's krb5.conf; what waits goes on by itself"
+
+
+class TokenUnusable(InputError, code="E-OAUTH-01"):
+    """The token for a login by OAUTHBEARER has ended, names another user than the inventory, or is no token."""
+
+    hint = "let the issuer write a new token, or correct `username` and `oauth` of the inventory's access"
+
+
+class TokenRefused(WorldError, code="E-OAUTH-02"):
+    """The token endpoint gives no token: it refuses the client, or answers what is none."""
+
+    hint = "compare `endpoint`, `client_id`, `client_secret` and `scope` of the inventory's access with the issuer's"
+
+
+class IssuerUnreachable(WorldError, Retryable, code="E-OAUTH-03"):
+    """The token endpoint does not answer: without it no login by OAUTHBEARER, and no node that uses it could start."""
+
+    hint = "bring the issuer back; a run waits, and goes on by itself"
 
 
 class DecodeError(InputError, code="E-WIRE-01"):

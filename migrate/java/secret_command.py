@@ -41,8 +41,8 @@ _KEPT: Final[dict[tuple[str, ...], _Kept]] = {}
 _ONE_AT_A_TIME: Final[dict[tuple[str, ...], threading.Lock]] = {}  # each by itself: one that hangs delays no other
 
 
-def ask(argv: Sequence[str], timeout: float) -> bytes:
-    """Run the command and return its output, at most 64 KiB; the answer is kept for five minutes.
+def ask(argv: Sequence[str], timeout: float, *, fresh: bool = False) -> bytes:
+    """Run the command and return its output, at most 64 KiB; the answer is kept for five minutes unless `fresh`.
 
     Raises:
         SecretUnreadable: it cannot be started, others could change it, it failed, or did not end within `timeout`
@@ -51,7 +51,7 @@ def ask(argv: Sequence[str], timeout: float) -> bytes:
     key = tuple(argv)
     with _ONE_AT_A_TIME.setdefault(key, threading.Lock()):
         kept = _KEPT.get(key)
-        if kept is None or time.monotonic() > kept.until:
+        if kept is None or fresh or time.monotonic() > kept.until:
             _check(key[0])
             kept = _Kept(_run(key, timeout), time.monotonic() + KEPT_SECONDS)
             _KEPT[key] = kept

@@ -1,7 +1,8 @@
 """Blocking connections to brokers and controllers: TLS, SASL, a request, its answer, and a typed error for all else.
 
 A connection is used by one thread.  After any error it is closed: what may still arrive belongs to a request that
-nobody waits for.  SASL (KIP-43, KIP-152) speaks PLAIN, SCRAM and GSSAPI.
+nobody waits for.  SASL (KIP-43, KIP-152) speaks PLAIN, SCRAM, GSSAPI and OAUTHBEARER.  Where a listener ends sessions
+(`connections.max.reauth.ms`, or a token's end), a connection logs in again before the next request (KIP-368).
 
 `KeptConnections` saves TLS handshakes and logins, which cost a node more than a request.  Before a kept connection is
 used its node is asked for its versions again; any failure of that is resolved by a new connection.
@@ -40,6 +41,7 @@ from migrate.errors import (
     NodeUnreachable,
 )
 from migrate.kafka.gssapi import gssapi
+from migrate.kafka.oauth import SHARE, bearer, explained, forget, token_of
 from migrate.kafka.secrets import read_secret
 from migrate.kafka.tls import CLOSED, PROTOCOL, handshake, last_word, tls_context, tls_error
 from migrate.model.inventory import Access
@@ -95,7 +97,9 @@ class Connection:
             KdcUnreachable, KerberosRefused, KerberosUnusable: by GSSAPI; the first is retryable.
         """
         self.address = address
+        self._access = access
         self._limits = limits
+        self._renew_at: float | None = None
         self._ids = itertools.count(1)
         attempts = RELOGIN_ATTEMPTS if access.mechanism == "GSSAPI" and opened is None else 1
         for attempt in Retrying(
@@ -112,7 +116,7 @@ class Connection:
         try:
             self.ask_again()
             if access.protocol.startswith("SASL_"):
-                authenticate(self, access)
+                self._begin_session()
         except BaseException:
             self.close()
             raise
@@ -123,11 +127,28 @@ class Connection:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def _begin_session(self) -> None:
+        """Log in; the listener closes the connection at the first request after a session's end (KIP-368)."""
+        begun = time.monotonic()
+        seconds = authenticate(self, self._access)
+        # a listener takes no two logins within a second (SaslServerAuthenticator)
+        self._renew_at = begun + max(seconds * SHARE, 1.0) if seconds else None
+
+    def _renew(self) -> None:
+        if self._renew_at is not None and time.monotonic() >= self._renew_at:
+            self._renew_at = None
+            try:
+                self._begin_session()
+            except BaseException:
+                self.close()
+                raise
+
     def ask_again(self) -> None:
         """ApiVersions v4 (shows kraft.version too), which needs no authentication; updates `about`.
 
-        Raises what `exchange` and `refuse` raise.
+        Raises what `exchange`, `refuse` and a login raise.
         """
+        self._renew()
         software = {"clientSoftwareName": CLIENT_ID, "clientSoftwareVersion": __version__}
         self.about = self.exchange(API_VERSIONS, API_VERSIONS.versions.high, software)
         self.refuse(API_VERSIONS, self.about["errorCode"])
@@ -151,7 +172,9 @@ class Connection:
             KafkaRefused: this listener does not serve that request.
             ConnectionClosed, AnswerTimeout: Retryable.
             AnswerBroken: what came is no answer.
+            What a login raises, where the session was near its end.
         """
+        self._renew()
         low, high = self.versions.get(api.key, (0, -1))
         version = api.best(low, high)
         if version is None:
@@ -346,6 +369,9 @@ def tokens_of(access: Access, where: str) -> Tokens:
         login = access.kerberos
         yield from gssapi(login, login.service or "kafka", where.rpartition(":")[0].strip("[]"), where)
         return
+    if access.mechanism == "OAUTHBEARER" and access.oauth is not None:
+        yield from bearer(token_of(access))
+        return
     if access.mechanism not in ("PLAIN", *HASHES):
         raise AccessUnsupported(f"SASL mechanism {access.mechanism!r} is not spoken yet", where=where)
     if access.password is None:
@@ -357,14 +383,15 @@ def tokens_of(access: Access, where: str) -> Tokens:
         yield from scram(access.mechanism, access.username, password)
 
 
-def authenticate(connection: Connection, access: Access) -> None:
-    """Go through handshake and tokens.
+def authenticate(connection: Connection, access: Access) -> float:
+    """Go through handshake and tokens; how many seconds the session then has, 0 where it does not end.
 
     Raises:
         AccessUnsupported: a mechanism that we do not speak, or no password for one that needs it.
         AccessRefused: the listener does not offer the mechanism, or refuses user or password.
         SecretUnreadable: the password's file, or the keytab.
         KerberosUnusable, KerberosRefused, KdcUnreachable: no ticket for the listener's service.
+        TokenUnusable, TokenRefused, IssuerUnreachable: no token to log in with.
     """
     where, tokens = connection.address, tokens_of(access, connection.address)
     token = next(tokens)
@@ -378,21 +405,27 @@ def authenticate(connection: Connection, access: Access) -> None:
         try:
             token = tokens.send(answer["authBytes"])
         except StopIteration:
-            return
+            lifetime: int = answer["sessionLifetimeMs"]
+            return lifetime / 1000
         except ScramBroken as error:
             raise AccessRefused(f"{access.mechanism} with the listener failed: {error}", where=where) from None
 
 
 def _login_refused(answer: Values, access: Access, where: str) -> AccessRefused:
-    step = "correct `username` and `password` of the inventory's access, or create the user for"
-    step += f" {access.mechanism} on this cluster"
+    why, step = answer["errorMessage"] or "", "correct `username` and `password` of the inventory's access, or create "
+    step += f"the user for {access.mechanism} on this cluster"
     if access.kerberos is not None:
         step = "compare `service`, and the host's name in `address`, with the principal in the node's keytab; Kerberos "
         step += "asks for the host's canonical name unless krb5.conf has dns_canonicalize_hostname = false"
+    if access.oauth is not None:
+        why = f"{why}; our token says {explained(token_of(access), time.time())}"
+        step = "compare issuer, audience and times with the listener's sasl.oauthbearer.expected.issuer and "
+        step += "expected.audience, its clock, and the keys at its jwks.endpoint.url"
+        forget(access)
     return AccessRefused(
         f"user {access.user} was refused: {error_name(answer['errorCode'])}",
         where=where,
-        why=answer["errorMessage"] or "",
+        why=why,
         next_step=step,
     )
 
@@ -407,12 +440,12 @@ def _no_such_login(offered: list[str], access: Access, where: str) -> AccessRefu
             why=f"it is a listener of PLAINTEXT or SSL, and was asked by {access.protocol}",
             next_step=f"{PROTOCOL}, here `protocol: {right}` without `mechanism`",
         )
-    spoken = [name for name in offered if name in ("PLAIN", *HASHES, "GSSAPI")]
+    spoken = [name for name in offered if name in ("PLAIN", *HASHES, "GSSAPI", "OAUTHBEARER")]
     change = f"change `mechanism` of the inventory's access to {' or '.join(spoken)}, which its user must have"
     return AccessRefused(
         f"the listener offers {', '.join(offered)}, not {access.mechanism}",
         where=where,
-        next_step=change if spoken else "name a listener in `address` that offers PLAIN, SCRAM or GSSAPI",
+        next_step=change if spoken else "name a listener that offers PLAIN, SCRAM, GSSAPI or OAUTHBEARER in `address`",
     )
 
 

@@ -41,8 +41,8 @@ def read_variable(name: str) -> str:
     return text
 
 
-def read_secret(secret: Secret) -> str:
-    """The secret, without the white space around it.  Messages never hold any of it.
+def read_secret(secret: Secret, *, fresh: bool = False) -> str:
+    """The secret, without the white space around it; `fresh` asks its command anew.  Messages never hold any of it.
 
     Raises SecretUnreadable: missing, empty, too large, or no UTF-8; a file that is none, open to others, or of another
     user than this one and root; a command that failed.
@@ -51,7 +51,7 @@ def read_secret(secret: Secret) -> str:
         case SecretVariable(name):
             return read_variable(name)
         case SecretCommand(argv):
-            return _text(ask(argv, COMMAND_SECONDS), "the secret's command wrote what", argv[0])
+            return _text(ask(argv, COMMAND_SECONDS, fresh=fresh), "the secret's command wrote what", argv[0])
         case SecretFile(path):
             return _text(read_private(path), "the secret's file", path)
 

@@ -153,6 +153,11 @@ def client_config(bootstrap: str, access: Access) -> dict[str, str | int | float
     if access.mechanism:
         settings["sasl.mechanism"] = access.mechanism
         settings["sasl.username"] = access.username
+        if access.oauth is not None and access.oauth.client_secret is not None:
+            settings["sasl.oauthbearer.method"] = "oidc"
+            settings["sasl.oauthbearer.token.endpoint.url"] = access.oauth.endpoint or ""
+            settings["sasl.oauthbearer.client.id"] = access.oauth.client_id
+            settings["sasl.oauthbearer.client.secret"] = read_secret(access.oauth.client_secret)
         if access.password is not None:
             settings["sasl.password"] = read_secret(access.password)
     if access.is_tls:

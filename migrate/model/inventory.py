@@ -30,6 +30,7 @@ from migrate.model.written import (
     MetadataPath,
     NodeNumber,
     Text,
+    TokenEndpoint,
     UnitName,
     UserName,
     VariableName,
@@ -121,16 +122,39 @@ class Kerberos:
 
 @section()
 @dataclass(frozen=True, slots=True)
+class OAuth:
+    """A login by OAUTHBEARER: a token that somebody else renews, or a client's credentials for an endpoint that does.
+
+    `endpoint` may be http, as Kafka's own may: then the client's secret goes over the network in clear (W-SEC-23).
+    """
+
+    token: Secret | None = None
+    endpoint: TokenEndpoint | None = None
+    client_id: Text = ""
+    client_secret: Secret | None = None
+    scope: Text = ""
+    truststore: Store | None = None  # of the endpoint's certificate; None: the host's authorities
+
+    def __post_init__(self) -> None:
+        """Refuse what is neither; ValueError."""
+        credentials = (self.endpoint, self.client_id, self.client_secret)
+        if any(credentials) is (self.token is not None) or (self.token is None and not all(credentials)):
+            raise ValueError("either token is expected, or all of endpoint, client_id and client_secret")
+
+
+@section()
+@dataclass(frozen=True, slots=True)
 class Access:
     """How to connect to a listener.  Host names are always verified; without a truststore the host's are used."""
 
     protocol: Annotated[str, one_of("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")] = "PLAINTEXT"
-    mechanism: Annotated[str, one_of("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "GSSAPI")] = ""
+    mechanism: Annotated[str, one_of("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "GSSAPI", "OAUTHBEARER")] = ""
     username: Text = ""
     password: Secret | None = None
     truststore: Store | None = None
     keystore: Store | None = None
     kerberos: Kerberos | None = None  # of GSSAPI
+    oauth: OAuth | None = None  # of OAUTHBEARER; `username` is then what the token's claim of that purpose says
 
     @property
     def is_tls(self) -> bool:
@@ -271,6 +295,8 @@ class Inventory:
     password_encoder_old_secret: Secret | None = None  # while the brokers' secret is being replaced
     zookeeper_login: ZookeeperLogin = field(default_factory=ZookeeperLogin)
     broker_properties: AddedProperties | None = None  # what brokers get at their first restart, beyond our own keys
+    broker_principal: str = ""  # User:NAME, as whom brokers call where no file says it: a token's claims name it
+    controller_principal: str = ""
     controller_properties: AddedProperties | None = None  # what rendered controllers get beyond what brokers have
     quorum: QuorumKind = QuorumKind.STATIC
     sha256: str = field(default="", compare=False)  # of its file and of the files that it names, but for secrets

@@ -277,6 +277,11 @@ VariableName = Annotated[
 PRINCIPAL: Final = _like(
     re.compile(r"[^/@\s]+(/[^/@\s]+)?@[^/@\s]+"), "a principal with its realm is expected, such as migrator@EXAMPLE.COM"
 )
+Principal = Annotated[Text, _like(re.compile(r"User:[^;,]+"), "a principal is expected, such as User:broker")]
+TokenEndpoint = Annotated[
+    Text,
+    _like(re.compile(r"https?://[^\s/@?#]+(/[^\s?#@]*)?"), "a URL is expected, such as https://issuer.example/token"),
+]
 CommandWord = Annotated[Text, _like(re.compile(r"[^\n\x00]{1,4096}"), "a word of a command in one line is expected")]
 HostPath = Annotated[Text, _like(re.compile(r"[^\n\t]{1,4096}"), "a path in one line is expected")]  # as it is written
 FilePath = Annotated[HostPath, BESIDE]

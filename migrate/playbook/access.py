@@ -78,13 +78,13 @@ class ZookeeperAccessSection(Section):
 # -- rules -------------------------------------------------------------------------------------------------------
 def access_faults(access: Access, at: Location) -> Iterator[Fault]:
     """SASL has its user, GSSAPI its principal, and nothing else has one; TLS alone has stores."""
-    given = {name for name in (*SASL, "kerberos") if getattr(access, name)}
-    by_kerberos = access.mechanism == "GSSAPI"
+    given = {name for name in (*SASL, "kerberos", "oauth") if getattr(access, name)}
+    by_kerberos, by_token = access.mechanism == "GSSAPI", access.mechanism == "OAUTHBEARER"
     if by_kerberos or "kerberos" in given:
         for name in ("kerberos",) if by_kerberos else ():
             if name not in given:
                 yield Fault(at, f"{'.'.join(map(str, at))}.{name} is missing", "GSSAPI needs a principal")
-        for name in ("username", "password"):
+        for name in ("username", "password", "oauth"):
             if name in given:
                 yield Fault((*at, name), f"{name} with kerberos", "GSSAPI logs in by its principal")
         if not by_kerberos:
@@ -92,11 +92,13 @@ def access_faults(access: Access, at: Location) -> Iterator[Fault]:
         if not access.protocol.startswith("SASL_"):
             yield Fault((*at, "mechanism"), "mechanism without SASL", f"protocol {access.protocol} asks for no user")
     elif access.protocol.startswith("SASL_"):
-        for name in SASL:
+        needed, other = ("oauth", "password") if by_token else ("password", "oauth")
+        for name in ("mechanism", "username", needed):
             if name not in given:
-                yield Fault(
-                    at, f"{'.'.join(map(str, at))}.{name} is missing", "SASL needs mechanism, username and password"
-                )
+                needs = f"mechanism, username and {needed}"
+                yield Fault(at, f"{'.'.join(map(str, at))}.{name} is missing", f"SASL needs {needs}")
+        if other in given:
+            yield Fault((*at, other), f"{other} with {access.mechanism}", f"it logs in by `{needed}`")
     elif given:
         name = min(given)
         yield Fault((*at, name), f"{name} without SASL", f"protocol {access.protocol} asks for no user")
@@ -105,6 +107,8 @@ def access_faults(access: Access, at: Location) -> Iterator[Fault]:
             if getattr(access, name) is not None:
                 yield Fault((*at, name), f"{name} without TLS", f"protocol {access.protocol} is not encrypted")
     yield from store_faults({"truststore": access.truststore, "keystore": access.keystore}, at)
+    if access.oauth is not None:
+        yield from store_faults({"truststore": access.oauth.truststore}, (*at, "oauth"))
 
 
 def zookeeper_faults(access: ZookeeperAccessSection | None, at: Location) -> Iterator[Fault]:

@@ -28,7 +28,7 @@ from migrate.model.inventory import (
     Secret,
     ZookeeperLogin,
 )
-from migrate.model.written import ClusterId, FilePath, Flag, HostPath, ListenerName, Rate, ZookeeperConnect
+from migrate.model.written import ClusterId, FilePath, Flag, HostPath, ListenerName, Principal, Rate, ZookeeperConnect
 from migrate.playbook.access import (
     AddedSection,
     ZookeeperAccessSection,
@@ -55,6 +55,7 @@ class BrokersSection(Section):
     """All brokers; `address` of each is the listener that `access` opens."""
 
     access: Access = Access()
+    principal: Principal | None = None  # as whom brokers call where no file says it (OAUTHBEARER)
     properties: AddedSection = None  # Kafka properties that each gets at its first restart, or a file of them
     nodes: Annotated[list[BrokerNode], Field(min_length=1)]
 
@@ -63,6 +64,7 @@ class ControllersSection(Section):
     """All controllers; `address` of each is its controller listener."""
 
     access: Access = Access()
+    principal: Principal | None = None  # the same of controllers
     properties: AddedSection = None  # Kafka properties that each gets beyond what brokers have, or a file of them
     quorum: QuorumKind = QuorumKind.STATIC  # how its voters are known: by every file, or by the metadata log (KIP-853)
     nodes: Annotated[list[ControllerNode], Field(min_length=1)]
@@ -319,6 +321,8 @@ def _value(parsed: InventoryDocument, document: Document) -> Inventory:
         zookeeper_rate=spec.zookeeper_rate,
         password_encoder_old_secret=spec.password_encoder_old_secret,
         zookeeper_login=ZookeeperLogin() if spec.zookeeper_access is None else spec.zookeeper_access.login,
+        broker_principal=spec.brokers.principal or "",
+        controller_principal=spec.controllers.principal or "",
         broker_properties=added(spec.brokers.properties),
         controller_properties=added(spec.controllers.properties),
     )
@@ -351,10 +355,11 @@ def dump_inventory(inventory: Inventory) -> str:
         return found | {name: of_node(found[name]) for name in ("config", "metadata_directory") if name in found}
 
     def nodes(
-        access: Access, added: AddedProperties | None, found: Iterable[BrokerNode | ControllerNode]
+        access: Access, who: str, added: AddedProperties | None, found: Iterable[BrokerNode | ControllerNode]
     ) -> dict[str, Any]:
         whole = {"protocol": access.protocol, **dumped(access, relative)}
-        return {"access": whole, **dumped_added(added, relative), "nodes": [node(one) for one in found]}
+        stated = {"principal": who} if who else {}
+        return {"access": whole, **stated, **dumped_added(added, relative), "nodes": [node(one) for one in found]}
 
     options = {
         name: value == "yes" if name == "sudo" else of_node(value) for name, value in inventory.executor_options.items()
@@ -367,10 +372,17 @@ def dump_inventory(inventory: Inventory) -> str:
         "executor": {"kind": inventory.executor, **options},
         "password_encoder_secret": dumped(inventory.password_encoder_secret, relative),
         "password_encoder_old_secret": dumped(inventory.password_encoder_old_secret, relative),
-        "brokers": nodes(inventory.broker_access, inventory.broker_properties, inventory.brokers),
+        "brokers": nodes(
+            inventory.broker_access, inventory.broker_principal, inventory.broker_properties, inventory.brokers
+        ),
         "controllers": {
             **({"quorum": str(inventory.quorum)} if inventory.quorum is QuorumKind.DYNAMIC else {}),
-            **nodes(inventory.controller_access, inventory.controller_properties, inventory.controllers),
+            **nodes(
+                inventory.controller_access,
+                inventory.controller_principal,
+                inventory.controller_properties,
+                inventory.controllers,
+            ),
         },
         "runs": relative(inventory.runs),
         "expect": inventory.expect_cluster_id and {"cluster_id": inventory.expect_cluster_id},

@@ -54,7 +54,8 @@ def _brokers_own(values: Mapping[str, str], inventory: Inventory) -> dict[str, s
     controllers = {**after, **_added(inventory.controller_properties), PROTOCOL_MAP: _protocol_map(values, inventory)}
     listener = inter_broker_listener(values)
     protocol = protocols(controllers).get(listener, listener)
-    _with_super_users(after, [caller(controllers, listener, protocol, "sasl.mechanism.inter.broker.protocol")])
+    key, stated = "sasl.mechanism.inter.broker.protocol", inventory.controller_principal
+    _with_super_users(after, [caller(controllers, listener, protocol, key, stated=stated)])
     found.pop("super.users", None)
     if after.get("super.users") != values.get("super.users"):
         found["super.users"] = after["super.users"]
@@ -135,11 +136,12 @@ def controller(
         _with_super_users(values, sorted(super_users(broker) - super_users(values)))
     listener = inventory.controller_listener
     protocol = protocols(values).get(listener.upper(), inventory.controller_access.protocol)
-    callers = ({**broker, **_added(inventory.broker_properties)}, values)
-    _with_super_users(
-        values,
-        [caller(one, listener, protocol, "sasl.mechanism.controller.protocol") for one in callers],
+    callers = (
+        ({**broker, **_added(inventory.broker_properties)}, inventory.broker_principal),
+        (values, inventory.controller_principal),
     )
+    key = "sasl.mechanism.controller.protocol"
+    _with_super_users(values, [caller(one, listener, protocol, key, stated=stated) for one, stated in callers])
     header = b"# KRaft controller, rendered by kraft-migrate from a broker's file.\n"
     return edit(header, values, ())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from migrate.checks.oauth import VALIDATOR
 from migrate.checks.releases import REPORTER
 from migrate.model.columns import PartitionColumns
 from migrate.model.config_keys import QuorumKind
@@ -547,6 +548,14 @@ SECURITY = (
         "controller 3001",
         then(kerberized(), launched(0, files={"-Djava.security.krb5.conf": "/k"})),
         "krb5.conf",
+    ),
+    Case("B-SEC-30", PREPARED, "controller 3001", tokens_taken(3001, "CTL", VALIDATOR), "no keys of the issuer"),
+    Case(
+        "B-SEC-30",
+        PREPARED,
+        "broker 1",
+        then(SECURED, values(1, sasl__mechanism__controller__protocol="OAUTHBEARER")),
+        "no handler for the login",
     ),
     Case("W-SEC-18", ZK, "ZooKeeper's ACLs", acls({"/config": (OPEN_READ, ZnodeAcl(31, "sasl", "kafka"))})),
 )

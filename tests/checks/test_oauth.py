@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
-from migrate.checks.oauth import PACKAGE, SERVER_HANDLER, VALIDATOR, unsigned_tokens
+from migrate.checks.oauth import (
+    ALLOWED,
+    FETCHER,
+    PACKAGE,
+    SERVER_HANDLER,
+    VALIDATOR,
+    has_what_tokens_need,
+    unsigned_tokens,
+)
+from migrate.checks.principals import caller
 from migrate.checks.registry import Blind, Hit
 from migrate.model.ids import NodeId
+from migrate.model.launch import Launch
+from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
 from tests.checks.bends import UNSECURED
 from tests.testing import worlds
@@ -107,3 +119,50 @@ def test_kafka_makes_the_handler_that_the_check_expects(
     finally:
         builder.close()
     assert ("Unsecured" in made) is unsigned, made
+
+
+PLACED: Final = f"{LISTENER}oauthbearer."
+LOGS_IN: Final = ON | {
+    "sasl.mechanism.controller.protocol": "OAUTHBEARER",
+    OWN: VALIDATOR,
+    f"{PLACED}sasl.login.callback.handler.class": FETCHER,
+    "sasl.oauthbearer.jwks.endpoint.url": "https://issuer/jwks",
+    "sasl.oauthbearer.token.endpoint.url": "https://issuer/token",
+}
+JWKS, LOGIN = "sasl.oauthbearer.jwks.endpoint.url", f"{PLACED}sasl.login.callback.handler.class"
+NEEDS: Final[tuple[tuple[dict[str, str], dict[str, str] | None, list[str]], ...]] = (  # keys, JVM options, findings
+    ({}, {}, []),
+    ({JWKS: ""}, {}, [f"{JWKS} is missing"]),
+    ({JWKS: "", f"{PLACED}{JWKS}": "https://issuer/jwks"}, {}, []),
+    ({JWKS: "", f"{LISTENER}{JWKS}": "https://issuer/jwks"}, {}, []),
+    ({"sasl.oauthbearer.token.endpoint.url": ""}, {}, ["sasl.oauthbearer.token.endpoint.url is missing"]),
+    ({LOGIN: ""}, {}, ["it calls listener CTL"]),
+    ({LOGIN: f"{UNSECURED}LoginCallbackHandler"}, {}, ["it calls listener CTL"]),
+    ({LOGIN: "org.example.Login", OWN: "org.example.Validator", JWKS: ""}, {}, []),
+    ({"sasl.mechanism.controller.protocol": "PLAIN", LOGIN: ""}, {}, []),
+    ({}, {ALLOWED: "https://issuer/token, https://issuer/jwks"}, []),
+    ({}, {ALLOWED: "https://issuer/token"}, [f"{JWKS} is a URL that"]),
+    ({}, None, ["whether its command line allows"]),
+    ({f"{PLACED}sasl.jaas.config": ""}, {}, [f"no {PLACED}sasl.jaas.config"]),
+)
+
+
+@pytest.mark.parametrize(("keys", "options", "told"), NEEDS, ids=str)
+def test_what_tokens_need_is_missed_before_a_start(
+    keys: dict[str, str], options: dict[str, str] | None, told: list[str]
+) -> None:
+    """In the file and on the command line."""
+    configs, world = seen(LOGS_IN | keys)
+    launch = Unknown("not seen") if options is None else Launch("c.properties", kafka_properties=options)
+    found = list(has_what_tokens_need(configs, replace(world, launches={NodeId(3000): launch})))
+    texts = [one.message if isinstance(one, Hit) else one.reason for one in found]
+    assert len(texts) == len(told), texts
+    assert all(text.startswith(start) for text, start in zip(texts, told, strict=True)), texts
+
+
+def test_a_tokens_principal_is_what_the_inventory_says() -> None:
+    """No file says whom the issuer names; without a word of the inventory it stays unknown."""
+    values = {"sasl.mechanism.controller.protocol": "OAUTHBEARER"}
+    key = "sasl.mechanism.controller.protocol"
+    assert caller(values, "CTL", "SASL_SSL", key, stated="User:4711") == "User:4711"
+    assert isinstance(caller(values, "CTL", "SASL_SSL", key), Blind)

@@ -422,6 +422,14 @@ ROWS = (
         for role, node, listener in (("controller", 3000, "ctl"), ("broker", 1, "client"))
     ),
     Row(
+        "a broker would call the controllers with a token that nobody signed",
+        keys(1, CTL_MECHANISM="OAUTHBEARER"),
+        "B-SEC-30",
+        Stage.HYBRID,
+        "broker 1",
+        Stage.HYBRID,
+    ),
+    Row(
         "this tool is no super user of a controller",
         keys(3001, SUPER="User:broker;User:controller"),
         "B-SEC-22",

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from migrate.errors import DocumentInvalid, DocumentNotTrusted, DocumentUnreadable, MigrateError, SecretUnreadable
-from migrate.model.inventory import Access, Kerberos, SecretFile, Store, ZookeeperLogin
+from migrate.model.inventory import Access, Kerberos, OAuth, SecretCommand, SecretFile, Store, ZookeeperLogin
 from migrate.playbook.load import dump_inventory, load_inventory
 
 INVENTORY = """\
@@ -71,6 +71,24 @@ def test_zookeepers_login_and_added_properties_are_read(tmp_path: Path) -> None:
     assert found.controller_properties is None
 
 
+def test_tokens_and_principals_are_read_and_written(tmp_path: Path) -> None:
+    """Endpoint and client, or a token by reference."""
+    text = """{protocol: SASL_SSL, mechanism: OAUTHBEARER, username: tool, oauth: {endpoint: "https://i/token",
+      client_id: tool, client_secret: {command: [/bin/word]}, truststore: {path: ca.pem, type: PEM}}}
+    principal: User:broker"""
+    path = written(tmp_path, text)
+    found = load_inventory(path)
+    assert (found.broker_principal, found.controller_principal) == ("User:broker", "")
+    assert found.broker_access.oauth == OAuth(
+        endpoint="https://i/token",
+        client_id="tool",
+        client_secret=SecretCommand(("/bin/word",)),
+        truststore=Store(f"{tmp_path}/ca.pem", "PEM"),
+    )
+    path.write_text(dump_inventory(found))
+    assert load_inventory(path) == found
+
+
 def test_what_was_read_can_be_written_and_read_again(tmp_path: Path) -> None:
     """Equal values, paths relative, and nothing of a secret in the text."""
     added = tmp_path / "added.properties"
@@ -105,7 +123,21 @@ def test_what_was_read_can_be_written_and_read_again(tmp_path: Path) -> None:
         ("{protocol: SSL, mechanism: GSSAPI, kerberos: {principal: a@B}}", "mechanism without SASL"),
         ("{protocol: SASL_SSL, mechanism: GSSAPI, kerberos: {principal: a}}", "a principal with its realm"),
         ("{protocol: SASL_SSL, mechanism: GSSAPI, kerberos: {principal: a@B, keytab: k, ccache: c}}", "one of keytab"),
-        ("{protocol: SASL_SSL, mechanism: OAUTHBEARER, username: a, password: {file: p}}", "OAUTHBEARER|mechanism"),
+        ("{protocol: SASL_SSL, mechanism: OAUTHBEARER, username: a, password: {file: p}}", "oauth is missing"),
+        (
+            "{protocol: SASL_SSL, mechanism: PLAIN, username: a, password: {file: p}, oauth: {token: {file: t}}}",
+            "oauth with PLAIN",
+        ),
+        ("{protocol: SSL, oauth: {token: {file: t}}}", "oauth without SASL"),
+        ("{protocol: SASL_SSL, mechanism: OAUTHBEARER, username: a, oauth: {}}", "either token is expected"),
+        (
+            "{protocol: SASL_SSL, mechanism: OAUTHBEARER, username: a, oauth: {endpoint: 'https://i/t', client_id: a}}",
+            "all of endpoint, client_id and client_secret",
+        ),
+        (
+            "{protocol: SASL_SSL, mechanism: OAUTHBEARER, username: a, oauth: {endpoint: 'https://u:p@i/t'}}",
+            "a URL is expected",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused_with_its_place(tmp_path: Path, access: str, message: str) -> None:
