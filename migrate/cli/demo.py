@@ -60,6 +60,7 @@ class DemoOptions:
     executor: str = "supervisor"
     secured: bool = False
     quorum: QuorumKind = QuorumKind.STATIC
+    mechanism: str = "PLAIN"
 
 
 class Demo:
@@ -71,10 +72,12 @@ class Demo:
     def __init__(self, options: DemoOptions, lines: ProgressLines) -> None:
         self._options = options
         self._lines = lines
-        ssh = options.executor == "ssh"
-        shape = replace(self.shape, ssh=ssh, secured=options.secured, quorum=options.quorum)
+        ssh, mechanism = options.executor == "ssh", options.mechanism
+        shape = replace(
+            self.shape, ssh=ssh, secured=options.secured, quorum=options.quorum, mechanism=mechanism
+        )
         self._lab = self.lab.create(options.directory, shape, kafka_home=options.kafka_home, progress=lines.say)
-        self._lab.require(options.executor, secured=options.secured)
+        self._lab.require(options.executor, secured=options.secured, mechanism=mechanism)
         if options.quorum is not self._lab.topology.quorum:
             raise LabRefused(
                 f"this lab was made with --quorum {self._lab.topology.quorum}", where=str(options.directory)

@@ -59,6 +59,7 @@ class LabOptions:
     kafka_home: str | None
     executor: str
     secured: bool
+    mechanism: str
 
 
 EXECUTOR: Final = click.option(
@@ -77,16 +78,34 @@ SECURED: Final = click.option(
 )
 
 
+MECHANISM: Final = click.option(
+    "--mechanism",
+    type=click.Choice(["PLAIN", "OAUTHBEARER"]),
+    default="PLAIN",
+    show_default=True,
+    help="With --secured: how brokers, controllers and this tool log in. OAUTHBEARER: by tokens of an issuer that the "
+    "lab runs, in sessions of a minute. A lab has it from the start.",
+)
+
+
 def lab_options(command: F) -> F:
-    """`--dir`, `--kafka-home`, `--executor`, `--secured`: given to the command as one value."""
+    """`--dir`, `--kafka-home`, `--executor`, `--secured`, `--mechanism`: given to the command as one value."""
 
     @functools.wraps(command)
     def with_options(
-        *args: Any, directory: pathlib.Path, kafka_home: str | None, executor: str, secured: bool, **words: Any
+        *args: Any,
+        directory: pathlib.Path,
+        kafka_home: str | None,
+        executor: str,
+        secured: bool,
+        mechanism: str,
+        **words: Any,
     ) -> Any:
-        return command(*args, chosen=LabOptions(directory, kafka_home, executor, secured), **words)
+        if mechanism != "PLAIN" and not secured:
+            raise UsageWrong("--mechanism is for a lab with --secured: give both")
+        return command(*args, chosen=LabOptions(directory, kafka_home, executor, secured, mechanism), **words)
 
-    options = (dir_option, kafka_home_option, EXECUTOR, SECURED)
+    options = (dir_option, kafka_home_option, EXECUTOR, SECURED, MECHANISM)
     return functools.reduce(lambda wrapped, option: option(wrapped), reversed(options), with_options)  # type: ignore[return-value] # a wrapper of the same shape, but for what it takes away
 
 
@@ -164,7 +183,7 @@ def up(
     if bundle is None and (brokers or partitions):
         raise UsageWrong("--brokers and --partitions are bounds for a bundle: give --from-bundle FILE")
     lines = ProgressLines()
-    shape = Shape(ssh=chosen.executor == "ssh", secured=chosen.secured)
+    shape = Shape(ssh=chosen.executor == "ssh", secured=chosen.secured, mechanism=chosen.mechanism)
     copied = _shape_of(bundle, brokers, partitions) if bundle else None
     if copied:
         shape = replace(shape, brokers=len(copied.disks), disks=copied.disks, bundled=True)
@@ -175,7 +194,7 @@ def up(
             where=str(chosen.directory),
             next_step="make another in an empty folder",
         )
-    found.require(chosen.executor, secured=chosen.secured)
+    found.require(chosen.executor, secured=chosen.secured, mechanism=chosen.mechanism)
     with no_run_goes_on(found):
         found.up(lines.say)
     _say_next(found)
@@ -275,7 +294,8 @@ def demo(chosen: LabOptions, until: str, rollback_from: str | None, keep: bool, 
 
     stage = stage_named(until, MIGRATION)
     options = DemoOptions(
-        *(chosen.directory, chosen.kafka_home, stage, keep, load, chosen.executor, chosen.secured, QuorumKind(quorum))
+        *(chosen.directory, chosen.kafka_home, stage, keep, load, chosen.executor, chosen.secured, QuorumKind(quorum)),
+        mechanism=chosen.mechanism,
     )
     if rollback_from is not None:
         from migrate.cli.rollback_demo import story

@@ -152,8 +152,9 @@ def client_config(bootstrap: str, access: Access) -> dict[str, str | int | float
     }
     if access.mechanism:
         settings["sasl.mechanism"] = access.mechanism
-        settings["sasl.username"] = access.username
-        if access.oauth is not None and access.oauth.client_secret is not None:
+        if access.oauth is None:
+            settings["sasl.username"] = access.username
+        elif access.oauth.client_secret is not None:
             settings["sasl.oauthbearer.method"] = "oidc"
             settings["sasl.oauthbearer.token.endpoint.url"] = access.oauth.endpoint or ""
             settings["sasl.oauthbearer.client.id"] = access.oauth.client_id

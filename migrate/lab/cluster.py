@@ -36,6 +36,7 @@ from migrate.lab.seed_data import Seed, keep_seed, seed_of
 from migrate.lab.status import LabStatus, observe_lab
 from migrate.lab.topology import (
     DEFAULT_SHAPE,
+    ISSUER,
     SSH,
     ZOOKEEPER,
     Shape,
@@ -99,7 +100,7 @@ class Lab:
         topology = topologies.load_topology(directory)
         return cls(topology, Supervisor(topology.processes))
 
-    def require(self, executor: str, *, secured: bool) -> None:
+    def require(self, executor: str, *, secured: bool, mechanism: str = "PLAIN") -> None:
         """Refuse a lab that was made with another executor, or in clear where a secured one is wanted.
 
         Raises:
@@ -115,6 +116,12 @@ class Lab:
         if secured and not self.topology.secured:
             raise LabRefused(
                 "this lab was made without --secured", where=where, next_step="make another in an empty folder"
+            )
+        if secured and mechanism != self.topology.mechanism:
+            raise LabRefused(
+                f"this lab was made with --mechanism {self.topology.mechanism}",
+                where=where,
+                next_step=f"say --mechanism {self.topology.mechanism}, or make another lab in an empty folder",
             )
 
     @property
@@ -147,6 +154,9 @@ class Lab:
             self._await(
                 "starting ZooKeeper", lambda: ready.zookeeper_answers(self.topology.zookeeper_port), [ZOOKEEPER]
             )
+        if self.topology.issuer_port:
+            self._start([ISSUER], progress)
+            self._await("starting the issuer", lambda: ready.port_answers(self.topology.issuer_port), [ISSUER])
         if self.topology.ssh_port:
             self._start([SSH], progress)
             self._await("starting the SSH server", lambda: ready.port_answers(self.topology.ssh_port), [SSH])
@@ -179,7 +189,7 @@ class Lab:
     def down(self, progress: Progress = silent) -> None:
         """Stop everything: brokers, then controllers, then ZooKeeper.  Nothing is deleted."""
         self.stop_nodes(progress)
-        self._stop([[ZOOKEEPER, SSH]], progress)
+        self._stop([[ZOOKEEPER, SSH, ISSUER]], progress)
 
     def stop_nodes(self, progress: Progress = silent) -> None:
         """Stop the brokers, all at once, then the controllers; whatever else runs stays.
@@ -254,6 +264,8 @@ class Lab:
         found = {f"{node.name}.properties": broker_file(self.topology, node, passwords) for node in brokers}
         if self.topology.secured:
             found |= secured.added_files(self.topology, passwords) | secured.jaas_files(self.topology, passwords)
+        if self.topology.issuer_port:
+            found |= {f"{ISSUER}.json": secured.issuer_file(self.topology, passwords)}
         return {"zookeeper.properties": zookeeper_file(self.topology), **found}
 
     def _is_described(self) -> bool:
@@ -262,6 +274,7 @@ class Lab:
         names = {
             ZOOKEEPER,
             *([SSH] if self.topology.ssh_port else []),
+            *([ISSUER] if self.topology.issuer_port else []),
             *(b.name for b in self.topology.brokers),
             *(c.name for c in self.topology.controllers),
         }
@@ -282,6 +295,8 @@ class Lab:
         replace_file(str(self.topology.jars), listing.encode())
         for spec in process_specs(self.topology, java, jars, ENVIRONMENT):
             write_spec(self.topology.processes, spec)
+        if self.topology.issuer_port:
+            write_spec(self.topology.processes, secured.issuer_spec(self.topology))
         if self.topology.ssh_port:
             ssh_access.lay_out(self.topology, self.supervisor.specs())
             write_spec(self.topology.processes, ssh_access.server_spec(self.topology))

@@ -266,6 +266,8 @@ def inventory_of(topology: Topology) -> Inventory:
     return replace(
         inventory,
         zookeeper_login=secured.login(topology),
+        broker_principal=f"User:{secured.BROKER}" if topology.issuer_port else "",
+        controller_principal=f"User:{secured.CONTROLLERS}" if topology.issuer_port else "",
         broker_properties=secured.properties(topology, secured.BROKER),
         controller_properties=secured.properties(topology, secured.CONTROLLERS),
     )

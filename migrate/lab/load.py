@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import migrate
+from migrate.checks.oauth import FETCHER, LOGIN_HANDLER, PACKAGE
 from migrate.errors import LoadAlreadyRuns, LoadHistoryBroken, LoadNotStarted, ProcessNotStarted
 from migrate.hosts.files import replace_file
 from migrate.hosts.supervisor import ProcessSpec, Supervisor, write_spec
@@ -171,6 +172,14 @@ def client_properties(access: Access) -> str:
         values |= {
             "sasl.mechanism": access.mechanism,
             "sasl.jaas.config": f'{PLAIN} required username="{access.username}" password="{password}";',
+        }
+    if access.oauth is not None and access.oauth.client_secret is not None:
+        client = f'clientId="{access.oauth.client_id}" clientSecret="{read_secret(access.oauth.client_secret)}"'
+        values |= {
+            "sasl.mechanism": access.mechanism,
+            "sasl.jaas.config": f"{PACKAGE}.OAuthBearerLoginModule required {client};",
+            LOGIN_HANDLER: FETCHER,
+            "sasl.oauthbearer.token.endpoint.url": access.oauth.endpoint or "",
         }
     if access.truststore is not None:
         values |= {"ssl.truststore.location": access.truststore.path, "ssl.truststore.type": access.truststore.kind}

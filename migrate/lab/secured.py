@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import datetime as dt
 import ipaddress
+import json
+import os
+import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Self
 
@@ -20,9 +23,13 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.hazmat.primitives.serialization.pkcs12 import serialize_key_and_certificates
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+import migrate
+from migrate.checks.oauth import FETCHER, LOGIN_HANDLER, MECHANISM, PACKAGE, SERVER_HANDLER, VALIDATOR
 from migrate.hosts.files import replace_file
-from migrate.lab.topology import CLIENT, CONTROLLER, HOST, INTERNAL, ZOOKEEPER, LabBroker, Topology
-from migrate.model.inventory import Access, AddedProperties, SecretFile, Store, ZookeeperLogin
+from migrate.hosts.supervisor import ProcessSpec
+from migrate.lab.issuer import AUDIENCE
+from migrate.lab.topology import CLIENT, CONTROLLER, HOST, INTERNAL, ISSUER, ZOOKEEPER, LabBroker, Topology
+from migrate.model.inventory import Access, AddedProperties, OAuth, SecretFile, Store, ZookeeperLogin
 from migrate.playbook.access import added
 
 DAYS: Final = 3650  # a lab may stand parked for long
@@ -133,6 +140,8 @@ SECRETS: Final = (BROKER, CONTROLLERS, ZOOKEEPER_USER)
 AUTHORITY: Final = "ca.pem"
 PLAIN_MODULE: Final = "org.apache.kafka.common.security.plain.PlainLoginModule"
 SCRAM_MODULE: Final = "org.apache.kafka.common.security.scram.ScramLoginModule"
+TOKEN_SECONDS: Final = 600  # of a lab's tokens: each is fetched again during a migration
+SESSION_MS: Final = 60_000  # of a lab with OAUTHBEARER: sessions end during every roll
 DIGEST_MODULE: Final = "org.apache.zookeeper.server.auth.DigestLoginModule"
 SCRAM: Final = "SCRAM-SHA-512"
 
@@ -166,21 +175,42 @@ def plain(user: str, passwords: dict[str, str], known: tuple[str, ...] = ()) -> 
 def listener_lines(topology: Topology, broker: LabBroker, passwords: dict[str, str], users: tuple[str, ...]) -> str:
     """The part of a broker's file about listeners (pure)."""
     known = "".join(f' user_{name}="{passwords[name]}"' for name in users)
+    also = f"listener.name.client.sasl.enabled.mechanisms=PLAIN,{SCRAM}"
+    if topology.issuer_port:
+        issuer = f"http://{HOST}:{topology.issuer_port}"
+        also += f""",{MECHANISM}
+{login_lines(topology, CLIENT, BROKER, passwords)}sasl.oauthbearer.token.endpoint.url={issuer}/token
+sasl.oauthbearer.jwks.endpoint.url={issuer}/jwks
+sasl.oauthbearer.expected.issuer={issuer}
+sasl.oauthbearer.expected.audience={AUDIENCE}
+connections.max.reauth.ms={SESSION_MS}"""
     return f"""\
 # -- listeners: everybody encrypted and with a name
 listeners={INTERNAL}://{HOST}:{broker.internal_port},{CLIENT}://{HOST}:{broker.client_port}
 listener.security.protocol.map={INTERNAL}:SASL_SSL,{CLIENT}:SASL_SSL
 inter.broker.listener.name={INTERNAL}
-sasl.mechanism.inter.broker.protocol=PLAIN
-listener.name.internal.sasl.enabled.mechanisms=PLAIN
-listener.name.internal.plain.sasl.jaas.config={plain(BROKER, passwords, PRINCIPALS)}
-listener.name.client.sasl.enabled.mechanisms=PLAIN,{SCRAM}
+sasl.mechanism.inter.broker.protocol={topology.mechanism}
+listener.name.internal.sasl.enabled.mechanisms={topology.mechanism}
+{login_lines(topology, INTERNAL, BROKER, passwords)}{also}
 listener.name.client.plain.sasl.jaas.config={PLAIN_MODULE} required{known};
 listener.name.client.{SCRAM.lower()}.sasl.jaas.config={SCRAM_MODULE} required;
 {_store_lines(topology, BROKER, passwords)}ssl.truststore.type=PEM
 ssl.truststore.location={store_path(topology, AUTHORITY)}
 zookeeper.set.acl=true
 """
+
+
+def login_lines(topology: Topology, listener: str, who: str, passwords: dict[str, str]) -> str:
+    """How that node logs in to a listener, and checks who does where it has it itself (pure)."""
+    prefix = f"listener.name.{listener.lower()}.{topology.mechanism.lower()}."
+    if not topology.issuer_port:
+        known = () if (who, listener) in ((BROKER, CONTROLLER), (CONTROLLERS, INTERNAL)) else PRINCIPALS
+        return f"{prefix}sasl.jaas.config={plain(who, passwords, known)}\n"
+    client = f'clientId="{who}" clientSecret="{passwords[who]}"'
+    return (
+        f"{prefix}sasl.jaas.config={PACKAGE}.OAuthBearerLoginModule required {client};\n"
+        f"{prefix}{LOGIN_HANDLER}={FETCHER}\n{prefix}{SERVER_HANDLER}={VALIDATOR}\n"
+    )
 
 
 def rights_line() -> str:
@@ -201,15 +231,15 @@ def added_files(topology: Topology, passwords: dict[str, str]) -> dict[str, str]
     return {
         added_path(topology, BROKER).name: (
             "# How brokers log in at the controllers: merged into each broker's file at its first restart.\n"
-            "sasl.mechanism.controller.protocol=PLAIN\n"
-            f"{listener}.plain.sasl.jaas.config={plain(BROKER, passwords)}\n"
+            f"sasl.mechanism.controller.protocol={topology.mechanism}\n"
+            f"{login_lines(topology, CONTROLLER, BROKER, passwords)}"
         ),
         added_path(topology, CONTROLLERS).name: (
             "# Who controllers are, and whom they know: merged into each rendered controller's file.\n"
-            "sasl.mechanism.controller.protocol=PLAIN\n"
-            f"{listener}.sasl.enabled.mechanisms=PLAIN\n"
-            f"{listener}.plain.sasl.jaas.config={plain(CONTROLLERS, passwords, PRINCIPALS)}\n"
-            f"listener.name.internal.plain.sasl.jaas.config={plain(CONTROLLERS, passwords)}\n"
+            f"sasl.mechanism.controller.protocol={topology.mechanism}\n"
+            f"{listener}.sasl.enabled.mechanisms={topology.mechanism}\n"
+            f"{login_lines(topology, CONTROLLER, CONTROLLERS, passwords)}"
+            f"{login_lines(topology, INTERNAL, CONTROLLERS, passwords)}"
             f"{_store_lines(topology, CONTROLLERS, passwords)}"
         ),
     }
@@ -239,11 +269,37 @@ def make_stores(topology: Topology, passwords: dict[str, str]) -> None:
     replace_file(str(store_path(topology, AUTHORITY)), authority.pem)
 
 
+def issuer_file(topology: Topology, passwords: dict[str, str]) -> str:
+    """What the issuer of tokens knows: its clients' secrets are in it (pure)."""
+    clients = {who: passwords[who] for who in PRINCIPALS}
+    return json.dumps({"port": topology.issuer_port, "lifetime": TOKEN_SECONDS, "clients": clients}) + "\n"
+
+
+def issuer_spec(topology: Topology) -> ProcessSpec:
+    package = str(Path(migrate.__file__).parent.parent)
+    path = os.pathsep.join([package, *filter(None, [os.environ.get("PYTHONPATH")])])
+    config = str(topology.folder("conf", f"{ISSUER}.json"))
+    return ProcessSpec(
+        name=ISSUER,
+        node=None,
+        argv=(sys.executable, "-m", "migrate.lab.issuer", config),
+        directory=topology.directory,
+        log=str(topology.log(ISSUER)),
+        output=str(topology.folder("logs", f"{ISSUER}.out")),
+        config=config,
+        environment={"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "PYTHONPATH": path},
+    )
+
+
 # -- how to speak to it ------------------------------------------------------------------------------------------
 def access(topology: Topology) -> Access:
     """Any of the listeners, as the administrator."""
-    password = SecretFile(str(topology.folder("secrets", ADMIN)))
-    return Access("SASL_SSL", "PLAIN", ADMIN, password, Store(str(store_path(topology, AUTHORITY)), "PEM"))
+    password, trusted = SecretFile(str(topology.folder("secrets", ADMIN))), store_path(topology, AUTHORITY)
+    found = Access("SASL_SSL", topology.mechanism, ADMIN, truststore=Store(str(trusted), "PEM"))
+    if topology.issuer_port:
+        endpoint = f"http://{HOST}:{topology.issuer_port}/token"
+        return replace(found, oauth=OAuth(endpoint=endpoint, client_id=ADMIN, client_secret=password))
+    return replace(found, password=password)
 
 
 def login(topology: Topology) -> ZookeeperLogin:

@@ -10,7 +10,7 @@ from migrate.hosts.properties import parse
 from migrate.hosts.supervisor import Supervisor, config_sha256
 from migrate.lab import ready
 from migrate.lab.seed import seeded
-from migrate.lab.topology import SSH, ZOOKEEPER, Topology
+from migrate.lab.topology import ISSUER, SSH, ZOOKEEPER, Topology
 from migrate.model.broker_modes import ControllerMode, node_mode
 from migrate.model.outcome import Unknown
 from migrate.model.views import MetadataAnswer, Running, ServiceState
@@ -49,7 +49,7 @@ def observe_lab(topology: Topology, supervisor: Supervisor) -> LabStatus:
     """Observe processes and brokers; nothing is changed."""
     described = supervisor.specs()
     first = [] if topology.kraft else [ZOOKEEPER]
-    names = [*first, SSH, *(b.name for b in topology.brokers), *(c.name for c in topology.controllers)]
+    names = [*first, SSH, ISSUER, *(b.name for b in topology.brokers), *(c.name for c in topology.controllers)]
     answers = (ready.ask(topology, broker) for broker in topology.brokers)
     answer = next((found for found in answers if isinstance(found, MetadataAnswer)), None)
     return LabStatus(
@@ -86,6 +86,8 @@ def mode_in_words(values: dict[str, str], name: str) -> str:
     """The mode of a process, by its configuration file (pure)."""
     if name == ZOOKEEPER:
         return "zookeeper"
+    if name == ISSUER:
+        return "issuer of tokens"
     if name == SSH:
         return "SSH server of the nodes' hosts"
     if not values:

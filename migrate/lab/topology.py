@@ -35,6 +35,7 @@ INTERNAL: Final = "INTERNAL"
 CLIENT: Final = "CLIENT"
 CONTROLLER: Final = "CTL"
 ZOOKEEPER: Final = "zookeeper"
+ISSUER: Final = "issuer"  # of tokens, for a secured lab with OAUTHBEARER
 SSH: Final = "sshd"  # the server through which the nodes are reached
 
 
@@ -80,6 +81,7 @@ class Shape:
     ssh: bool = False
     secured: bool = False
     bundled: bool = False
+    mechanism: str = "PLAIN"
     disks: tuple[int, ...] = ()
     quorum: QuorumKind = QuorumKind.STATIC
 
@@ -95,6 +97,7 @@ class Topology:
     `kraft`: it is KRaft from its first start, and has no ZooKeeper.
     `ssh_port`: its nodes are systemd units of hosts that SSH reaches there (see ssh_access); 0: they are processes.
     `secured`: everybody is encrypted and has a name (see secured).
+    `mechanism`: how brokers, controllers and the tool log in to a secured one.
     `bundled`: it has the shape of a bundle (see from_bundle), and is seeded with DIR/seed.json.
     """
 
@@ -109,6 +112,8 @@ class Topology:
     secured: bool = False
     bundled: bool = False
     quorum: QuorumKind = QuorumKind.STATIC
+    mechanism: str = "PLAIN"
+    issuer_port: int = 0  # of a lab with OAUTHBEARER
 
     # -- names and addresses -------------------------------------------------------------------------------------
     @property
@@ -129,6 +134,8 @@ class Topology:
             found |= {broker.jmx_port: broker.name} if broker.jmx_port else {}
         if self.ssh_port:
             found[self.ssh_port] = SSH
+        if self.issuer_port:
+            found[self.issuer_port] = ISSUER
         return found | {controller.port: controller.name for controller in self.controllers}
 
     # -- folders -------------------------------------------------------------------------------------------------
@@ -162,8 +169,8 @@ class Topology:
 
 def plan_topology(directory: Path, shape: Shape = DEFAULT_SHAPE) -> Topology:
     """A topology for that folder on ports that are free now; nothing is written."""
-    root = directory.resolve()
-    count = 1 + (3 if shape.jmx else 2) * shape.brokers + shape.controllers + shape.ssh
+    root, by_tokens = directory.resolve(), shape.mechanism == "OAUTHBEARER"
+    count = 1 + (3 if shape.jmx else 2) * shape.brokers + shape.controllers + shape.ssh + by_tokens
     ports = iter(free_ports(count))
     disks = shape.disks or (shape.directories,) * shape.brokers
     return Topology(
@@ -190,6 +197,8 @@ def plan_topology(directory: Path, shape: Shape = DEFAULT_SHAPE) -> Topology:
         secured=shape.secured,
         bundled=shape.bundled,
         quorum=shape.quorum,
+        mechanism=shape.mechanism,
+        issuer_port=next(ports) if by_tokens else 0,
     )
 
 
@@ -281,6 +290,8 @@ def _decode(data: dict[str, Any]) -> Topology:
         bool(data.get("secured", False)),
         bool(data.get("bundled", False)),
         QuorumKind(data.get("quorum", QuorumKind.STATIC)),
+        str(data.get("mechanism", "PLAIN")),
+        int(data.get("issuer_port", 0)),
     )
 
 

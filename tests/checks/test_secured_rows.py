@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import pytest
 
@@ -43,7 +44,12 @@ Bend = Callable[[World], World]
 @pytest.fixture(scope="module")
 def rendered(tmp_path_factory: pytest.TempPathFactory) -> tuple[Inventory, dict[int, bytes]]:
     """The secured lab's inventory, and its brokers' files, as `lab up --secured` writes them."""
-    topology = plan_topology(tmp_path_factory.mktemp("rows") / "lab", Shape(secured=True))
+    return written(tmp_path_factory.mktemp("rows") / "lab", "PLAIN")
+
+
+def written(folder: Path, mechanism: str) -> tuple[Inventory, dict[int, bytes]]:
+    """The same for a mechanism."""
+    topology = plan_topology(folder, Shape(secured=True, mechanism=mechanism))
     topology.folder("conf").mkdir(parents=True)
     passwords = make_secrets(topology)
     for name, text in secured.added_files(topology, passwords).items():
@@ -473,6 +479,22 @@ def test_a_wrong_file_is_found_before_the_process_that_would_suffer(
     if row.stops is not None:
         assert blocking(found, row.stops) == tuple(found)
     assert not [word for word in secrets(bent) if word in repr(every)]
+
+
+@pytest.mark.parametrize("stage", [Stage.PREPARE, Stage.MIGRATION_MODE, Stage.HYBRID, Stage.KRAFT_MODE])
+def test_files_with_tokens_are_rendered_whole(stage: Stage, tmp_path: Path) -> None:
+    """In every stage; controllers log in as themselves, and have none of the brokers' secrets."""
+    world = secured_world(stage, written(tmp_path / "lab", "OAUTHBEARER"))
+    found = [one for one in checks.run(world, target=Stage.CLEANUP) if "-SEC-" in one.code and one.code[0] == "B"]
+    assert [one for one in found if one.code not in ("B-SEC-25", "B-SEC-29")] == []
+    assert [one for one in found if one.severity is Severity.BLOCKER] == []
+    word = (tmp_path / "lab/secrets" / secured.BROKER).read_text().strip()
+    assert isinstance(world.configs, Mapping)
+    for node in CONTROLLERS:
+        values = world.configs[NodeId(node)].values  # type: ignore[union-attr]
+        assert 'clientId="controller"' in values["listener.name.internal.oauthbearer.sasl.jaas.config"]
+        assert not [key for key, value in values.items() if word in value]
+        assert {"User:broker", "User:controller", "User:admin"} == set(values["super.users"].split(";"))
 
 
 def secrets(world: World) -> set[str]:

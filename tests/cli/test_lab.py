@@ -156,5 +156,7 @@ def test_a_lab_that_is_there_is_taken_for_no_other(tmp_path: Path) -> None:
     secured.require("supervisor", secured=False)
     with pytest.raises(LabRefused, match="without --secured"):
         clear.require("supervisor", secured=True)
+    with pytest.raises(LabRefused, match="with --mechanism PLAIN"):
+        secured.require("supervisor", secured=True, mechanism="OAUTHBEARER")
     with pytest.raises(LabRefused, match="made with --executor supervisor"):
         clear.require("ssh", secured=False)

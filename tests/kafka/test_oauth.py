@@ -15,12 +15,12 @@ import pytest
 from migrate.errors import AccessRefused, IssuerUnreachable, MigrateError, TokenRefused, TokenUnusable
 from migrate.kafka import oauth
 from migrate.kafka.connection import Connection
+from migrate.lab.issuer import Issuer
 from migrate.model.inventory import Access, OAuth, SecretCommand
 from migrate.protocol.loader import Values
 from migrate.protocol.messages import DESCRIBE_CLUSTER
 from tests.kafka.fake_node import FakeNode, Script
 from tests.testing.certificates import Pki, secret
-from tests.testing.issuer import Issuer
 
 WORD = "canary-client-secret"
 

@@ -5,6 +5,7 @@ SASL_SSL on every listener, brokers, controllers and the tool each with a name o
 
 from __future__ import annotations
 
+import base64
 import json
 import time
 from collections.abc import Callable, Iterator
@@ -23,7 +24,7 @@ from migrate.lab.cluster import Lab
 from migrate.lab.seed import settings_for
 from migrate.lab.seed_data import SCRAM_USERS
 from migrate.lab.topology import CONTROLLER, INTERNAL, Shape
-from migrate.model.inventory import Access, SecretFile, ZookeeperLogin
+from migrate.model.inventory import Access, OAuth, SecretFile, ZookeeperLogin
 from migrate.zookeeper.client import access_of, connect
 from migrate.zookeeper.layout import CONTROLLERS_WRITE, USER_CONFIGS, Absent
 from tests.lab.commands import kraft_migrate
@@ -84,6 +85,21 @@ def into_hybrid(directory: Path) -> None:
 def to_the_end(directory: Path) -> None:
     """Proven, as the one in clear is."""
     assert "PROVEN" in migrated(directory)
+
+
+def tokens(directory: Path) -> None:
+    """OAUTHBEARER everywhere, in sessions of a minute: proven to the end; a token that nobody signed opens nothing."""
+    assert "PROVEN" in migrated(directory, "--mechanism", "OAUTHBEARER", "--keep")
+    lab = Lab.open(directory)
+    words = ({"alg": "none"}, {"sub": "broker", "iat": int(time.time()), "exp": int(time.time()) + 600})
+    said = (base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=").decode() for part in words)
+    unsigned = OAuth(token=secret(directory, ".".join((*said, "")), "unsigned"))
+    for node in lab.inventory.nodes:
+        access = lab.inventory.access_of(node)
+        assert access.oauth is not None
+        Connection(node.address, access).close()
+        with pytest.raises(AccessRefused, match="user broker was refused"):
+            Connection(node.address, replace(access, username="broker", oauth=unsigned))
 
 
 def rights(directory: Path) -> None:
@@ -241,7 +257,7 @@ PARTS: dict[str, Callable[[Path], None]] = {
     "rollback": rollback,
     "wrong-files": wrong_files,
 }
-AT_LENGTH: dict[str, Callable[[Path], None]] = {"mutual-tls": mutual_tls, "to-the-end": to_the_end}
+AT_LENGTH: dict[str, Callable[[Path], None]] = {"mutual-tls": mutual_tls, "to-the-end": to_the_end, "tokens": tokens}
 
 
 @pytest.mark.parametrize("part", parts(PARTS, each_commit=["into-hybrid"]))

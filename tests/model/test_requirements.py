@@ -92,7 +92,7 @@ def test_what_is_required_is_looked_for_and_not_imported(monkeypatch: pytest.Mon
 def test_one_line_installs_all_of_an_extra() -> None:
     """Each quoted, for the shell."""
     line = install_line(one for one in requirements() if one.extra == "lab")
-    assert line == f"{sys.executable} -m pip install 'confluent-kafka>=2.6' 'asyncssh>=2.18'"
+    assert line == f"{sys.executable} -m pip install 'confluent-kafka>=2.6' 'asyncssh>=2.18' 'joserfc>=1.6'"
 
 
 def test_every_lower_bound_can_be_installed_alone() -> None:

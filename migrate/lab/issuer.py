@@ -1,4 +1,8 @@
-"""An issuer of tokens on loopback: signs them for clients' credentials, and serves the keys that check them."""
+"""The issuer of a lab with OAUTHBEARER: signs tokens for clients' credentials, and serves the keys that check them.
+
+As a process: `python -m migrate.lab.issuer CONF`, with a JSON file of port, lifetime and clients (name -> secret).
+Each start makes a key of its own: tokens of an earlier one are worth nothing.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +10,12 @@ import base64
 import binascii
 import hmac
 import json
+import sys
 import time
 import uuid
 from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qs
 
@@ -49,14 +55,12 @@ class _Handler(BaseHTTPRequestHandler):
     server: Issuer
 
     def do_GET(self) -> None:
-        """The keys."""
         if self.path == "/jwks":
             self._answer(200, KeySet([self.server.key]).as_dict(private=False))
         else:
             self._answer(404, {})
 
     def do_POST(self) -> None:
-        """A token."""
         size = self.headers.get("Content-Length", "0")
         raw = self.rfile.read(min(int(size) if size.isdecimal() else 0, MOST))
         wanted = parse_qs(raw.decode("utf-8", "replace"))
@@ -92,3 +96,8 @@ def _basic(header: str) -> tuple[str, str]:
     except (binascii.Error, UnicodeDecodeError):
         return "", ""
     return name, secret
+
+
+if __name__ == "__main__":
+    conf = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    Issuer(conf["port"], conf["clients"], conf["lifetime"]).serve_forever()
