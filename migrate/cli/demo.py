@@ -73,9 +73,7 @@ class Demo:
         self._options = options
         self._lines = lines
         ssh, mechanism = options.executor == "ssh", options.mechanism
-        shape = replace(
-            self.shape, ssh=ssh, secured=options.secured, quorum=options.quorum, mechanism=mechanism
-        )
+        shape = replace(self.shape, ssh=ssh, secured=options.secured, quorum=options.quorum, mechanism=mechanism)
         self._lab = self.lab.create(options.directory, shape, kafka_home=options.kafka_home, progress=lines.say)
         self._lab.require(options.executor, secured=options.secured, mechanism=mechanism)
         if options.quorum is not self._lab.topology.quorum:
