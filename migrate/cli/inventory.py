@@ -37,12 +37,20 @@ def inventory() -> None:
     help="Who works the hosts (docs/hosts.md): OpenSSH, this host's systemd, people, or (supervisor) a lab's own "
     "processes. What it needs is among the gaps.",
 )
+@click.option("--config", default="", metavar="PATH", help="The brokers' server.properties on their hosts.")
+@click.option("--unit", default="", metavar="UNIT", help="The brokers' systemd unit on their hosts.")
+@click.option("--listener", default="", metavar="NAME", help="The brokers' listener that the tool uses.")
+@click.option("--controllers", default="", metavar="HOST[:PORT],...", help="Where the new controllers will run.")
 @click.option("--out", type=OUTPUT_FILE, help="Write there instead of to stdout.")
 def init(
     zookeeper: str,
     name: str | None,
     access: pathlib.Path | None,
     executor: str,
+    config: str,
+    unit: str,
+    listener: str,
+    controllers: str,
     out: pathlib.Path | None,
 ) -> int:
     """Write an inventory from what the cluster says of itself, with gaps to fill in.  Nothing is changed there.
@@ -50,7 +58,7 @@ def init(
     A file that exists is never overwritten.
     """
     from migrate.playbook.access import load_zookeeper_access
-    from migrate.playbook.proposal import NO_LOGIN, propose_inventory, unregistered
+    from migrate.playbook.proposal import NO_LOGIN, Given, propose_inventory, unregistered
     from migrate.zookeeper.client import access_of, connect
     from migrate.zookeeper.rate_limit import Pace
     from migrate.zookeeper.read import read_view
@@ -58,6 +66,7 @@ def init(
     if out is not None and out.exists():
         raise UsageWrong("the inventory cannot be written: a file of that name is there", where=str(out))
     login = NO_LOGIN if access is None else load_zookeeper_access(access)
+    given = Given(config, unit, listener, tuple(filter(None, controllers.split(","))))
     pace = Pace(None)
     with (
         ProgressLine.showing(lambda: f"reading ZooKeeper, {pace.operations:,} znodes read"),
@@ -66,7 +75,7 @@ def init(
         view = read_view(client, Digester())
     for part in view.malformed:
         raise NotVisible(f"an inventory cannot be written from a damaged tree: {part.problem}", where=part.path)
-    text = propose_inventory(view, name or view.cluster_id, executor, login)
+    text = propose_inventory(view, name or view.cluster_id, executor, login, given)
     if out is None:
         say_page(text, end="")
         return EXIT_OK

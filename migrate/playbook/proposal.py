@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
+from migrate.errors import UsageWrong
 from migrate.model.inventory import ZookeeperLogin
 from migrate.model.views import ZkBroker, ZookeeperView
 from migrate.playbook.access import dumped_login
@@ -19,6 +21,19 @@ SPOKEN: Final = ("PLAINTEXT", "SASL_PLAINTEXT")  # what is chosen without being 
 NO_LOGIN: Final = ZookeeperLogin()
 CONTROLLERS: Final = 3
 FIRST_CONTROLLER: Final = 3000
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What the caller knows, written in place of gaps; "" and () for nothing.  `controllers` are hosts or host:port."""
+
+    config: str = ""
+    unit: str = ""
+    listener: str = ""
+    controllers: tuple[str, ...] = ()
+
+
+NOTHING: Final = Given()
 HEADER: Final = (
     "# Where the cluster is: written from ZooKeeper's own answers.  Values that begin with <fill in mark",
     "# what ZooKeeper does not know; every command refuses this file until each of them is replaced.",
@@ -31,13 +46,23 @@ def propose_inventory(
     name: str,
     executor: str = "supervisor",
     login: ZookeeperLogin = NO_LOGIN,
+    given: Given = NOTHING,
 ) -> str:
     """The YAML text.  Addresses are of the one listener that all brokers have and that can be spoken, else a gap.
 
     `login`: how ZooKeeper let us in, written as it was given; `executor`: who will work the hosts.
+
+    Raises:
+        UsageWrong: not every broker has the listener that is given, or not with one protocol.
     """
     brokers = [view.brokers[node] for node in sorted(view.brokers)]
     listener = common_listener(brokers)
+    if given.listener:
+        listener = given.listener
+        if len({broker.protocols.get(listener, "") for broker in brokers} - {""}) != 1 or any(
+            listener not in _endpoints(broker) for broker in brokers
+        ):
+            raise UsageWrong(f"not every broker has listener {listener} with one protocol", where=view.connect)
     protocol = "" if listener is None else brokers[0].protocols[listener]
     lines = [
         *HEADER,
@@ -58,12 +83,13 @@ def propose_inventory(
         "    nodes:" if brokers else "    nodes: []  # no broker is registered now: start them and write this again",
     ]
     for broker in brokers:
-        lines += [*_broker(broker, listener), *_unit(executor)]
+        lines += [*_broker(broker, listener, given.config), *_unit(executor, given.unit)]
     for number in unregistered(view):
-        lines += [*_unregistered(number), *_unit(executor)]
+        lines += [*_unregistered(number, given.config), *_unit(executor, given.unit)]
     lines += ["  controllers:", *_controller_access(), "    nodes:"]
-    for number in controller_ids(view):
-        lines += [*_controller(number), *_unit(executor)]
+    places = given.controllers or ("",) * CONTROLLERS
+    for number, place in zip(controller_ids(view, len(places)), places, strict=True):
+        lines += [*_controller(number, place), *_unit(executor)]
     lines += ["  runs: runs", "  expect:", f"    cluster_id: {_text(view.cluster_id)}"]
     return "\n".join(lines) + "\n"
 
@@ -80,12 +106,12 @@ def common_listener(brokers: Sequence[ZkBroker]) -> str | None:
     return spoken[0] if len(spoken) == 1 else None
 
 
-def controller_ids(view: ZookeeperView) -> list[int]:
-    """Three ids that no broker has: a proposal, to be changed before anything is formatted."""
+def controller_ids(view: ZookeeperView, wanted: int = CONTROLLERS) -> list[int]:
+    """So many ids that no broker has: a proposal, to be changed before anything is formatted."""
     taken = {int(node) for node in view.brokers}
     taken |= {replica for replicas in view.partitions.replicas for replica in replicas}
-    free = (number for number in range(FIRST_CONTROLLER, FIRST_CONTROLLER + len(taken) + CONTROLLERS))
-    return [number for number in free if number not in taken][:CONTROLLERS]
+    free = (number for number in range(FIRST_CONTROLLER, FIRST_CONTROLLER + len(taken) + wanted))
+    return [number for number in free if number not in taken][:wanted]
 
 
 def unregistered(view: ZookeeperView) -> list[int]:
@@ -116,8 +142,10 @@ def _executor(kind: str) -> Iterator[str]:
         yield "    # a node may have its own kafka_home, access, and executor: { kind: local, sudo: false }"
 
 
-def _unit(executor: str) -> Iterator[str]:
-    if executor in ("local", "ssh"):
+def _unit(executor: str, given: str = "") -> Iterator[str]:
+    if given:
+        yield f"        unit: {_text(given)}"
+    elif executor in ("local", "ssh"):
         yield f"        unit: {_gap('its systemd unit on its host, such as kafka.service')}"
     elif executor == "manual":
         yield "        # unit: kafka.service   # named in instructions, where it is systemd that starts it"
@@ -140,7 +168,7 @@ def _access(protocol: str, listener: str | None, brokers: Sequence[ZkBroker]) ->
         yield f"      password: {{ file: {_gap('its password, a file of mode 0600')} }}"
 
 
-def _broker(broker: ZkBroker, listener: str | None) -> Iterator[str]:
+def _broker(broker: ZkBroker, listener: str | None, config: str) -> Iterator[str]:
     found = _endpoints(broker)
     address = found.get(listener or "", "")
     hosts = {entry.rpartition(":")[0] for entry in found.values()}
@@ -151,16 +179,16 @@ def _broker(broker: ZkBroker, listener: str | None) -> Iterator[str]:
         yield f"        address: {_text(address)}"
     else:
         yield f"        address: {_gap('host:port, one of ' + ', '.join(broker.endpoints))}"
-    yield f"        config: {_gap('path of its server.properties on its host')}"
+    yield f"        config: {_text(config) if config else _gap('path of its server.properties on its host')}"
     if broker.rack:
         yield f"        rack: {_text(broker.rack)}"
 
 
-def _unregistered(number: int) -> Iterator[str]:
+def _unregistered(number: int, config: str) -> Iterator[str]:
     yield f"      - id: {number}   # holds replicas, and is not registered in ZooKeeper: down, in KRaft mode, or gone"
     yield f"        host: {_gap('its host')}"
     yield f"        address: {_gap('host:port of the listener that `access` opens')}"
-    yield f"        config: {_gap('path of its server.properties on its host')}"
+    yield f"        config: {_text(config) if config else _gap('path of its server.properties on its host')}"
 
 
 def _controller_access() -> Iterator[str]:
@@ -168,10 +196,11 @@ def _controller_access() -> Iterator[str]:
     yield f"      protocol: {_gap('PLAINTEXT, SASL_PLAINTEXT, SSL or SASL_SSL, of the controllers new listener')}"
 
 
-def _controller(number: int) -> Iterator[str]:
+def _controller(number: int, place: str) -> Iterator[str]:
+    host = place.rpartition(":")[0].strip("[]") or place
     yield f"      - id: {number}   # a proposal: free now; never changed after the controller is formatted"
-    yield f"        host: {_gap('where this controller will run')}"
-    yield f"        address: {_gap('host:port of its controller listener')}"
+    yield f"        host: {_text(host) if host else _gap('where this controller will run')}"
+    yield f"        address: {_text(place) if ':' in place else _gap('host:port of its controller listener')}"
     yield f"        config: {_gap('path at which its properties file will be written')}"
     yield f"        metadata_directory: {_gap('its metadata.log.dir, on a disk of its own at best')}"
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from migrate.errors import DocumentInvalid
+from migrate.errors import DocumentInvalid, UsageWrong
 from migrate.model.ids import NodeId
 from migrate.model.secrets import Digester
 from migrate.model.views import ZkBroker, ZookeeperView
 from migrate.playbook.load import load_inventory
-from migrate.playbook.proposal import common_listener, controller_ids, propose_inventory, unregistered
+from migrate.playbook.proposal import Given, common_listener, controller_ids, propose_inventory, unregistered
 from migrate.zookeeper.read import view_of
 from tests.testing.clusters import zookeeper_view
 from tests.testing.golden_trees import golden
@@ -151,3 +151,18 @@ def test_proposed_ids_are_nobodys() -> None:
     view = with_brokers(*(broker(number, {"A": "h:1"}, {"A": "PLAINTEXT"}) for number in (3000, 3002)))
     view.partitions.replicas.append([3001])
     assert controller_ids(view) == [3003, 3004, 3005]
+
+
+def test_what_is_given_is_a_gap_of_no_broker() -> None:
+    """Of thirty brokers with two listeners, and of the controllers; a listener that one of them lacks is refused."""
+    endpoints, protocols = {"A": "h:1", "B": "h:2"}, {"A": "PLAINTEXT", "B": "PLAINTEXT"}
+    view = with_brokers(*(broker(number, endpoints, protocols) for number in range(30)))
+    given = Given("/etc/kafka/server.properties", "kafka.service", "B", ("kc1:9093", "kc2:9093", "kc3"))
+    text = propose_inventory(view, "x", "ssh", given=given)
+    brokers = text.partition("  controllers:")[0].partition("    nodes:")[2]
+    assert "<fill in" not in brokers
+    assert (brokers.count('address: "h:2"'), brokers.count('unit: "kafka.service"')) == (30, 30)
+    assert [text.count(f'host: "kc{number}"') for number in (1, 2, 3)] == [1, 1, 1]
+    assert 'address: "kc2:9093"' in text
+    with pytest.raises(UsageWrong, match="not every broker has listener C"):
+        propose_inventory(view, "x", given=Given(listener="C"))
