@@ -13,7 +13,10 @@ KEPT = {  # by beginning: no command reaches them, each with the reason why they
     "migrate.cli.options: OutputPath.": "click calls it",
     "migrate.errors.base: PythonTooOld": "printed before anything of ours can be imported; `explain` knows it",
 }
-CALLED_BY_OTHERS = ("get_command", "invoke", "serialize", "deserialize", "addInPlace", "zero")  # by libraries
+CALLED_BY_OTHERS = (  # by libraries
+    *("get_command", "invoke", "serialize", "deserialize", "addInPlace", "zero"),
+    *("do_GET", "do_POST", "log_message", "redirect_request"),
+)
 ENTRIES = ("migrate.__main__", "migrate.cli.main")
 PROGRAMS = (  # started as processes of their own, here or on a host
     "migrate.hosts.collect_disks",
