@@ -321,7 +321,7 @@ KAFKA_RIGHTS: Final = (
 HOST_RIGHTS: Final = (
     "sudo allows the login account one program on each host, which has a fixed list of verbs and a configuration",
     "that root wrote: [executors](hosts.md). `doctor --host-setup HOST --inventory FILE` prints the script that",
-    "installs it, `doctor --hosts` verifies it. The executors `manual` and `supervisor` need no permission.",
+    "installs it, `doctor --hosts` verifies it. The executor `manual` needs no permission.",
     "",
     "Before the first effect `apply` and `rollback apply` ask each host program for its release and configuration. A",
     "program of this release with this inventory's nodes takes every command of every stage, of migration and",

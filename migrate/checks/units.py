@@ -220,8 +220,6 @@ def nobody_sees_the_boot(seen: Inventory, world: World) -> Result:
 ).sees(inventory, when=ALWAYS)
 def held_management(seen: Inventory, world: World) -> Result:
     """By the comments that tools put at the head of a file; without one, nobody knows which tool there is."""
-    if seen.executor == "supervisor":
-        return
     files = {} if isinstance(world.configs, Unknown) else world.configs
     named: dict[str, list[str]] = {tool: [] for tool in HOLD}
     for node in seen.nodes:

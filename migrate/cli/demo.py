@@ -57,7 +57,7 @@ class DemoOptions:
     until: Stage
     keep: bool
     load: bool
-    executor: str = "supervisor"
+    executor: str = "local"
     secured: bool = False
     quorum: QuorumKind = QuorumKind.STATIC
     mechanism: str = "PLAIN"

@@ -31,11 +31,11 @@ def inventory() -> None:
 )
 @click.option(
     "--executor",
-    type=click.Choice(["supervisor", "local", "ssh", "manual"]),
+    type=click.Choice(["local", "ssh", "manual"]),
     default="ssh",
     show_default=True,
-    help="Who works the hosts (docs/hosts.md): OpenSSH, this host's systemd, people, or (supervisor) a lab's own "
-    "processes. What it needs is among the gaps.",
+    help="Who works the hosts (docs/hosts.md): the host program here or by OpenSSH, or people. What it needs is among "
+    "the gaps.",
 )
 @click.option("--config", default="", metavar="PATH", help="The brokers' server.properties on their hosts.")
 @click.option("--unit", default="", metavar="UNIT", help="The brokers' systemd unit on their hosts.")

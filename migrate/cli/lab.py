@@ -64,11 +64,10 @@ class LabOptions:
 
 EXECUTOR: Final = click.option(
     "--executor",
-    type=click.Choice(["supervisor", "ssh"]),
-    default="supervisor",
+    type=click.Choice(["local", "ssh"]),
+    default="local",
     show_default=True,
-    help="How the nodes are worked: as processes, or as systemd units of hosts reached by SSH. A lab has it from the "
-    "start.",
+    help="How the host program is reached that works the nodes: here, or by SSH. A lab has it from the start.",
 )
 SECURED: Final = click.option(
     "--secured",

@@ -159,7 +159,7 @@ def _beside_the_brokers(inventory: Inventory) -> Iterator[tuple[str, tuple[str, 
         for node in inventory.brokers:
             path = node.config + HOST_SUFFIX
             if executor.locks is None:
-                yield path, _here(pathlib.Path(path))
+                yield f"{node.host}:{path}", (f"unknown: executor {inventory.executor} reaches no host", None)
                 continue
             try:
                 yield f"{node.host}:{path}", executor.locks.owner(node.id, path)

@@ -1,7 +1,6 @@
-"""Log directories of nodes, present and planned, as the collector sees them: here, or through the host program.
+"""Log directories of nodes, present and planned, as the collector sees them.
 
-One scanner for every executor: the host program starts `collect_disks.py` as the unit's user, the lab
-calls the same functions in this process.  Both answers are decoded by `collected.py`, which checks their hash.
+The host program starts `collect_disks.py` as the unit's user; `collected.py` decodes its answer, and checks its hash.
 """
 
 from __future__ import annotations
@@ -12,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from migrate.errors import MigrateError
-from migrate.hosts import collect_disks, commands
+from migrate.hosts import commands
 from migrate.hosts.collect_disks import PROBE_PREFIX
 from migrate.hosts.collected import decode_collected
 from migrate.hosts.properties import all_directories
-from migrate.hosts.runner import Completed, LocalRunner, Runner
+from migrate.hosts.runner import Runner
 from migrate.model import strict_json
 from migrate.model.codec import decode
 from migrate.model.ids import NodeId
@@ -135,9 +134,9 @@ TELL_SECONDS: Final = 30.0
 
 
 class CollectorDisks:
-    """Implements `PathDisks`.  Without `runners` every node is on this host, as in a lab."""
+    """Implements `PathDisks`."""
 
-    def __init__(self, runners: Mapping[NodeId, Runner] | None = None) -> None:
+    def __init__(self, runners: Mapping[NodeId, Runner]) -> None:
         self._runners = runners
 
     def look(self, broker: NodeId, log_dirs: Sequence[str], metadata_dir: str | None) -> BrokerDisks | Unknown:
@@ -145,7 +144,8 @@ class CollectorDisks:
         apart = metadata_dir if metadata_dir and os.path.normpath(metadata_dir) not in known else None
         paths = tuple(dict.fromkeys((*log_dirs, *([apart] if apart else []))))
         try:
-            host, done = self._collected(broker, paths)
+            runner = self._runners[broker]
+            host, done = runner.host, runner.run(commands.collector(broker, paths), seconds=LOOK_SECONDS)
             if done.code:
                 return Unknown(f"the look at the disks of {host} ended with {done.code}: {done.says}")
             disks = decode_collected(done.output, f"{host}: the collector's answer").disks
@@ -158,16 +158,7 @@ class CollectorDisks:
             return Unknown(f"{host} did not answer for {', '.join(missing)}")
         return BrokerDisks(broker, tuple(found[path] for path in log_dirs), found[apart] if apart else None)
 
-    def _collected(self, node: NodeId, paths: tuple[str, ...]) -> tuple[str, Completed]:
-        if self._runners is None:
-            body = collect_disks.collect(None, list(paths), int(node), with_probe=True, key=None)
-            return LocalRunner.host, Completed(0, collect_disks.document(body).encode(), "")
-        runner = self._runners[node]
-        return runner.host, runner.run(commands.collector(node, paths), seconds=LOOK_SECONDS)
-
     def told(self, node: NodeId, paths: Sequence[str]) -> Mapping[str, Told] | Unknown:
-        if self._runners is None:
-            return {path: _told_here(path) for path in paths}
         runner = self._runners[node]
         try:
             done = runner.run(commands.resolve_paths(node, tuple(paths)), seconds=TELL_SECONDS)
@@ -187,14 +178,6 @@ def _told(entry: Any) -> Told:
     if not told.real.startswith("/"):
         raise ValueError(f"{told.real[:80]!r} is no absolute path")
     return told
-
-
-def _told_here(path: str) -> Told:
-    try:
-        names = sorted(os.listdir(path))  # noqa: PTH208 - names are all that is asked
-    except OSError:
-        names = []
-    return Told(os.path.realpath(path), tuple(names))
 
 
 def not_storing(disks: Disks, node: NodeId, paths: Sequence[str]) -> Mapping[str, str]:

@@ -1,8 +1,8 @@
 """Choose by the inventory's executor how files, disks and processes of hosts are reached.
 
-`supervisor` is the lab's own; `local` and `ssh` work systemd units, or give nodes' own commands, on this host or on
-the nodes' hosts; `manual` writes instructions for people, and waits until what they ask is seen.  All of them serve the
-same steps through `migrate.model.ports`, and what one of them cannot see is Unknown.
+`local` and `ssh` work systemd units, or give nodes' own commands, on this host or on the nodes' hosts; `manual` writes
+instructions for people, and waits until what they ask is seen.  All of them serve the same steps through
+`migrate.model.ports`, and what one of them cannot see is Unknown.
 """
 
 from __future__ import annotations
@@ -15,11 +15,9 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from migrate.hosts.commands import HostAccess
 from migrate.hosts.disks import CollectorDisks
-from migrate.hosts.files import LocalFiles
 from migrate.hosts.own_commands import HostServices, service_of
 from migrate.hosts.remote_files import (
     HostLock,
-    LocalMetadata,
     MetadataCopies,
     RemoteFiles,
     RemoteMetadata,
@@ -28,7 +26,6 @@ from migrate.hosts.remote_files import (
 )
 from migrate.hosts.runner import Holder, LocalRunner, ProgramHolder, Runner
 from migrate.hosts.ssh import SshConnections
-from migrate.hosts.supervisor import Supervisor
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory
 from migrate.model.ports import Disks, Files, ServiceControl
@@ -36,7 +33,6 @@ from migrate.model.ports import Disks, Files, ServiceControl
 if TYPE_CHECKING:
     from migrate.hosts.manual.witness import Witness
 
-SUPERVISOR: Final = "supervisor"
 LOCAL: Final = "local"
 SSH: Final = "ssh"
 MANUAL: Final = "manual"
@@ -94,9 +90,6 @@ class _Waits:
 
 def executor_of(inventory: Inventory) -> Executor:
     """Return the inventory's executor.  Connections open on first use; `close` ends them."""
-    if inventory.executor == SUPERVISOR:
-        services = Supervisor(inventory.executor_options.get("state", ""))
-        return Executor(LocalFiles(), CollectorDisks(), services, LocalMetadata())
     if inventory.executor == MANUAL:
         from migrate.hosts.manual.desk import Desk  # noqa: PLC0415 - all of `manual`, which others do without
         from migrate.hosts.manual.executor import ManualDisks, ManualFiles, ManualServices  # noqa: PLC0415

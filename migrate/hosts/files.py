@@ -1,6 +1,6 @@
 """Files of this host: read without following a last link, replaced atomically, fsynced.
 
-`LocalFiles` serves every node whose host is this one.  The journal and the plans have writers of their own.
+Files of nodes are the host program's.  The journal and the plans have writers of their own.
 """
 
 from __future__ import annotations
@@ -10,16 +10,13 @@ import errno
 import os
 import secrets
 import stat
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Final
 
 from migrate.errors import FileNotReplaced
 from migrate.model import limits
-from migrate.model.ids import NodeId
 
 NEW_FILE_MODE: Final = 0o600
-NEW_FOLDER_MODE: Final = 0o750
 READ_LIMIT: Final = limits.most("configuration")
 
 
@@ -68,28 +65,15 @@ def open_folder(path: str) -> Iterator[int]:
         os.close(descriptor)
 
 
-def fsync_folder(path: str) -> None:
-    """Make names that were created, renamed or removed in the folder durable."""
-    with open_folder(path) as folder:
-        os.fsync(folder)
-
-
-def _nothing(_label: str) -> None:
-    """Between a write and its fsync, where nobody asks for a crash."""
-
-
-def replace_file(
-    path: str, content: bytes, between: Callable[[str], None] = _nothing, *, mode: int = NEW_FILE_MODE
-) -> None:
+def replace_file(path: str, content: bytes, *, mode: int = NEW_FILE_MODE) -> None:
     """Replace one file atomically: its content is all old or all new, whatever happens.
 
-    Keeps owner, group and mode; a new file gets `mode`, whatever the umask.  `between` is called between the write and
-    the fsync.
+    Keeps owner, group and mode; a new file gets `mode`, whatever the umask.
 
     Raises:
         FileNotReplaced: it is a link or no regular file, or the folder, owner or disk does not allow it.
     """
-    _put(path, content, between, mode, over=True)
+    _put(path, content, mode, over=True)
 
 
 def create_file(path: str, content: bytes) -> bool:
@@ -98,16 +82,16 @@ def create_file(path: str, content: bytes) -> bool:
     Raises:
         FileNotReplaced: the folder or disk does not allow it.
     """
-    return _put(path, content, _nothing, NEW_FILE_MODE, over=False)
+    return _put(path, content, NEW_FILE_MODE, over=False)
 
 
-def _put(path: str, content: bytes, between: Callable[[str], None], mode: int, *, over: bool) -> bool:
+def _put(path: str, content: bytes, mode: int, *, over: bool) -> bool:
     where, name = os.path.split(path)
     try:
         with open_folder(where) as folder:
             if not over and os.path.lexists(path):
                 return False
-            _replace_in(folder, name, content, between, mode, over=over)
+            _replace_in(folder, name, content, mode, over=over)
     except OSError as error:
         if not over and isinstance(error, FileExistsError):
             return False
@@ -119,9 +103,7 @@ def _put(path: str, content: bytes, between: Callable[[str], None], mode: int, *
     return True
 
 
-def _replace_in(
-    folder: int, name: str, content: bytes, between: Callable[[str], None], mode: int, *, over: bool
-) -> None:
+def _replace_in(folder: int, name: str, content: bytes, mode: int, *, over: bool) -> None:
     try:
         old = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
@@ -143,7 +125,6 @@ def _replace_in(
                 if (mine.st_uid, mine.st_gid) != (old.st_uid, old.st_gid):  # refused: better no change than
                     os.fchown(descriptor, old.st_uid, old.st_gid)  # a file that Kafka cannot read
             os.fchmod(descriptor, mode if old is None else stat.S_IMODE(old.st_mode))
-            between(f"unsynced:{name}")
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
@@ -157,44 +138,3 @@ def _replace_in(
             os.unlink(temporary, dir_fd=folder)
         raise
     os.fsync(folder)
-
-
-class LocalFiles:
-    """`model.ports.Files` for nodes of this host; `between` is a crash point of every write."""
-
-    def __init__(self) -> None:
-        self.between: Callable[[str], None] = _nothing
-
-    def read(self, node: NodeId, path: str) -> bytes:  # noqa: ARG002 - every node is here
-        return read_no_follow(path)
-
-    def write(self, node: NodeId, path: str, content: bytes) -> None:  # noqa: ARG002
-        replace_file(path, content, self.between)
-
-    def exists(self, node: NodeId, path: str) -> bool:  # noqa: ARG002
-        return os.path.lexists(path)
-
-    def rename(self, node: NodeId, old: str, new: str) -> None:  # noqa: ARG002
-        if os.path.lexists(new):
-            raise FileExistsError(errno.EEXIST, "there is something at the new name", new)
-        Path(old).rename(new)
-        for folder in {Path(old).parent, Path(new).parent}:
-            fsync_folder(str(folder))
-
-    def remove(self, node: NodeId, path: str) -> None:  # noqa: ARG002
-        Path(path).unlink()
-        fsync_folder(str(Path(path).parent))
-
-    def make_directory(self, node: NodeId, path: str) -> None:  # noqa: ARG002
-        missing: list[Path] = []
-        here = Path(path)
-        while not here.is_dir():
-            missing.append(here)
-            here = here.parent
-        for folder in reversed(missing):
-            folder.mkdir(NEW_FOLDER_MODE)
-            folder.chmod(NEW_FOLDER_MODE)  # whatever the umask: Kafka's group may read it
-            fsync_folder(str(folder.parent))
-
-    def names(self, node: NodeId, path: str) -> list[str]:  # noqa: ARG002
-        return sorted(entry.name for entry in Path(path).iterdir())

@@ -94,8 +94,10 @@ def _entry(node: BrokerNode | ControllerNode, kafka_home: str) -> dict[str, Any]
     }
 
 
-def install(prefix: Path, found: dict[str, Any], python: str) -> Path:
-    """Put the program and its configuration into a folder of ours, without root and sudo; the program's path.
+def install(prefix: Path, found: dict[str, Any], python: str) -> str:
+    """Put the program and its configuration into a folder of ours, without root and sudo.
+
+    Returns why it refuses to run there, "" if it runs.
 
     `found` may have a key `path`: a folder where stand-ins of systemctl and journalctl are looked for first.
     """
@@ -109,10 +111,11 @@ def install(prefix: Path, found: dict[str, Any], python: str) -> Path:
         (prefix / name).write_bytes(content)
         (prefix / name).chmod(mode)
     prefix.chmod(0o755)
-    known = subprocess.run([prefix / "host", "links"], capture_output=True, check=False).stdout
-    if known:
-        (prefix / "host.json").write_bytes(known)
-    return prefix / "host"
+    done = subprocess.run([prefix / "host", "links"], capture_output=True, check=False)
+    if done.returncode:
+        return done.stderr.decode(errors="replace").strip()
+    (prefix / "host.json").write_bytes(done.stdout)
+    return ""
 
 
 def sudo_line(account: str) -> str:

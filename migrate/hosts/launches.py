@@ -1,7 +1,7 @@
-"""How each node's process was started, and what listens on its host: /proc here or on the host, and the unit.
+"""How each node's process was started, and what listens on its host, by the host's /proc and the unit.
 
 Source: `kafka.Kafka` takes one properties file and `--override key=value` words after it; `KafkaConfig` reads
-ZooKeeper's client settings from -Dzookeeper.* too; container images write the file anew from variables at each start.
+ZooKeeper's client settings from -Dzookeeper.* too.
 """
 
 from __future__ import annotations
@@ -11,15 +11,12 @@ import re
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from pathlib import Path
 from typing import Final
 
 from migrate.errors import MigrateError
 from migrate.hosts.executors import HOSTS_AT_ONCE, Executor
-from migrate.hosts.files import read_no_follow
 from migrate.hosts.properties import for_people
-from migrate.hosts.sockets import TABLES, decoded, listening_on
-from migrate.hosts.supervisor import Supervisor
+from migrate.hosts.sockets import listening_on
 from migrate.hosts.systemd import SystemdServices
 from migrate.model.ids import NodeId
 from migrate.model.launch import OPENED, Launch, Listening, UnitNotes
@@ -34,14 +31,6 @@ KAFKA: Final = "-Dorg.apache.kafka."
 A_URL: Final = "sasl.oauthbearer.token.endpoint.url"  # what these values are judged as: public, but for secrets in them
 SECTION: Final = "-Dzookeeper.sasl.clientconfig="  # ZKClientConfig.LOGIN_CONTEXT_NAME_KEY
 NO_SASL: Final = "-Dzookeeper.sasl.client=false"  # ZKClientConfig.ENABLE_CLIENT_SASL_KEY
-# variables of which images make server.properties: Bitnami KAFKA_CFG_x, Confluent and Apache KAFKA_x with the key's
-# dots as underscores; those of Kafka's own scripts (KAFKA_OPTS, KAFKA_HEAP_OPTS, ...) are none
-GENERATING: Final = re.compile(
-    r"KAFKA_(?:CFG_[A-Z0-9_]+"
-    r"|(?:ZOOKEEPER|BROKER|NODE|PROCESS|LISTENERS?|ADVERTISED|INTER_BROKER|CONTROLLER|LOG_DIRS|AUTHORIZER|SUPER|SASL|SSL"
-    r"|METADATA)(?:_[A-Z0-9_]+)?)"
-)
-SHELL_OWN: Final = frozenset({"KAFKA_CONTROLLER_OPTS", "KAFKA_BROKER_OPTS", "KAFKA_ZOOKEEPER_OPTS"})
 MAXBUFFER: Final = re.compile(r"-Djute\.maxbuffer=(?:0[xX]([0-9a-fA-F]{1,8})|([0-9]{1,10}))")  # Integer.decode
 RELEASE: Final = re.compile(r"(?:^|[/:])kafka-clients-([0-9]+\.[0-9]+\.[0-9]+[^/:]*?)\.jar(?::|$)")
 CONTAINERS: Final = frozenset({"docker", "docker-compose", "podman", "conmon", "nerdctl", "ctr", "runc", "crun"})
@@ -94,12 +83,6 @@ def _overrides(words: list[str]) -> dict[str, str]:
     return found
 
 
-def find_generating(raw: bytes) -> tuple[str, ...]:
-    """Names in /proc/PID/environ that container images turn into configuration; no value is kept."""
-    names = (entry.partition(b"=")[0].decode(errors="replace") for entry in raw.split(b"\0"))
-    return tuple(sorted({name for name in names if GENERATING.fullmatch(name) and name not in SHELL_OWN}))
-
-
 def decode_unit(properties: Mapping[str, str]) -> UnitNotes:
     """Decode `systemctl show`; a property that was not requested is unknown, or none."""
     *files, _ = BEHIND_UNIT_FILE.split(properties.get("EnvironmentFiles", ""))
@@ -115,62 +98,29 @@ FAR: Final = Unknown("the environment of a process is not read through commands:
 
 
 def launch_of(executor: Executor, node: NodeId, state: ServiceState) -> Launch | Unknown:
-    """Return the node's launch; Unknown where it does not run and its start is unpredictable, or access is denied."""
+    """Return the node's launch; Unknown where it does not run, or access is denied."""
     if isinstance(state, Unknown):
         return state
-    if executor.witness is not None:  # the process has that number on another host than this one
+    services = executor.services
+    if not isinstance(services, SystemdServices):
         return BY_PEOPLE
     if not isinstance(state, Running):
-        return _planned(executor, node)
-    services = executor.services
+        return Unknown(NOT_RUNNING)
     try:
-        if isinstance(services, SystemdServices):
-            raw, shown = services.command_line(node, state.pid), services.properties(node)
-            unit = decode_unit(shown) if shown else None
-        else:
-            raw, unit = read_no_follow(f"/proc/{int(state.pid)}/cmdline"), None
-        environment = FAR if node in executor.runners else _environment(state.pid)
-        return replace(decode_command_line(raw), environment=environment, unit=unit)
+        raw, shown = services.command_line(node, state.pid), services.properties(node)
+        return replace(decode_command_line(raw), environment=FAR, unit=decode_unit(shown) if shown else None)
     except MigrateError as error:
         return unknown(error)
     except OSError as error:
         return Unknown(f"the command line of process {state.pid} cannot be read: {error.strerror or error}")
 
 
-def _planned(executor: Executor, node: NodeId) -> Launch | Unknown:
-    """As the supervisor would start it; a unit's scripts and environment files are not read."""
-    if not isinstance(executor.services, Supervisor):
-        return Unknown(NOT_RUNNING)
-    try:
-        argv = executor.services.spec(node).argv
-    except MigrateError as error:
-        return Unknown(f"{NOT_RUNNING}: {error.id} {error}")
-    return decode_command_line(b"".join(word.encode() + b"\0" for word in argv))
-
-
-def _environment(pid: int) -> tuple[str, ...] | Unknown:
-    try:
-        return find_generating(read_no_follow(f"/proc/{int(pid)}/environ"))
-    except OSError as error:
-        return Unknown(f"the environment of process {pid} cannot be read: {error.strerror or error}")
-
-
 def listening(executor: Executor, nodes: Iterable[NodeId]) -> dict[NodeId, tuple[Listening, ...] | Unknown]:
     """Return what listens on each node's host; all hosts at once, and a host with several nodes once."""
     if executor.witness is not None:
         return dict.fromkeys(nodes, BY_PEOPLE)
-    asked = {node: executor.runners.get(node) for node in nodes}
-    runners = {runner.host: runner for runner in asked.values() if runner is not None}
+    asked = {node: executor.runners[node] for node in nodes}
+    runners = {runner.host: runner for runner in asked.values()}
     with ThreadPoolExecutor(HOSTS_AT_ONCE, thread_name_prefix="host") as pool:
         there = dict(zip(runners, pool.map(listening_on, runners.values()), strict=True))
-    here = _here() if None in asked.values() else ()
-    return {node: here if runner is None else there[runner.host] for node, runner in asked.items()}
-
-
-def _here() -> tuple[Listening, ...] | Unknown:
-    try:
-        tables = [Path("/proc/net", table) for table in TABLES]
-        texts = [table.read_text(encoding="ascii") for table in tables if table.exists()]
-    except OSError as error:
-        return Unknown(f"the sockets of this host cannot be read: {error.strerror or error}")
-    return decoded(texts, "this host")
+    return {node: there[runner.host] for node, runner in asked.items()}

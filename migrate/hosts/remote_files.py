@@ -215,25 +215,6 @@ class MetadataCopies(Protocol):
         """
 
 
-class LocalMetadata:
-    """Metadata directories of this host."""
-
-    @contextlib.contextmanager
-    def folders(self, directories: Mapping[NodeId, str], *, growing: bool = False) -> Iterator[Mapping[NodeId, Path]]:  # noqa: ARG002 - read in place
-        yield {node: Path(path) for node, path in directories.items()}
-
-    def state(self, directories: Mapping[NodeId, str]) -> object:
-        """Name, inode, size and time of each file."""
-        return [
-            (file.name, status.st_ino, status.st_size, status.st_mtime_ns)
-            for path in directories.values()
-            for folder in (Path(path), Path(path) / LOG)
-            if folder.is_dir()
-            for file in sorted(folder.iterdir())
-            for status in [file.stat()]
-        ]
-
-
 class RemoteMetadata:
     """Metadata directories of the nodes' hosts."""
 

@@ -69,7 +69,7 @@ class LocalRunner:
     def run(self, words: Sequence[str], *, stdin: bytes = b"", seconds: float = COMMAND_SECONDS) -> Completed:
         """Run to its end; HostCommandUnknown where it takes longer."""
         try:
-            return stream(words, f"{self.host}: {words[0]}", stdin, seconds, apart=True)
+            return stream(words, f"{self.host}: {words[0]}", stdin, seconds, env=environment(), apart=True)
         except TimeoutError as error:
             raise HostCommandUnknown(f"no end after {seconds:.0f} s", where=f"{self.host}: {words[0]}") from error
         except FileNotFoundError:
@@ -80,9 +80,15 @@ class LocalRunner:
     def hold(self, words: Sequence[str]) -> HeldCommand:
         """Begin one that persists.  Raises HostCommandRefused."""
         try:
-            return HeldCommand(words, self.host)
+            return HeldCommand(words, self.host, environment())
         except OSError as error:
             raise HostCommandRefused(f"{words[0]} did not start: {error.strerror or error}", where=self.host) from error
+
+
+def environment() -> dict[str, str]:
+    """The variables that a command or ssh needs; secrets of this process do not reach children."""
+    wanted = ("PATH", "HOME", "USER", "LOGNAME", "SSH_AUTH_SOCK", "XDG_RUNTIME_DIR", "KRB5CCNAME", "TMPDIR")
+    return {name: os.environ[name] for name in wanted if name in os.environ}
 
 
 def stream(
@@ -91,7 +97,7 @@ def stream(
     stdin: bytes,
     seconds: float,
     *,
-    env: Mapping[str, str] | None = None,
+    env: Mapping[str, str],
     apart: bool = False,
 ) -> Completed:
     """Run a program, and read its output as it comes; `apart`: in a session of its own, which ends with it.
@@ -104,7 +110,7 @@ def stream(
     with subprocess.Popen(
         list(argv),
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        env=None if env is None else dict(env), start_new_session=apart, bufsize=0,
+        env=dict(env), start_new_session=apart, bufsize=0,
     ) as process:  # fmt: skip
         try:
             output, errors = _exchange(process, where, stdin, time.monotonic() + seconds)
@@ -194,7 +200,7 @@ class HeldCommand:
     there is free again then.  An answer is the proof that it lives, the connection to its host included.
     """
 
-    def __init__(self, argv: Sequence[str], host: str, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(self, argv: Sequence[str], host: str, environment: Mapping[str, str]) -> None:
         self._host = host
         self._left = bytearray()
         self._process = subprocess.Popen(

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
 import shutil
 import subprocess
 import tempfile
@@ -28,7 +27,7 @@ from migrate.errors import (
     SshMissing,
 )
 from migrate.hosts.commands import destination, quote
-from migrate.hosts.runner import COMMAND_SECONDS, Completed, HeldCommand, stream
+from migrate.hosts.runner import COMMAND_SECONDS, Completed, HeldCommand, environment, stream
 
 CONNECT_SECONDS: Final = 10
 ALIVE_SECONDS: Final = 5  # a half-open connection is given up after four of these
@@ -137,7 +136,7 @@ class SshRunner:
         self._open()
         argv = [*self._connections.argv(self.host), quote(words)]
         try:
-            return HeldCommand(argv, self.host, _environment())
+            return HeldCommand(argv, self.host, environment())
         except OSError as error:
             raise HostUnreachable(f"ssh did not start: {error.strerror or error}", where=self.host) from error
 
@@ -154,7 +153,7 @@ class SshRunner:
     def _session(self, text: str, stdin: bytes, seconds: float, name: str) -> Completed:
         argv = [*self._connections.argv(self.host), text]
         try:
-            return stream(argv, f"{self.host}: {name}", stdin, seconds, env=_environment())
+            return stream(argv, f"{self.host}: {name}", stdin, seconds, env=environment())
         except TimeoutError as error:
             self._opened = False
             raise HostCommandUnknown(f"`{name}` came to no end in {seconds:.0f} s", where=self.host) from error
@@ -182,9 +181,3 @@ def why_not(host: str, done: Completed) -> MigrateError:
         text = " ".join(done.output.decode(errors="replace").split())
         return HostPrintsText(f"a command that prints nothing printed: {text[:200]!r}", where=host)
     return HostDenied(f"a command that does nothing ended with {done.code}: {done.says}", where=host)
-
-
-def _environment() -> dict[str, str]:
-    """The variables that the client needs; secrets of this process do not reach children."""
-    wanted = ("PATH", "HOME", "USER", "LOGNAME", "SSH_AUTH_SOCK", "XDG_RUNTIME_DIR", "KRB5CCNAME", "TMPDIR")
-    return {name: os.environ[name] for name in wanted if name in os.environ}

@@ -1,6 +1,6 @@
 """Starts Java programs: the argv of a JVM, a tool that runs to its end, and keytool.
 
-Long-lived processes are the supervisor's (migrate/hosts); they use `java_argv` too.
+Long-lived processes are the lab's (`migrate.lab.supervisor`); they use `java_argv` too.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """One lab: created, started, observed, stopped.  Its processes outlive this one and are adopted by the next call.
 
-Only the lab starts and stops ZooKeeper; brokers and controllers are the migration's to restart, through the same
-supervisor.
+Only the lab starts and stops ZooKeeper; brokers and controllers are the migration's to restart, through the host
+program, for which the same processes are systemd units.
 """
 
 from __future__ import annotations
@@ -16,10 +16,9 @@ from typing import Final, Self
 from migrate.errors import LabMissing, LabRefused, PortTaken, ProcessNotStopped
 from migrate.hosts.files import replace_file
 from migrate.hosts.properties import parse
-from migrate.hosts.supervisor import Supervisor, write_spec
 from migrate.java.find import Java, find_java
 from migrate.java.jars import KafkaJars, Progress, kafka_jars, silent
-from migrate.lab import ready, secured, ssh_access
+from migrate.lab import host, ready, secured, ssh_access
 from migrate.lab import topology as topologies
 from migrate.lab.configure import (
     LOG_FILES,
@@ -34,6 +33,7 @@ from migrate.lab.from_bundle import playbook_text
 from migrate.lab.seed import Seeded, seed_cluster, seeded
 from migrate.lab.seed_data import Seed, keep_seed, seed_of
 from migrate.lab.status import LabStatus, observe_lab
+from migrate.lab.supervisor import Supervisor, write_spec
 from migrate.lab.topology import (
     DEFAULT_SHAPE,
     ISSUER,
@@ -284,8 +284,9 @@ class Lab:
         return all(Path(path).exists() for path in needed)
 
     def _describe_processes(self, kafka_home: str | None, progress: Progress) -> None:
+        host.install(self.topology, self.inventory)  # before the jars are fetched, which takes a minute
         if self.topology.ssh_port:
-            ssh_access.require()  # before the jars are fetched, which takes a minute
+            ssh_access.require()
         java = find_java()
         self.describe(java, kafka_jars(kafka_home, progress, java=java))
 
@@ -298,10 +299,9 @@ class Lab:
         if self.topology.issuer_port:
             write_spec(self.topology.processes, secured.issuer_spec(self.topology))
         if self.topology.ssh_port:
-            ssh_access.lay_out(self.topology, self.supervisor.specs())
+            ssh_access.lay_out(self.topology)
             write_spec(self.topology.processes, ssh_access.server_spec(self.topology))
-            folder = self.topology.folder(ssh_access.FOLDER)
-            ssh_access.install(folder / ssh_access.PROGRAM, self.inventory, folder / ssh_access.BIN)
+        host.lay_programs(self.topology, self.supervisor.specs())
 
     # -- processes -----------------------------------------------------------------------------------------------
     def _described(self) -> set[str]:

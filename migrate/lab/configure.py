@@ -11,14 +11,12 @@ from pathlib import Path
 from typing import Final
 
 from migrate.hosts.files import replace_file
-from migrate.hosts.supervisor import ProcessSpec
 from migrate.java.find import Java
 from migrate.java.jars import KafkaJars
 from migrate.java.run import java_argv
-from migrate.lab import secured
+from migrate.lab import host, secured, ssh_access
 from migrate.lab.secured import ADMIN, listener_lines, login_option, rights_line
-from migrate.lab.ssh_access import HOST_NAME, unit_of
-from migrate.lab.ssh_access import options as ssh_options
+from migrate.lab.supervisor import ProcessSpec
 from migrate.lab.topology import CLIENT, CONTROLLER, HOST, INTERNAL, ZOOKEEPER, LabBroker, LabController, Topology
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Access, BrokerNode, ControllerNode, Inventory, SecretFile
@@ -226,6 +224,7 @@ def inner_access(topology: Topology) -> Access:
 
 def inventory_of(topology: Topology) -> Inventory:
     over_ssh = topology.ssh_port > 0
+    host_name = ssh_access.HOST_NAME if over_ssh else HOST
     inventory = Inventory(
         name="lab",
         path=str(topology.inventory),
@@ -233,22 +232,22 @@ def inventory_of(topology: Topology) -> Inventory:
         brokers=tuple(
             BrokerNode(
                 NodeId(broker.id),
-                HOST_NAME if over_ssh else HOST,
+                host_name,
                 f"{HOST}:{broker.client_port}",
                 str(topology.config(broker.name)),
                 jmx=f"{HOST}:{broker.jmx_port}" if broker.jmx_port else None,
-                unit=unit_of(broker.name) if over_ssh else "",
+                unit=host.unit_of(broker.name),
             )
             for broker in topology.brokers
         ),
         controllers=tuple(
             ControllerNode(
                 NodeId(controller.id),
-                HOST_NAME if over_ssh else HOST,
+                host_name,
                 f"{topology.controller_host}:{controller.port}",
                 str(topology.config(controller.name)),
                 controller.metadata_directory,
-                unit_of(controller.name) if over_ssh else "",
+                host.unit_of(controller.name),
             )
             for controller in topology.controllers
         ),
@@ -256,8 +255,8 @@ def inventory_of(topology: Topology) -> Inventory:
         broker_access=client_access(topology),
         controller_access=inner_access(topology),
         password_encoder_secret=SecretFile(str(secret_path(topology, ENCODER))),
-        executor="ssh" if over_ssh else "supervisor",
-        executor_options=ssh_options(topology) if over_ssh else {"state": str(topology.processes)},
+        executor="ssh" if over_ssh else "local",
+        executor_options=host.options(topology) | (ssh_access.options(topology) if over_ssh else {}),
         runs=str(topology.folder("runs")),
         quorum=topology.quorum,
     )

@@ -28,11 +28,11 @@ import migrate
 from migrate.checks.oauth import FETCHER, LOGIN_HANDLER, PACKAGE
 from migrate.errors import LoadAlreadyRuns, LoadHistoryBroken, LoadNotStarted, ProcessNotStarted
 from migrate.hosts.files import replace_file
-from migrate.hosts.supervisor import ProcessSpec, Supervisor, write_spec
 from migrate.java.find import Java, find_java
 from migrate.java.run import java_argv
 from migrate.kafka.secrets import read_secret
 from migrate.kafka.tls import cluster_config
+from migrate.lab.supervisor import ProcessSpec, Supervisor, write_spec
 from migrate.lab.topology import Topology, load_topology
 from migrate.model.inventory import Access, Inventory
 from migrate.model.outcome import Unknown

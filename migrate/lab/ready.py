@@ -11,10 +11,10 @@ from typing import Final
 
 from migrate.errors import LabNotReady, MigrateError
 from migrate.hosts.meta_properties import CURRENT, decode_folder
-from migrate.hosts.supervisor import Supervisor
 from migrate.kafka.connection import Connection
 from migrate.kafka.live import metadata
 from migrate.lab.configure import inner_access
+from migrate.lab.supervisor import Supervisor
 from migrate.lab.topology import HOST, LabBroker, Topology
 from migrate.model.ids import METADATA_TOPIC
 from migrate.model.views import MetadataAnswer, Stopped

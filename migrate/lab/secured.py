@@ -26,8 +26,8 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 import migrate
 from migrate.checks.oauth import FETCHER, LOGIN_HANDLER, MECHANISM, PACKAGE, SERVER_HANDLER, VALIDATOR
 from migrate.hosts.files import replace_file
-from migrate.hosts.supervisor import ProcessSpec
 from migrate.lab.issuer import AUDIENCE
+from migrate.lab.supervisor import ProcessSpec
 from migrate.lab.topology import CLIENT, CONTROLLER, HOST, INTERNAL, ISSUER, ZOOKEEPER, LabBroker, Topology
 from migrate.model.inventory import Access, AddedProperties, OAuth, SecretFile, Store, ZookeeperLogin
 from migrate.playbook.access import added

@@ -31,7 +31,6 @@ from confluent_kafka.admin import (
 
 from migrate.errors import SeedRefused
 from migrate.hosts.files import replace_file
-from migrate.hosts.supervisor import Supervisor
 from migrate.java.jars import Progress
 from migrate.kafka.connection import Connection
 from migrate.kafka.secrets import read_secret
@@ -39,6 +38,7 @@ from migrate.kafka.tls import cluster_config
 from migrate.lab import seed_data as data
 from migrate.lab.configure import KEYSTORE, inner_access, inventory_of, secret_path
 from migrate.lab.ready import brokers_agree, wait_until
+from migrate.lab.supervisor import Supervisor
 from migrate.lab.tokens import create_tokens
 from migrate.lab.topology import HOST, Topology
 from migrate.model.inventory import SecretFile

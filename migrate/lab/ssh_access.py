@@ -1,8 +1,6 @@
-"""A lab whose nodes are reached by SSH and run as systemd units: its server, its keys, and its host's programs.
+"""A lab whose host is reached by SSH: its server and its keys.
 
-All nodes are on one host, whose name only the lab's own client configuration knows.  The host program is installed
-below the lab's folder, by the script that root runs on real hosts.  What a real host has and this machine may lack
-(systemd, an unpacked Kafka) is stood in for by small programs.
+The name of the host is known to the lab's own client configuration only.
 """
 
 from __future__ import annotations
@@ -13,32 +11,15 @@ from pathlib import Path
 from typing import Final
 
 import migrate
-from migrate.hosts import host_setup
-from migrate.hosts.supervisor import ProcessSpec
-from migrate.lab.fake_systemd import SUFFIX, write_programs
+from migrate.lab.supervisor import ProcessSpec
 from migrate.lab.topology import SSH, Topology
-from migrate.model.inventory import Inventory
 
 FOLDER: Final = "ssh"
-HOME: Final = "kafka"
-BIN: Final = "bin"
-PROGRAM: Final = "host"
 HOST_NAME: Final = "kraft-migrate-lab"  # one: an address of the loopback is another one on each host
-STORAGE_TOOL: Final = Path("bin", "kafka-storage.sh")
-
-
-def unit_of(name: str) -> str:
-    """The unit of a process: `broker-0.service` (pure)."""
-    return f"{name}{SUFFIX}"
 
 
 def options(topology: Topology) -> dict[str, str]:
-    folder = topology.folder(FOLDER)
-    program = str(folder / PROGRAM / "host")
-    return {
-        "kafka_home": str(folder / HOME), "host_program": program, "sudo": "no",
-        "ssh_config": str(folder / "ssh_config"),
-    }  # fmt: skip
+    return {"ssh_config": str(topology.folder(FOLDER, "ssh_config"))}
 
 
 def require() -> None:
@@ -46,33 +27,11 @@ def require() -> None:
     from migrate.lab import ssh_hosts as _  # noqa: F401, PLC0415 - its import alone tells
 
 
-def lay_out(topology: Topology, specs: dict[str, ProcessSpec]) -> None:
-    """Write keys, the client's configuration, and the programs for the sessions."""
+def lay_out(topology: Topology) -> None:
+    """Write keys and the client's configuration."""
     from migrate.lab import ssh_hosts  # noqa: PLC0415 - asyncssh, for this alone
 
-    folder = topology.folder(FOLDER)
-    ssh_hosts.prepare(folder, [HOST_NAME], topology.ssh_port)
-    lay_programs(topology, folder, specs)
-
-
-def install(folder: Path, inventory: Inventory, programs: Path, python: str = sys.executable) -> str:
-    """Install the host program of a host of the inventory below a folder; its path.
-
-    It finds systemctl and journalctl in `programs`: a host.json of root's own place names no such folder.
-    """
-    found = {**host_setup.configuration(inventory, inventory.nodes[0].host), "path": str(programs)}
-    return str(host_setup.install(folder, found, python))
-
-
-def lay_programs(topology: Topology, folder: Path, specs: dict[str, ProcessSpec]) -> None:
-    """Write stand-ins for systemctl and journalctl into FOLDER/bin, and Kafka's storage tool below FOLDER/kafka."""
-    write_programs(folder / BIN, topology.processes)
-    tool = folder / HOME / STORAGE_TOOL
-    tool.parent.mkdir(parents=True, exist_ok=True)
-    formatting = next(spec.format_argv for spec in specs.values() if spec.format_argv)
-    words = " ".join(f'"{word}"' for word in formatting[:-1])  # its last word is `format`, which the caller says
-    tool.write_text(f'#!/bin/sh\nexec {words} "$@"\n')
-    tool.chmod(0o755)
+    ssh_hosts.prepare(topology.folder(FOLDER), [HOST_NAME], topology.ssh_port)
 
 
 def server_spec(topology: Topology) -> ProcessSpec:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from migrate.hosts.properties import parse
-from migrate.hosts.supervisor import Supervisor, config_sha256
-from migrate.lab import ready
+from migrate.lab import ready, units
 from migrate.lab.seed import seeded
+from migrate.lab.supervisor import Supervisor
 from migrate.lab.topology import ISSUER, SSH, ZOOKEEPER, Topology
 from migrate.model.broker_modes import ControllerMode, node_mode
 from migrate.model.outcome import Unknown
@@ -78,7 +78,7 @@ def _process(topology: Topology, supervisor: Supervisor, name: str) -> ProcessSt
         ports=tuple(port for port, owner in topology.ports().items() if owner == name),
         restart_due=isinstance(state, Running)
         and config.exists()
-        and state.config_sha256 != config_sha256(str(config)),
+        and state.config_sha256 != units.config_sha256(str(config)),
     )
 
 

@@ -14,11 +14,11 @@ from typing import Any, Final
 
 from migrate.errors import LabProofFailed, MigrateError, SeedRefused
 from migrate.hosts.files import replace_file
-from migrate.hosts.supervisor import Supervisor
 from migrate.kafka.connection import Connection
 from migrate.lab import seed_data as data
 from migrate.lab.configure import inventory_of
 from migrate.lab.ready import wait_until
+from migrate.lab.supervisor import Supervisor
 from migrate.lab.topology import Topology
 from migrate.model.inventory import BrokerNode
 from migrate.protocol.messages import CREATE_DELEGATION_TOKEN, DESCRIBE_DELEGATION_TOKEN, Code, error_name

@@ -24,7 +24,7 @@ from migrate.model.config_keys import QuorumKind
 HOST: Final = "127.0.0.1"
 LAB_FILE: Final = "lab.json"
 SEED_FILE: Final = "seed.json"  # what a lab from a bundle is seeded with
-FORMAT: Final = 2  # 1 was of releases before 0.3
+FORMAT: Final = 3  # 2 was of labs whose nodes were no units
 FIRST_CONTROLLER: Final = 3000
 LOWEST_PORT: Final = 20000
 PORT_SPAN: Final = 10000
@@ -95,7 +95,7 @@ class Topology:
 
     `controller_host`: what the controllers' host is called in every file.
     `kraft`: it is KRaft from its first start, and has no ZooKeeper.
-    `ssh_port`: its nodes are systemd units of hosts that SSH reaches there (see ssh_access); 0: they are processes.
+    `ssh_port`: its host is reached by SSH there (see ssh_access); 0: it is this host.
     `secured`: everybody is encrypted and has a name (see secured).
     `mechanism`: how brokers, controllers and the tool log in to a secured one.
     `bundled`: it has the shape of a bundle (see from_bundle), and is seeded with DIR/seed.json.

@@ -287,7 +287,7 @@ class Inventory:
     broker_access: Access  # of brokers without their own: a node is reached by `access_of`
     controller_access: Access
     password_encoder_secret: Secret | None
-    executor: str  # supervisor (the lab's), local, ssh or manual: see `migrate.hosts.executors`
+    executor: str  # local, ssh or manual: see `migrate.hosts.executors`
     executor_options: Mapping[str, str] = field(default_factory=dict)
     expect_cluster_id: str | None = None
     runs: str = "runs"

@@ -73,7 +73,7 @@ class ControllersSection(Section):
 class ExecutorSection(Section):
     """Who reads files, starts and stops processes.
 
-    `supervisor` is the lab's; `local` and `ssh` work systemd units, or give nodes' own commands, by the host program,
+    `local` and `ssh` work systemd units, or give nodes' own commands, by the host program,
     which `sudo -n` runs unless `sudo` is false; `manual` instructs people.
     """
 
@@ -83,8 +83,7 @@ class ExecutorSection(Section):
         "HOST` prints the script that installs it there",
     )
 
-    kind: Literal["supervisor", "local", "ssh", "manual"]
-    state: FilePath | None = None
+    kind: Literal["local", "ssh", "manual"]
     inbox: FilePath | None = None  # manual: where the collector's answers are put
     kafka_home: HostPath | None = None
     ssh_config: FilePath | None = None
@@ -93,8 +92,8 @@ class ExecutorSection(Section):
 
 
 PROGRAM: Final = ("host_program", "sudo")
+NEAR: Final = ("inbox", "ssh_config")  # keys that are paths of this host
 KEYS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {  # kind -> the key it must have, and those it may have
-    "supervisor": ("state", ()),
     "local": ("kafka_home", PROGRAM),
     "ssh": ("kafka_home", (*PROGRAM, "ssh_config")),
     "manual": ("inbox", ("kafka_home",)),
@@ -210,10 +209,6 @@ def _host_faults(kind: str, node: BrokerNode | ControllerNode, at: tuple[str | i
     """Units or commands, and absolute paths, where files and processes are those of hosts."""
     if node.service is not None:
         yield from _service_faults(kind, node, node.service, (*at, "service"))
-    if kind == "supervisor":
-        if node.unit:
-            yield Fault((*at, "unit"), "a unit for the supervisor", "it starts processes, not units", "take it out")
-        return
     if not node.unit and node.service is None and kind != "manual":
         yield Fault(
             at,
@@ -260,9 +255,6 @@ def _own_faults(spec: InventorySpec, node: BrokerNode | ControllerNode, at: tupl
         how = "make spec.executor `kind: ssh`, and give the nodes of this host `executor: {kind: local}`"
         what = f"node {node.id} has ssh beside local"
         yield Fault((*at, "executor", "kind"), what, "local is the exception: the one host on which the tool runs", how)
-    if node.kafka_home and kind == "supervisor":
-        where = (*at, "kafka_home")
-        yield Fault(where, "kafka_home for the supervisor", "it starts the lab's own Kafka", "take it out")
     for name, path in (("kafka_home", node.kafka_home), ("host_program", own and own.host_program)):
         if not (path or "/").startswith("/"):
             where = (*at, name) if name == "kafka_home" else (*at, "executor", name)
@@ -299,16 +291,13 @@ def _faults_of_one_host(executor: ExecutorSection, nodes: Iterable[Located]) -> 
 
 
 def _value(parsed: InventoryDocument, document: Document) -> Inventory:
-    spec, beside = parsed.spec, document.beside
+    spec = parsed.spec
     return Inventory(
         name=parsed.metadata.name,
         path=str(document.path.absolute()),
         zookeeper=spec.zookeeper or "",
-        brokers=tuple(replace(node, config=beside(node.config)) for node in spec.brokers.nodes),
-        controllers=tuple(
-            replace(node, config=beside(node.config), metadata_directory=beside(node.metadata_directory))
-            for node in spec.controllers.nodes
-        ),
+        brokers=tuple(spec.brokers.nodes),
+        controllers=tuple(spec.controllers.nodes),
         controller_listener=spec.controller_listener,
         quorum=spec.controllers.quorum,
         broker_access=spec.brokers.access,
@@ -347,23 +336,21 @@ def dump_inventory(inventory: Inventory) -> str:
         path = Path(text)
         return str(path.relative_to(near)) if path.is_relative_to(near) else text
 
-    def of_node(text: str) -> str:
-        return relative(text) if inventory.executor == "supervisor" else text  # a path on the node's own host
-
-    def node(value: BrokerNode | ControllerNode) -> dict[str, Any]:
-        found: dict[str, Any] = dumped(value, relative)
-        return found | {name: of_node(found[name]) for name in ("config", "metadata_directory") if name in found}
-
     def nodes(
         access: Access, who: str, added: AddedProperties | None, found: Iterable[BrokerNode | ControllerNode]
     ) -> dict[str, Any]:
         whole = {"protocol": access.protocol, **dumped(access, relative)}
         stated = {"principal": who} if who else {}
-        return {"access": whole, **stated, **dumped_added(added, relative), "nodes": [node(one) for one in found]}
+        return {
+            "access": whole,
+            **stated,
+            **dumped_added(added, relative),
+            "nodes": [dumped(one, relative) for one in found],
+        }
 
-    options = {
-        name: value == "yes" if name == "sudo" else of_node(value) for name, value in inventory.executor_options.items()
-    }
+    found = inventory.executor_options
+    options: dict[str, object] = {name: relative(value) if name in NEAR else value for name, value in found.items()}
+    options |= {"sudo": found["sudo"] == "yes"} if "sudo" in found else {}
     spec = {
         "zookeeper": inventory.zookeeper,
         "zookeeper_rate": inventory.zookeeper_rate,

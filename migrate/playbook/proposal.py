@@ -44,7 +44,7 @@ HEADER: Final = (
 def propose_inventory(
     view: ZookeeperView,
     name: str,
-    executor: str = "supervisor",
+    executor: str = "ssh",
     login: ZookeeperLogin = NO_LOGIN,
     given: Given = NOTHING,
 ) -> str:
@@ -130,9 +130,7 @@ def _login(login: ZookeeperLogin) -> Iterator[str]:
 
 
 def _executor(kind: str) -> Iterator[str]:
-    if kind == "supervisor":
-        yield f"    state: {_gap('for a lab alone, its folder `processes`; else kind: ssh, local or manual')}"
-    elif kind == "manual":
+    if kind == "manual":
         yield f"    inbox: {_gap('a folder of this host, into which the answers of the collector are brought')}"
         yield "    # kafka_home: /opt/kafka   # on the nodes' hosts"
     else:

@@ -114,7 +114,7 @@ def _claims(plan: Plan, story: Story, load: LoadSummary | None, extra: Extra, ev
         yield from _copy_claim(story)
         yield _diff_claim(story)
         if plan.target >= Stage.FINALIZE:
-            yield from _boot_claim(story)
+            yield Claim(AT_BOOT, *_at_boot(story))
     yield from _soak_claim(story)
     yield from _load_claims(load)
     yield Claim(
@@ -189,15 +189,10 @@ def _diff_claim(story: Story) -> Claim:
     return Claim(text, Holds.YES if fields else Holds.NOT_SEEN, seen)
 
 
-def _boot_claim(story: Story) -> Iterator[Claim]:
-    """After finalize a cluster that nobody starts by hand must come back from nothing; a lab's has no units."""
+def _at_boot(story: Story) -> tuple[Holds, str]:
+    """After finalize a cluster that nobody starts by hand must come back from nothing."""
     units, due = story.units, story.ended
-    nodes = units.get("nodes", ())
-    if units.get("executor") != "supervisor":
-        yield Claim(AT_BOOT, *_at_boot(units, nodes, due=due))
-
-
-def _at_boot(units: Mapping[str, Any], nodes: Sequence[Mapping[str, Any]], *, due: bool) -> tuple[Holds, str]:
+    nodes: Sequence[Mapping[str, Any]] = units.get("nodes", ())
     if not nodes:
         reason = str(units.get("unseen", "")) or "the journal holds no look at the units"
         asked = f"{reason}: `systemctl is-enabled -- UNIT` on each host says it"

@@ -14,11 +14,9 @@ import socket
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import partial
 from typing import Final, Protocol, Self
 
 from migrate.errors import DirectoriesRefused, LockLost, RunLocked
-from migrate.hosts.executors import SUPERVISOR
 from migrate.hosts.remote_files import LOCK_SUFFIX
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory
@@ -35,7 +33,7 @@ class ZookeeperLock(Protocol):
 
 
 class HeldFile(Protocol):
-    """A lock file of a host: `LockFile` of this one, or one that an executor holds elsewhere."""
+    """A lock file that is held on a node's host."""
 
     @property
     def where(self) -> str: ...
@@ -61,21 +59,8 @@ class LockFile:
         os.ftruncate(self._handle, 0)
         os.write(self._handle, json.dumps(_ourselves()).encode())
 
-    @property
-    def where(self) -> str:
-        return str(self.path)
-
     def release(self) -> None:
         os.close(self._handle)
-
-    def still_there(self) -> bool:
-        """Is the file that is held the one that another run would lock?"""
-        held = os.fstat(self._handle)
-        try:
-            here = self.path.stat()
-        except OSError:
-            return False
-        return (here.st_dev, here.st_ino) == (held.st_dev, held.st_ino)
 
 
 class HostLocks:
@@ -85,22 +70,13 @@ class HostLocks:
         self._files = files
 
     @classmethod
-    def acquire(cls, configs: Iterable[str]) -> Self:
-        """Files of this host, all of them or none; RunLocked where another process holds one."""
-        return cls.taken(partial(LockFile, pathlib.Path(config + HOST_SUFFIX)) for config in configs)
-
-    @classmethod
     def on_hosts(cls, nodes: Iterable[tuple[NodeId, str]], take: Callable[[NodeId, str, str], HeldFile]) -> Self:
-        """Files of the nodes' hosts, each beside that node's configuration; raises what `take` raises."""
+        """All of them or none, each beside that node's configuration on its host; raises what `take` raises."""
         owner = json.dumps({**_ourselves(), "token": secrets.token_hex()})  # another run's line is never the same
-        return cls.taken(partial(take, node, config + HOST_SUFFIX, owner) for node, config in nodes)
-
-    @classmethod
-    def taken(cls, files: Iterable[Callable[[], HeldFile]]) -> Self:
         found: list[HeldFile] = []
         try:
-            for take in files:
-                found.append(take())  # noqa: PERF401 - those that were taken are given back
+            for node, config in nodes:
+                found.append(take(node, config + HOST_SUFFIX, owner))
         except BaseException:
             cls(found).release()
             raise
@@ -122,21 +98,19 @@ class HostLocks:
 
 
 def of_brokers(inventory: Inventory, take: Callable[[NodeId, str, str], HeldFile] | None) -> HostLocks:
-    """The lock of a cluster without ZooKeeper; `take` locks on the nodes' hosts, None: all of them are this host.
+    """The lock of a cluster without ZooKeeper; `take` locks on the nodes' hosts, None: no host is reached.
 
     Raises:
         RunLocked: another process holds one.
-        DirectoriesRefused: the executor reaches no host, and they are not this one.
+        DirectoriesRefused: the executor reaches no host.
     """
-    if take is not None:
-        return HostLocks.on_hosts(((node.id, node.config) for node in inventory.brokers), take)
-    if inventory.executor != SUPERVISOR:
+    if take is None:
         raise DirectoriesRefused(
             f"executor {inventory.executor} reaches no host, so no lock can be taken there",
             where=inventory.path,
             next_step="use executor local or ssh",
         )
-    return HostLocks.acquire(node.config for node in inventory.brokers)
+    return HostLocks.on_hosts(((node.id, node.config) for node in inventory.brokers), take)
 
 
 def _said(owner: str) -> str:

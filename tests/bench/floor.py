@@ -27,6 +27,7 @@ from migrate.lab.cluster import Lab
 from migrate.lab.ready import brokers_agree, port_answers, wait_until
 from migrate.model.ids import NodeId
 from migrate.steps import configuration
+from tests.testing.this_host import format_storage
 
 STOP_SECONDS: Final = 60.0
 RELEASE: Final = "3.9-IV0"
@@ -73,7 +74,7 @@ class Floor:
             cluster = cluster_id(connection, controller=False)
 
         def begin(node: NodeId) -> None:
-            self.lab.supervisor.format_storage(node, cluster, RELEASE)
+            format_storage(self.inventory, node, cluster, RELEASE)
             self.lab.supervisor.start(node)
 
         for node in self.inventory.controllers:

@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from migrate.hosts.disks import CollectorDisks
 from migrate.model.columns import PartitionColumns
 from migrate.model.ids import NodeId, TopicId
 from migrate.model.loader import Foretold, foretell
@@ -19,6 +18,7 @@ from migrate.model.outcome import Unknown
 from migrate.model.views import BrokerDisks
 from tests.bench.races import Race, Work
 from tests.testing.assigned import assigned_to
+from tests.testing.this_host import disks_here
 
 DIRECTORIES: Final = 4
 PARTITIONS: Final = 50  # a topic
@@ -63,7 +63,7 @@ def our_audit(folder: Path, size: int) -> Iterator[Work]:
         rows.replicas.append([1])
 
     def audit() -> tuple[BrokerDisks, Foretold]:
-        disks = CollectorDisks().look(NodeId(1), paths(folder), None)
+        disks = disks_here().look(NodeId(1), paths(folder), None)
         assert not isinstance(disks, Unknown)
         return disks, foretell(disks, assigned_to(1, rows))
 

@@ -23,8 +23,6 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 from py4j.protocol import Py4JJavaError
 
-from migrate.hosts.disks import CollectorDisks
-from migrate.hosts.files import LocalFiles
 from migrate.java.run import java_argv
 from migrate.lab.secured import Authority, Issued, Span, span
 from migrate.lab.topology import free_ports
@@ -34,6 +32,7 @@ from migrate.model.secrets import is_password_config
 from migrate.observe.identities import stores_of
 from tests.testing import worlds
 from tests.testing.kafka_jvm import first_cause, kafka_jvm
+from tests.testing.this_host import LocalFiles, disks_here
 from tests.testing.zookeeper_server import running_server
 
 pytestmark = pytest.mark.kafka
@@ -103,7 +102,7 @@ def said(jvm: Any, values: Mapping[str, str], *, between_brokers: bool) -> str:
 def ours(values: Mapping[str, str]) -> bool:
     """Does B-SEC-25 let a broker of those stores start today?"""
     tls = {"listeners": "SSL://h:1", "inter.broker.listener.name": "SSL", **values}
-    found = stores_of(NodeId(1), tls, Launch("/c"), worlds.inventory(), LocalFiles(), CollectorDisks().told)
+    found = stores_of(NodeId(1), tls, Launch("/c"), worlds.inventory(), LocalFiles(), disks_here().told)
     ends = [store.ends for store in found if isinstance(store.ends, str)]
     assert len(ends) == len(found)
     today = datetime.now(UTC).date().isoformat()

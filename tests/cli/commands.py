@@ -154,10 +154,9 @@ def inventory_in(folder: Path, **changes: object) -> Path:
     found: Inventory = replace(
         known,
         path=str(folder / "inventory.yaml"),
-        executor_options={"state": str(folder / "state")},
         runs=str(folder / "runs"),
         expect_cluster_id=None,
-        **changes,  # type: ignore[arg-type]
+        **{"executor": "manual", "executor_options": {"inbox": str(folder / "inbox")}, **changes},  # type: ignore[arg-type]
     )
     path = folder / "inventory.yaml"
     path.write_text(dump_inventory(found), encoding="utf-8")

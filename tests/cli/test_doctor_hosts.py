@@ -12,7 +12,7 @@ import pytest
 
 from migrate import checks
 from migrate.cli.assessing import PLANNED_ON
-from migrate.hosts.supervisor import ProcessSpec, write_spec
+from migrate.lab.supervisor import ProcessSpec, write_spec
 from migrate.model.findings import Finding, Severity
 from migrate.model.launch import OF_UNITS
 from migrate.model.outcome import Unknown

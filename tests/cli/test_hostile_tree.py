@@ -138,13 +138,18 @@ metadata: {{name: bad}}
 spec:
   zookeeper: {server}/bad
   controller_listener: CTL
-  executor: {{kind: supervisor, state: state}}
+  executor: {{kind: local, kafka_home: /none, sudo: false, host_program: /none/host}}
   brokers:
     nodes:
-      - {{id: 0, host: 127.0.0.1, address: '127.0.0.1:1', config: b0.properties}}
+      - {{id: 0, host: 127.0.0.1, address: '127.0.0.1:1', config: /none/b0.properties, unit: b0.service}}
   controllers:
     nodes:
-      - {{id: 3000, host: 127.0.0.1, address: '127.0.0.1:2', config: c0.properties, metadata_directory: c0}}
+      - id: 3000
+        host: 127.0.0.1
+        address: 127.0.0.1:2
+        config: /none/c0.properties
+        metadata_directory: /none/c0
+        unit: c0.service
 """
 
 

@@ -13,10 +13,10 @@ from click.testing import CliRunner
 from migrate.cli.lab import _say_differences, as_text, lab
 from migrate.cli.main import cli
 from migrate.errors import BundleDamaged, LabFolderNotOurs, LabMissing, LabRefused, UsageWrong
-from migrate.hosts.supervisor import Supervisor
 from migrate.lab.cluster import Lab
 from migrate.lab.seed_data import Change, Seed, keep_seed
 from migrate.lab.status import LabStatus, ProcessStatus
+from migrate.lab.supervisor import Supervisor
 from migrate.lab.topology import Shape, plan_topology
 from migrate.model.stage import Stage
 
@@ -151,12 +151,12 @@ def test_a_lab_that_is_there_is_taken_for_no_other(tmp_path: Path) -> None:
     clear, secured = (
         Lab(plan_topology(tmp_path, Shape(secured=wanted)), Supervisor(tmp_path)) for wanted in (False, True)
     )
-    clear.require("supervisor", secured=False)
-    secured.require("supervisor", secured=True)
-    secured.require("supervisor", secured=False)
+    clear.require("local", secured=False)
+    secured.require("local", secured=True)
+    secured.require("local", secured=False)
     with pytest.raises(LabRefused, match="without --secured"):
-        clear.require("supervisor", secured=True)
+        clear.require("local", secured=True)
     with pytest.raises(LabRefused, match="with --mechanism PLAIN"):
-        secured.require("supervisor", secured=True, mechanism="OAUTHBEARER")
-    with pytest.raises(LabRefused, match="made with --executor supervisor"):
+        secured.require("local", secured=True, mechanism="OAUTHBEARER")
+    with pytest.raises(LabRefused, match="made with --executor local"):
         clear.require("ssh", secured=False)

@@ -16,6 +16,7 @@ import pytest
 from migrate.lab.secured import Authority
 from tests.cli.commands import Ended, kraft_migrate
 from tests.lab.secrets_seen import holding
+from tests.testing.host_program import broker, controller, installed
 
 KINDS = (
     "sasl-password",
@@ -97,7 +98,7 @@ metadata: {{name: bad}}
 spec:
   zookeeper: 127.0.0.1:1/kafka
   controller_listener: CTL
-  executor: {{kind: supervisor, state: state}}
+  executor: {{kind: local, kafka_home: /opt/kafka, sudo: false, host_program: {folder}/program/host}}
   password_encoder_secret: {encoder}
   password_encoder_old_secret: {old}
   zookeeper_access:
@@ -112,8 +113,8 @@ spec:
       truststore: {{path: {trust}, type: {kind}, password: {truststore}}}
     properties: added-to-brokers.properties
     nodes:
-      - {{id: 0, host: 127.0.0.1, address: '127.0.0.1:1', config: b0.properties}}
-      - {{id: 1, host: 127.0.0.1, address: '127.0.0.1:1', config: b1.properties}}
+      - {{id: 0, host: 127.0.0.1, address: '127.0.0.1:1', config: {folder}/b0.properties, unit: node-0.service}}
+      - {{id: 1, host: 127.0.0.1, address: '127.0.0.1:1', config: {folder}/b1.properties, unit: node-1.service}}
   controllers:
     access:
       protocol: SSL
@@ -121,7 +122,12 @@ spec:
       keystore: {{path: key.pem, type: PEM, password: {passphrase}}}
     properties: added-to-controllers.properties
     nodes:
-      - {{id: 3000, host: 127.0.0.1, address: '127.0.0.1:2', config: c0.properties, metadata_directory: c0}}
+      - id: 3000
+        host: 127.0.0.1
+        address: 127.0.0.1:2
+        config: {folder}/c0.properties
+        metadata_directory: {folder}/c0
+        unit: node-3000.service
 """
 PLAYBOOK = """\
 apiVersion: kraft-migrate/v1
@@ -156,6 +162,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
     }[request.param]
     references = {kind: secret(tmp_path, kind, by, monkeypatch) for kind in KINDS}
     text = INVENTORY.format(
+        folder=tmp_path,
         encoder=references["encoder-secret"],
         old=references["old-encoder-secret"],
         zookeeper=references["zookeeper-password"],
@@ -168,6 +175,8 @@ def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
     )
     (tmp_path / "inventory.yaml").write_text(text)
     (tmp_path / "playbook.yaml").write_text(PLAYBOOK)
+    brokers = [broker(node, tmp_path / f"b{node}.properties") for node in (0, 1)]
+    installed(tmp_path / "program", brokers, [controller(3000, tmp_path / "c0.properties", tmp_path / "c0")])
     for name, node in (("b0", "broker.id=0"), ("b1", "broker.id=1"), ("c0", "node.id=3000\nprocess.roles=controller")):
         (tmp_path / f"{name}.properties").write_text(node_file(node))
     for who in ("brokers", "controllers"):

@@ -19,7 +19,6 @@ from migrate.hosts import (
     meta_properties,
     properties,
     sockets,
-    supervisor,
     systemd,
 )
 from migrate.hosts.about import _answer
@@ -30,6 +29,7 @@ from migrate.hosts.properties import log_dirs, metadata_log_dir
 from migrate.hosts.remote_files import RemoteMetadata
 from migrate.hosts.runner import Completed
 from migrate.hosts.systemd import access_of, parse_unit, patience
+from migrate.lab import units
 from migrate.model.columns import ReplicaColumns
 from migrate.model.difference import names_from_text
 from migrate.model.ids import NodeId
@@ -252,15 +252,14 @@ COMMAND_LINE: Final = b"\0".join(
 
 
 def read_process(_: Path, path: Path) -> None:
-    """A process's words and environment."""
+    """A process's words."""
     raw = path.read_bytes()
     launches.decode_command_line(raw)
-    launches.find_generating(raw)
     text = raw.decode(errors="replace")
     with contextlib.suppress(ValueError):
-        supervisor.parse_stat(text)
+        units.parse_stat(text)
     with contextlib.suppress(ValueError):
-        supervisor.parse_record(text)
+        units.parse_record(text)
 
 
 JAAS: Final = b"""KafkaServer { org.apache.kafka.common.security.scram.ScramLoginModule required

@@ -24,7 +24,6 @@ from migrate.errors import CollectedDamaged, CollectedForNobody, CollectedOtherV
 from migrate.hosts import collect_disks, host_program, properties
 from migrate.hosts.collect_disks import DIGEST, HIDDEN, as_json, body_sha256, is_sensitive, key_and_value, keyed, redact
 from migrate.hosts.collected import NOT_PROBED, Collected, decode_collected, read_all, read_collected
-from migrate.hosts.disks import CollectorDisks
 from migrate.hosts.manual.witness import REFUSES
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
@@ -33,6 +32,7 @@ from migrate.model.views import BrokerDisks, ConfigFile, Directory
 from tests.hosts.test_disks import UNIQUE, log_dir, replica
 from tests.testing.denied import denied
 from tests.testing.person import Bench, bench, like_kafka
+from tests.testing.this_host import disks_here
 
 SOURCE = Path(collect_disks.__file__)
 MINIMAL = Path(__file__).parents[1] / "data" / "python3-minimal.txt"
@@ -166,7 +166,7 @@ def test_it_answers_what_a_look_at_this_host_answers(disks: Path, tmp_path: Path
     """Every field of every directory, healthy, odd and missing ones."""
     found = collected(tmp_path, "--properties", disks, "--probe")
     values = properties.parse(disks.read_bytes())
-    here = CollectorDisks().look(NodeId(4), values["log.dirs"].split(","), values["metadata.log.dir"])
+    here = disks_here().look(NodeId(4), values["log.dirs"].split(","), values["metadata.log.dir"])
     assert isinstance(here, BrokerDisks)
     assert isinstance(found.disks, BrokerDisks)
     assert all(entry.free_bytes > 0 for entry in found.disks.directories[:3])

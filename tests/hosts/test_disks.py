@@ -15,6 +15,7 @@ from migrate.hosts.disks import CollectorDisks, not_storing
 from migrate.model.ids import DirectoryId, NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.views import BrokerDisks, Directory, MetaBroken, MetaMissing, MetaProperties
+from tests.testing.this_host import disks_here
 
 ID = "fLUdTjFFJ_w2ms3XPW9eXg"
 CLUSTER = "REh233dFSJKhrlnVHSnalQ"
@@ -56,7 +57,7 @@ class Room(NamedTuple):
 
 def look(path: Path) -> Directory:
     """That directory."""
-    return looked(CollectorDisks(), path).directories[0]
+    return looked(disks_here(), path).directories[0]
 
 
 def looked(disks: CollectorDisks, *paths: Path, metadata: Path | None = None) -> BrokerDisks:
@@ -202,17 +203,15 @@ def test_replicas_of_another_owner_are_told(tmp_path: Path) -> None:
 
 
 # -- health ------------------------------------------------------------------------------------------------------
-def test_a_missing_directory_a_file_and_a_relative_path_are_problems(tmp_path: Path) -> None:
+def test_a_missing_directory_and_a_file_are_problems(tmp_path: Path) -> None:
     """Each is listed with its problem; none hides the others."""
     (tmp_path / "file").touch()
     good = log_dir(tmp_path)
-    found = CollectorDisks().look(BROKER, [str(tmp_path / "none"), str(tmp_path / "file"), "data/d0", str(good)], None)
+    found = disks_here().look(BROKER, [str(tmp_path / "none"), str(tmp_path / "file"), str(good)], None)
     assert isinstance(found, BrokerDisks)
     problems = [entry.problem for entry in found.directories]
-    assert problems[:2] == ["does not exist", "is no folder"]
-    assert problems[2].startswith("is no absolute path")
-    assert problems[3] == ""
-    assert [entry.healthy for entry in found.directories] == [False, False, False, True]
+    assert problems == ["does not exist", "is no folder", ""]
+    assert [entry.healthy for entry in found.directories] == [False, False, True]
     assert found.directories[0].meta == MetaMissing()
     assert found.directories[0].free_bytes == -1
 
@@ -245,7 +244,7 @@ def test_a_disk_that_never_answers_does_not_hold_us(tmp_path: Path, monkeypatch:
     release = threading.Event()
     monkeypatch.setattr(collect_disks, "probe", lambda _: release.wait(30))
     monkeypatch.setattr(collect_disks, "PROBE_SECONDS", 0.05)
-    found = looked(CollectorDisks(), path, log_dir(tmp_path, "d1"))
+    found = looked(disks_here(), path, log_dir(tmp_path, "d1"))
     release.set()
     assert [entry.problem for entry in found.directories] == ["did not store one block in time"] * 2
     assert len(found.directories[0].replicas) == 0
@@ -259,9 +258,9 @@ def test_our_own_lack_of_rights_says_nothing_of_the_disk(tmp_path: Path, monkeyp
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
     monkeypatch.setattr(collect_disks, "probe", denied)
-    assert looked(CollectorDisks(), path).directories[0].problem == "cannot be written: Permission denied"
+    assert looked(disks_here(), path).directories[0].problem == "cannot be written: Permission denied"
     monkeypatch.setattr(os, "geteuid", lambda: 54321)
-    found = CollectorDisks().look(BROKER, [str(path)], None)
+    found = disks_here().look(BROKER, [str(path)], None)
     assert isinstance(found, Unknown)
     assert "may not look into it" in found.reason
 
@@ -280,7 +279,7 @@ def test_a_denial_beside_a_directory_of_our_own_is_the_broker_s(
 
     monkeypatch.setattr(collect_disks, "probe", denied)
     os.chown(other, 54321, 54321) if os.geteuid() == 0 else pytest.skip("needs root")
-    found = looked(CollectorDisks(), mine, other)
+    found = looked(disks_here(), mine, other)
     assert [entry.problem for entry in found.directories] == ["", "cannot be written: Permission denied"]
 
 
@@ -289,7 +288,7 @@ def test_a_directory_with_no_room_for_a_segment_is_full(tmp_path: Path, monkeypa
     path = log_dir(tmp_path)
     for left, words in (((4096, 100), "4 KiB are left"), ((2**30, 2), "2 inodes are left"), ((2**30, -1), "")):
         monkeypatch.setattr(os, "statvfs", lambda _, left=left: Room(left[0], 1, left[1], 1))
-        (found,) = looked(CollectorDisks(), path).directories
+        (found,) = looked(disks_here(), path).directories
         assert words in found.problem
         assert bool(words) is bool(found.problem)
 
@@ -298,7 +297,7 @@ def test_a_directory_whose_disk_is_not_mounted_is_broken(tmp_path: Path, monkeyp
     """Whatever lies in the folder under it."""
     path = log_dir(tmp_path)
     monkeypatch.setattr(collect_disks, "unmounted", lambda *_: ["/data", "/etc/fstab"])
-    (found,) = looked(CollectorDisks(), path).directories
+    (found,) = looked(disks_here(), path).directories
     assert found.problem == "is not mounted: nothing is at /data (/etc/fstab has a file system there)"
     assert found.id is None
 
@@ -312,31 +311,31 @@ def test_a_fault_of_ours_is_no_answer(tmp_path: Path, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(collect_disks, "probe", bug)
     with pytest.raises(RuntimeError, match="a bug"):
-        CollectorDisks().look(BROKER, [str(log_dir(tmp_path))], None)
+        disks_here().look(BROKER, [str(log_dir(tmp_path))], None)
 
 
 def test_the_metadata_directory_is_looked_at_where_it_lies_apart(tmp_path: Path) -> None:
     """Named among log.dirs, in whatever spelling, it is not told twice."""
     data, meta = log_dir(tmp_path, "d0"), log_dir(tmp_path, "meta")
     replica(meta, "__cluster_metadata-0")
-    apart = looked(CollectorDisks(), data, metadata=meta)
+    apart = looked(disks_here(), data, metadata=meta)
     assert apart.metadata_directory is not None
     assert apart.metadata_directory.holds_metadata_log
-    assert looked(CollectorDisks(), data, metadata=tmp_path / "x" / ".." / "d0").metadata_directory is None
-    assert looked(CollectorDisks(), data).metadata_directory is None
+    assert looked(disks_here(), data, metadata=tmp_path / "x" / ".." / "d0").metadata_directory is None
+    assert looked(disks_here(), data).metadata_directory is None
 
 
 def test_directories_keep_the_order_of_the_file(tmp_path: Path) -> None:
     """The first of log.dirs is special to Kafka."""
     paths = [log_dir(tmp_path, name) for name in ("z", "a", "m")]
-    assert [entry.path for entry in looked(CollectorDisks(), *paths).directories] == [str(path) for path in paths]
+    assert [entry.path for entry in looked(disks_here(), *paths).directories] == [str(path) for path in paths]
 
 
 # -- before a start ------------------------------------------------------------------------------------------------
 def test_a_disk_that_filled_up_a_moment_after_a_look_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every look asks each directory to store a block, and so does the one before a start."""
     one, two = log_dir(tmp_path, "d0"), log_dir(tmp_path, "d1")
-    disks, paths = CollectorDisks(), [str(one), str(two)]
+    disks, paths = disks_here(), [str(one), str(two)]
     assert not_storing(disks, BROKER, paths) == {}
     stores = collect_disks.probe
 

@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from migrate.hosts import collect_disks
-from migrate.hosts.disks import CollectorDisks
 from migrate.model.facts import build
 from migrate.model.ids import NodeId
 from migrate.model.ledger import ReplicaState
@@ -25,6 +24,7 @@ from migrate.report.directories import DirectoryRow, directories_lines
 from migrate.report.lines import text
 from tests.testing.clusters import topic_id
 from tests.testing.ensembles import file, v0
+from tests.testing.this_host import disks_here
 from tests.testing.worlds import world_at, zk
 
 NOBODY = 65534
@@ -43,7 +43,7 @@ def replica(directory: Path, name: str, metadata: bytes | None) -> Path:
 
 def look(path: Path) -> Directory:
     """That directory, as the audit sees it."""
-    found = CollectorDisks().look(NodeId(0), [str(path)], None)
+    found = disks_here().look(NodeId(0), [str(path)], None)
     assert isinstance(found, BrokerDisks)
     return found.directories[0]
 
@@ -171,7 +171,7 @@ def test_a_directory_that_our_user_may_not_see_is_unknown_with_its_path(tmp_path
     program = (
         f"import os, sys\nsys.path[:0] = {[str(REPO), *sys.path]!r}\n"
         "from migrate.hosts.disks import CollectorDisks\nimport secrets, encodings.idna\n"
-        f"{drop}print(CollectorDisks().look(0, [{str(path)!r}], None))\n"
+        f"{drop}print(disks_here().look(0, [{str(path)!r}], None))\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
     (path / "t-00").chmod(0o700)
@@ -197,7 +197,7 @@ def test_no_bytes_of_a_name_make_the_audit_raise(tmp_path: Path) -> None:
         if name not in (b".", b"..") and not os.path.lexists(root + b"/" + name):
             os.mkdir(root + b"/" + name)  # noqa: PTH102
             made += 1
-    found = CollectorDisks().look(NodeId(0), [str(tmp_path / "d0")], None)
+    found = disks_here().look(NodeId(0), [str(tmp_path / "d0")], None)
     assert isinstance(found, BrokerDisks)
     assert found.directories[0].healthy
     assert found.directories[0].oddities

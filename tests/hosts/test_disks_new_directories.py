@@ -21,6 +21,7 @@ from migrate.model.views import ConfigFile, MetaMissing, MetaProperties, NoFile
 from tests.testing import worlds
 from tests.testing.clusters import CLUSTER_ID
 from tests.testing.host_program import broker, controller, here, installed
+from tests.testing.this_host import disks_here
 
 ONE, TWO = NodeId(0), NodeId(1)
 Wanted = dict[NodeId, tuple[str, ...]]
@@ -54,7 +55,7 @@ def configs(folder: Path) -> dict[NodeId, ConfigFile | NoFile | Unknown]:
 def one(folder: Path, *paths: str, known: Inventory | None = None) -> tuple[NewDirectory, ...]:
     """What is seen of directories for broker 0."""
     wanted: Wanted = {ONE: tuple(str(folder / path) for path in paths)}
-    found = look(CollectorDisks(), known or inventory(folder), configs(folder), wanted)[ONE]
+    found = look(disks_here(), known or inventory(folder), configs(folder), wanted)[ONE]
     assert not isinstance(found, Unknown)
     return found
 
@@ -107,7 +108,7 @@ def test_the_same_path_on_another_host_is_another_directory(host: Path) -> None:
 def test_two_brokers_that_want_one_directory_are_told(host: Path) -> None:
     """A list for every broker, on a host with two of them."""
     wanted: Wanted = dict.fromkeys((ONE, TWO), (str(host / "new"),))
-    found = look(CollectorDisks(), inventory(host), configs(host), wanted)
+    found = look(disks_here(), inventory(host), configs(host), wanted)
     for node, other in ((ONE, 1), (TWO, 0)):
         entries = found[node]
         assert not isinstance(entries, Unknown)
@@ -162,7 +163,7 @@ def test_one_that_is_formatted_for_this_broker_is_fit_another_ones_is_not(host: 
 
 def test_where_a_brokers_file_is_unknown_nothing_is_known_to_be_free(host: Path) -> None:
     """It could use the directory."""
-    found = look(CollectorDisks(), inventory(host), {**configs(host), TWO: Unknown("no")}, {ONE: (str(host / "new"),)})
+    found = look(disks_here(), inventory(host), {**configs(host), TWO: Unknown("no")}, {ONE: (str(host / "new"),)})
     assert found[ONE] == Unknown("which directories broker 1 uses is unknown: no")
 
 
@@ -249,7 +250,7 @@ def test_what_cannot_be_listed_has_no_names_and_a_name_that_is_not_utf_8_is_kept
     assert not isinstance(told, Unknown)
     assert told[wanted[0]].names == ()
     assert told[wanted[1]] == Told(str(host / "new"), (odd,))
-    assert CollectorDisks().told(ONE, wanted) == {
+    assert disks_here().told(ONE, wanted) == {
         wanted[0]: Told(os.path.realpath(wanted[0])),
         wanted[1]: told[wanted[1]],
     }

@@ -12,16 +12,6 @@ import pytest
 
 from migrate.errors import FileNotReplaced
 from migrate.hosts import files
-from migrate.hosts.files import LocalFiles
-from migrate.model.ids import NodeId
-
-NODE = NodeId(0)
-
-
-@pytest.fixture
-def here() -> LocalFiles:
-    """The files of this host."""
-    return LocalFiles()
 
 
 def names(folder: Path) -> list[str]:
@@ -29,37 +19,35 @@ def names(folder: Path) -> list[str]:
     return sorted(entry.name for entry in folder.iterdir())
 
 
-def test_a_new_file_is_readable_by_its_owner_alone(here: LocalFiles, tmp_path: Path) -> None:
+def test_a_new_file_is_readable_by_its_owner_alone(tmp_path: Path) -> None:
     """Configurations hold secrets: a file that we make is 0600 whatever the umask."""
     old = os.umask(0)
     try:
-        here.write(NODE, str(tmp_path / "new"), b"a=1\n")
+        files.replace_file(str(tmp_path / "new"), b"a=1\n")
     finally:
         os.umask(old)
     assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o600
-    assert here.read(NODE, str(tmp_path / "new")) == b"a=1\n"
+    assert files.read_no_follow(str(tmp_path / "new")) == b"a=1\n"
 
 
-def test_a_write_that_takes_only_a_part_is_gone_on_with(
-    here: LocalFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_write_that_takes_only_a_part_is_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A nearly full disk takes what fits: the rest is not left out in silence."""
     write = os.write
     monkeypatch.setattr(os, "write", lambda to, content: write(to, content[:3]))
-    here.write(NODE, str(tmp_path / "file"), b"0123456789")
+    files.replace_file(str(tmp_path / "file"), b"0123456789")
     assert (tmp_path / "file").read_bytes() == b"0123456789"
-    here.write(NODE, str(tmp_path / "file"), b"")
+    files.replace_file(str(tmp_path / "file"), b"")
     assert (tmp_path / "file").read_bytes() == b""
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o644, 0o400])
-def test_a_replaced_file_keeps_its_mode_and_owner(here: LocalFiles, tmp_path: Path, mode: int) -> None:
+def test_a_replaced_file_keeps_its_mode_and_owner(tmp_path: Path, mode: int) -> None:
     """Kafka's own user must be able to read the file afterwards."""
     path = tmp_path / "server.properties"
     path.write_bytes(b"old")
     path.chmod(mode)
     before = path.stat()
-    here.write(NODE, str(path), b"new")
+    files.replace_file(str(path), b"new")
     after = path.stat()
     assert (stat.S_IMODE(after.st_mode), after.st_uid, after.st_gid) == (mode, before.st_uid, before.st_gid)
     assert path.read_bytes() == b"new"
@@ -67,20 +55,20 @@ def test_a_replaced_file_keeps_its_mode_and_owner(here: LocalFiles, tmp_path: Pa
     assert names(tmp_path) == ["server.properties"]
 
 
-def test_another_owner_is_kept(here: LocalFiles, tmp_path: Path) -> None:
+def test_another_owner_is_kept(tmp_path: Path) -> None:
     """A file of user kafka stays one of user kafka (only root can show it)."""
     if os.geteuid() != 0:
         pytest.skip("only root can give files away")
     path = tmp_path / "server.properties"
     path.write_bytes(b"old")
     os.chown(path, 12345, 23456)
-    here.write(NODE, str(path), b"new")
+    files.replace_file(str(path), b"new")
     assert (path.stat().st_uid, path.stat().st_gid) == (12345, 23456)
 
 
 @pytest.mark.parametrize("call", ["write", "fchmod", "fsync", "rename"])
 def test_a_failure_at_any_step_leaves_the_old_file_whole(
-    here: LocalFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
 ) -> None:
     """A full or dying disk costs the change, never the file, and no temporary file stays."""
     path = tmp_path / "server.properties"
@@ -91,16 +79,14 @@ def test_a_failure_at_any_step_leaves_the_old_file_whole(
 
     monkeypatch.setattr(os, call, full)
     with pytest.raises(FileNotReplaced, match="No space left") as caught:
-        here.write(NODE, str(path), b"new")
+        files.replace_file(str(path), b"new")
     monkeypatch.undo()
     assert caught.value.where == str(path)
     assert path.read_bytes() == b"old"
     assert names(tmp_path) == ["server.properties"]
 
 
-def test_an_interrupt_in_the_middle_leaves_the_old_file_whole(
-    here: LocalFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupt_in_the_middle_leaves_the_old_file_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C between write and rename is like no write."""
     path = tmp_path / "server.properties"
     path.write_bytes(b"old")
@@ -110,15 +96,13 @@ def test_an_interrupt_in_the_middle_leaves_the_old_file_whole(
 
     monkeypatch.setattr(os, "rename", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        here.write(NODE, str(path), b"new")
+        files.replace_file(str(path), b"new")
     monkeypatch.undo()
     assert path.read_bytes() == b"old"
     assert names(tmp_path) == ["server.properties"]
 
 
-def test_file_and_folder_are_on_disk_before_the_write_returns(
-    here: LocalFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_file_and_folder_are_on_disk_before_the_write_returns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The content is fsynced before the rename, the folder after it."""
     steps: list[str] = []
     fsync, rename = os.fsync, os.rename
@@ -133,11 +117,11 @@ def test_file_and_folder_are_on_disk_before_the_write_returns(
 
     monkeypatch.setattr(os, "fsync", seen_fsync)
     monkeypatch.setattr(os, "rename", seen_rename)
-    here.write(NODE, str(tmp_path / "x"), b"1")
+    files.replace_file(str(tmp_path / "x"), b"1")
     assert steps == ["file", "rename", "folder"]
 
 
-def test_readers_see_all_of_the_old_or_all_of_the_new(here: LocalFiles, tmp_path: Path) -> None:
+def test_readers_see_all_of_the_old_or_all_of_the_new(tmp_path: Path) -> None:
     """Somebody who reads all the time never meets half a file."""
     path = tmp_path / "x"
     contents = {letter * 300_000 for letter in (b"a", b"b")}
@@ -154,48 +138,48 @@ def test_readers_see_all_of_the_old_or_all_of_the_new(here: LocalFiles, tmp_path
     reader.start()
     for _ in range(20):
         for content in contents:
-            here.write(NODE, str(path), content)
+            files.replace_file(str(path), content)
     stop.set()
     reader.join()
     assert torn == []
 
 
-def test_a_link_is_neither_read_nor_replaced(here: LocalFiles, tmp_path: Path) -> None:
+def test_a_link_is_neither_read_nor_replaced(tmp_path: Path) -> None:
     """Where the path ends in a link, what it points to is not touched, and nobody reads through it."""
     target = tmp_path / "target"
     target.write_bytes(b"old")
     link = tmp_path / "link"
     link.symlink_to(target)
     with pytest.raises(FileNotReplaced, match="it is a link"):
-        here.write(NODE, str(link), b"new")
+        files.replace_file(str(link), b"new")
     with pytest.raises(OSError, match="symbolic links") as caught:
-        here.read(NODE, str(link))
+        files.read_no_follow(str(link))
     assert caught.value.errno == errno.ELOOP
     assert target.read_bytes() == b"old"
     assert link.is_symlink()
 
 
-def test_what_is_no_regular_file_is_refused_without_hanging(here: LocalFiles, tmp_path: Path) -> None:
+def test_what_is_no_regular_file_is_refused_without_hanging(tmp_path: Path) -> None:
     """A FIFO would block for ever, a folder is no file."""
     os.mkfifo(tmp_path / "fifo")
     (tmp_path / "folder").mkdir()
     for name in ("fifo", "folder"):
         with pytest.raises(OSError, match="not a regular file"):
-            here.read(NODE, str(tmp_path / name))
+            files.read_no_follow(str(tmp_path / name))
         with pytest.raises(FileNotReplaced, match="no regular file"):
-            here.write(NODE, str(tmp_path / name), b"x")
+            files.replace_file(str(tmp_path / name), b"x")
 
 
-def test_a_missing_file_and_a_huge_one_are_errors(here: LocalFiles, tmp_path: Path) -> None:
+def test_a_missing_file_and_a_huge_one_are_errors(tmp_path: Path) -> None:
     """Reading is bounded, and *not there* is told apart from *empty*."""
     with pytest.raises(FileNotFoundError):
-        here.read(NODE, str(tmp_path / "none"))
+        files.read_no_follow(str(tmp_path / "none"))
     with (tmp_path / "huge").open("wb") as huge:
         huge.truncate(files.READ_LIMIT + 1)
     with pytest.raises(OSError, match="larger than"):
-        here.read(NODE, str(tmp_path / "huge"))
+        files.read_no_follow(str(tmp_path / "huge"))
     (tmp_path / "empty").touch()
-    assert here.read(NODE, str(tmp_path / "empty")) == b""
+    assert files.read_no_follow(str(tmp_path / "empty")) == b""
 
 
 def test_a_file_of_the_largest_size_is_read(tmp_path: Path) -> None:
@@ -206,72 +190,27 @@ def test_a_file_of_the_largest_size_is_read(tmp_path: Path) -> None:
         files.read_no_follow(str(tmp_path / "most"), limit=999)
 
 
-def test_no_descriptor_stays_open(here: LocalFiles, tmp_path: Path) -> None:
+def test_no_descriptor_stays_open(tmp_path: Path) -> None:
     """A run reads and writes for days."""
     path = str(tmp_path / "x")
-    here.write(NODE, path, b"1")
+    files.replace_file(path, b"1")
     before = len([*Path("/proc/self/fd").iterdir()])
     for _ in range(3):
-        here.write(NODE, path, b"2")
-        here.read(NODE, path)
+        files.replace_file(path, b"2")
+        files.read_no_follow(path)
         with pytest.raises(OSError, match="not a regular file"):
-            here.read(NODE, str(tmp_path))
+            files.read_no_follow(str(tmp_path))
     assert len([*Path("/proc/self/fd").iterdir()]) == before
 
 
-def test_what_is_no_folder_is_none_to_write_in(here: LocalFiles, tmp_path: Path) -> None:
+def test_what_is_no_folder_is_none_to_write_in(tmp_path: Path) -> None:
     """A file in a folder's place."""
     (tmp_path / "file").touch()
     with pytest.raises(NotADirectoryError), files.open_folder(str(tmp_path / "file")):
         pytest.fail("it was opened")
 
 
-def test_a_folder_that_was_made_is_on_disk_in_its_parent(
-    here: LocalFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each of those that were missing."""
-    synced: list[str] = []
-    monkeypatch.setattr(files, "fsync_folder", synced.append)
-    here.make_directory(NODE, str(tmp_path / "a" / "b"))
-    assert synced == [str(tmp_path), str(tmp_path / "a")]
-
-
-def test_a_missing_folder_is_a_typed_error(here: LocalFiles, tmp_path: Path) -> None:
+def test_a_missing_folder_is_a_typed_error(tmp_path: Path) -> None:
     """Writing does not make folders by the way."""
     with pytest.raises(FileNotReplaced, match="No such file"):
-        here.write(NODE, str(tmp_path / "none" / "x"), b"1")
-
-
-def test_rename_sets_aside_and_never_overwrites(here: LocalFiles, tmp_path: Path) -> None:
-    """A name that is taken, even by a broken link, stays as it is."""
-    (tmp_path / "a").write_text("a")
-    (tmp_path / "b").symlink_to(tmp_path / "nowhere")
-    with pytest.raises(FileExistsError):
-        here.rename(NODE, str(tmp_path / "a"), str(tmp_path / "b"))
-    here.rename(NODE, str(tmp_path / "a"), str(tmp_path / "c"))
-    assert names(tmp_path) == ["b", "c"]
-    assert here.exists(NODE, str(tmp_path / "b"))
-    assert not here.exists(NODE, str(tmp_path / "a"))
-
-
-def test_folders_are_made_with_their_parents_and_twice_is_once(here: LocalFiles, tmp_path: Path) -> None:
-    """Making a folder again changes nothing; others may not write into it."""
-    path = tmp_path / "one" / "two" / "three"
-    here.make_directory(NODE, str(path))
-    (path / "kept").touch()
-    here.make_directory(NODE, str(path))
-    assert names(path) == ["kept"]
-    assert stat.S_IMODE(path.stat().st_mode) & 0o027 == 0
-    (tmp_path / "file").touch()
-    with pytest.raises(FileExistsError):
-        here.make_directory(NODE, str(tmp_path / "file"))
-
-
-def test_a_folder_that_is_made_has_the_same_mode_whatever_the_umask(here: LocalFiles, tmp_path: Path) -> None:
-    """The command's umask is 077, and Kafka's group reads its folders."""
-    old = os.umask(0o077)
-    try:
-        here.make_directory(NODE, str(tmp_path / "a" / "b"))
-    finally:
-        os.umask(old)
-    assert [stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "a", tmp_path / "a" / "b")] == [0o750, 0o750]
+        files.replace_file(str(tmp_path / "none" / "x"), b"1")

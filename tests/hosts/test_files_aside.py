@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from migrate.hosts import leftovers
-from migrate.hosts.files import LocalFiles
 from migrate.model.ids import NodeId
+from tests.testing.this_host import LocalFiles
 
 NODE = NodeId(3000)
 STAMP = "20260101T000000"

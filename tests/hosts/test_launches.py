@@ -1,4 +1,4 @@
-"""How processes of this host were started, on real processes; and what is not seen is Unknown."""
+"""How processes of hosts were started, on real processes; and what is not seen is Unknown."""
 
 from __future__ import annotations
 
@@ -21,12 +21,10 @@ from migrate.hosts.launches import (
     MAIN_CLASSES,
     decode_command_line,
     decode_unit,
-    find_generating,
     launch_of,
     listening,
     split_command_line,
 )
-from migrate.hosts.manual.witness import Witness
 from migrate.hosts.remote_files import RemoteFiles
 from migrate.hosts.runner import Completed
 from migrate.hosts.sockets import parse_listening
@@ -58,8 +56,8 @@ def process(*words: str, **environment: str) -> Iterator[int]:
 
 
 def here(tmp_path: Path) -> Executor:
-    """Processes of this host, as the supervisor has them."""
-    return executor_of(replace(worlds.inventory(), executor_options={"state": str(tmp_path)}))
+    """An executor whose hosts are not asked."""
+    return executor_of(replace(worlds.inventory(), executor="local", executor_options={"host_program": str(tmp_path)}))
 
 
 def running(pid: int) -> dict[NodeId, ServiceState]:
@@ -67,29 +65,15 @@ def running(pid: int) -> dict[NodeId, ServiceState]:
     return {NODE: Running(pid, 0.0, None)}
 
 
-def test_a_process_of_this_host_is_read_with_its_environment(tmp_path: Path) -> None:
-    """Words and names; values of the environment stay where they are."""
-    words = ("kafka.Kafka", "/etc/b0.properties", "--override", "num.io.threads=3")
-    with process(*words, KAFKA_CFG_LOG_DIRS="canary", KAFKA_OPTS="canary") as pid:
-        found = launch_of(here(tmp_path), NODE, running(pid)[NODE])
-    assert isinstance(found, Launch)
-    assert (found.main_class, found.config) == ("kafka.Kafka", "/etc/b0.properties")
-    assert found.overrides == {"num.io.threads": "3"}
-    assert found.environment == ("KAFKA_CFG_LOG_DIRS",)
-    assert found.unit is None
-    assert "canary" not in repr(found)
-
-
 @pytest.mark.parametrize(
     ("state", "says"),
     [
         (Stopped(0), "it does not run"),
         (Unknown("no such record"), "no such record"),
-        (Running(2**22 + 7, 0.0, None), ""),
     ],
 )
 def test_what_does_not_run_or_cannot_be_seen_is_unknown(tmp_path: Path, state: ServiceState, says: str) -> None:
-    """A process that ended in between, too."""
+    """How it would be started is not foretold."""
     found = launch_of(here(tmp_path), NODE, state)
     assert isinstance(found, Unknown)
     assert says in found.reason
@@ -97,7 +81,8 @@ def test_what_does_not_run_or_cannot_be_seen_is_unknown(tmp_path: Path, state: S
 
 def test_a_host_that_only_people_touch_is_not_taken_for_this_one(tmp_path: Path) -> None:
     """A process of the same number here, and the sockets of this host, say nothing of it."""
-    by_people = replace(here(tmp_path), witness=Witness(worlds.inventory()))
+    options = {"inbox": str(tmp_path)}
+    by_people = executor_of(replace(worlds.inventory(), executor="manual", executor_options=options))
     with process("kafka.Kafka", "/etc/other.properties") as pid:
         assert isinstance(launch_of(by_people, NODE, running(pid)[NODE]), Unknown)
     assert isinstance(listening(by_people, [NODE])[NODE], Unknown)
@@ -276,31 +261,9 @@ def test_any_command_line_is_read(words: list[str]) -> None:
 @given(st.binary(max_size=200))
 def test_any_bytes_are_read(raw: bytes) -> None:
     """The kernel promises no encoding."""
-    found, names = decode_command_line(raw), find_generating(raw)
+    found = decode_command_line(raw)
     assert found.main_class in (None, *MAIN_CLASSES)
     assert found.overrides == {} or b"--override" in raw
-    assert {*names} <= {entry.partition(b"=")[0].decode(errors="replace") for entry in raw.split(b"\0")}
-
-
-@pytest.mark.parametrize(
-    ("names", "found"),
-    [
-        (["KAFKA_CFG_LOG_DIRS", "PATH"], ("KAFKA_CFG_LOG_DIRS",)),
-        (["KAFKA_ZOOKEEPER_CONNECT", "KAFKA_BROKER_ID"], ("KAFKA_BROKER_ID", "KAFKA_ZOOKEEPER_CONNECT")),
-        (["KAFKA_LISTENERS", "KAFKA_ADVERTISED_LISTENERS"], ("KAFKA_ADVERTISED_LISTENERS", "KAFKA_LISTENERS")),
-        (["KAFKA_OPTS", "KAFKA_HEAP_OPTS", "KAFKA_JVM_PERFORMANCE_OPTS", "KAFKA_LOG4J_OPTS", "KAFKA_HOME"], ()),
-        (["KAFKA_JMX_OPTS", "KAFKA_GC_LOG_OPTS", "JMX_PORT", "LOG_DIR", "KAFKA_CLUSTERS_0_NAME"], ()),
-        (["KAFKA_BROKER_OPTS", "KAFKA_CONTROLLER_OPTS"], ()),
-        (["XKAFKA_CFG_A", "KAFKA_CFG_"], ()),
-    ],
-)
-def test_variables_that_images_make_files_of_are_told_from_those_of_kafkas_scripts(
-    names: list[str], found: tuple[str, ...]
-) -> None:
-    """By name; no value is looked at, for any may be a secret."""
-    raw = b"\0".join(f"{name}=canary".encode() for name in names)
-    assert find_generating(raw) == found
-    assert "canary" not in repr(find_generating(raw))
 
 
 def test_a_units_files_and_drop_ins_are_read() -> None:
@@ -385,20 +348,18 @@ def listener(family: socket.AddressFamily, address: str) -> Iterator[int]:
 
 
 def executor(tmp_path: Path) -> Executor:
-    """This host's."""
-    return executor_of(replace(worlds.inventory(), executor_options={"state": str(tmp_path)}))
+    """One whose hosts are not asked."""
+    return executor_of(replace(worlds.inventory(), executor="local", executor_options={"host_program": str(tmp_path)}))
 
 
-def test_a_real_socket_is_seen_here_and_through_commands(tmp_path: Path) -> None:
-    """The same answer both ways; and gone once it is closed."""
-    here = executor(tmp_path)
-    by_command = replace(here, runners={TWO: host_program(installed(tmp_path / "program", [broker(0, "/etc/x")]))})
+def test_a_real_socket_is_seen(tmp_path: Path) -> None:
+    """And gone once it is closed."""
+    program = host_program(installed(tmp_path / "program", [broker(0, "/etc/x")]))
+    here = replace(executor(tmp_path), runners={ONE: program})
     with listener(socket.AF_INET, "127.0.0.1") as port:
-        found = listening(by_command, [ONE, TWO])
-        for node in (ONE, TWO):
-            seen = found[node]
-            assert not isinstance(seen, Unknown)
-            assert Listening("127.0.0.1", port) in seen
+        seen = listening(here, [ONE])[ONE]
+        assert not isinstance(seen, Unknown)
+        assert Listening("127.0.0.1", port) in seen
     after = listening(here, [ONE])[ONE]
     assert not isinstance(after, Unknown)
     assert Listening("127.0.0.1", port) not in after

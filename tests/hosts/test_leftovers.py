@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from migrate.hosts.files import LocalFiles
 from migrate.hosts.leftovers import BACKUP_SUFFIX, is_copy, keep_copies, kept_files, leftovers
 from migrate.hosts.meta_properties import as_version_0, decode
 from migrate.hosts.properties import read_config
@@ -16,6 +15,7 @@ from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.views import ConfigFile, KeptFiles, MetaProperties, NoFile
 from tests.testing import worlds
+from tests.testing.this_host import LocalFiles
 
 
 @pytest.fixture

@@ -24,8 +24,8 @@ from migrate.hosts.systemd import Service, SystemdServices
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.views import BrokerDisks, Running, Stopped
-from tests.hosts.test_supervisor import Stage
 from tests.hosts.test_systemd import FastWaits
+from tests.lab.test_supervisor import Stage
 from tests.testing.host_program import broker, controller, installed
 from tests.testing.ssh_server import ssh_server
 

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from migrate.errors import BadProperties, ConfigUnreadable, DuplicateProperty
 from migrate.hosts import properties
-from migrate.hosts.files import LocalFiles
 from migrate.hosts.properties import log_dirs, log_line, metadata_log_dir, read_config
 from migrate.model.ids import NodeId
 from migrate.model.kafka_values import trim
 from migrate.model.secrets import hidden
 from migrate.model.views import ConfigFile, NoFile
+from tests.testing.this_host import LocalFiles
 
 BROKER = b"""# the broker of rack 1
 broker.id=0

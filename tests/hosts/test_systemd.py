@@ -32,7 +32,7 @@ from migrate.model.ids import NodeId
 from migrate.model.inventory import OwnExecutor
 from migrate.model.outcome import Awaited, Unknown
 from migrate.model.views import Running, Stopped
-from tests.hosts.test_supervisor import OBEDIENT, STUBBORN, Stage
+from tests.lab.test_supervisor import OBEDIENT, STUBBORN, Stage
 from tests.testing import worlds
 from tests.testing.host_program import broker, installed
 from tests.testing.ssh_server import ssh_server
@@ -302,11 +302,9 @@ def test_refused_by_systemctl_is_unknown(bench: Bench) -> None:
     assert "Failed to connect to bus" in found.reason
 
 
-def test_the_executor_is_the_inventorys(bench: Bench) -> None:
-    """Each kind has its own; that of the lab opens nothing on hosts."""
-    inventory = worlds.inventory()
-    assert not executor_of(inventory).parallel
-    nodes = replace(inventory, executor="ssh", executor_options={"kafka_home": "/opt/kafka"})
+def test_the_executor_is_the_inventorys() -> None:
+    """Units are worked through the host program."""
+    nodes = replace(worlds.inventory(), executor="ssh", executor_options={"kafka_home": "/opt/kafka"})
     made = executor_of(nodes)
     assert made.parallel
     assert isinstance(made.services, SystemdServices)

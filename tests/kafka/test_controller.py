@@ -41,7 +41,7 @@ def inventory_of(*addresses: str) -> Inventory:
     controllers = tuple(
         ControllerNode(NodeId(3000 + index), "h", address, "", "") for index, address in enumerate(addresses)
     )
-    return Inventory("fake", "", "", (), controllers, "CTL", Access(), Access(), None, "supervisor")
+    return Inventory("fake", "", "", (), controllers, "CTL", Access(), Access(), None, "none")
 
 
 def quorum_answer(leader: int, epoch: int = 5, error: int = 0, top: int = 0) -> Callable[[int, Values], Values]:

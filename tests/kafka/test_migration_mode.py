@@ -11,8 +11,6 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from migrate.errors import MigrateError, NotController, StaleBrokerEpoch
-from migrate.hosts.disks import CollectorDisks
-from migrate.hosts.files import LocalFiles
 from migrate.hosts.properties import log_dirs, read_config
 from migrate.kafka import live
 from migrate.kafka.controller import ActiveController
@@ -27,6 +25,7 @@ from migrate.model.stage import ZkMigrationState
 from migrate.model.views import BrokerDisks, ConfigFile, KraftView, MetadataAnswer, MetaProperties, NodeAnswer, Quorum
 from migrate.steps import configuration
 from tests.testing.kraft_cluster import wait_for
+from tests.testing.this_host import LocalFiles, disks_here, format_storage
 
 pytestmark = pytest.mark.kafka
 
@@ -70,7 +69,7 @@ def config(lab: Lab, node: NodeId) -> ConfigFile:
 
 def disks(lab: Lab) -> BrokerDisks:
     """The broker's log directories."""
-    found = CollectorDisks().look(BROKER, log_dirs(config(lab, BROKER).values), None)
+    found = disks_here().look(BROKER, log_dirs(config(lab, BROKER).values), None)
     assert isinstance(found, BrokerDisks)
     return found
 
@@ -125,7 +124,7 @@ def test_before_the_copy_the_quorum_is_seen_and_takes_no_assignment(lab: Lab, re
     assert first.cluster_id
     LocalFiles().make_directory(node.id, node.metadata_directory)
     LocalFiles().write(node.id, node.config, configuration.controller(config(lab, BROKER).values, inventory, node))
-    lab.supervisor.format_storage(node.id, first.cluster_id, "3.9")
+    format_storage(inventory, node.id, first.cluster_id, "3.9")
     lab.supervisor.start(node.id)
     wait_for("PRE_MIGRATION", lambda: state(reader) is ZkMigrationState.PRE_MIGRATION)
     view = reader.view()

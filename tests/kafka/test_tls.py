@@ -305,7 +305,7 @@ def test_a_password_file_that_is_missing_is_told(tmp_path: Path) -> None:
 def test_every_broker_is_a_way_in() -> None:
     """One stopped broker does not shut the client out; one with an access of its own is no way in for the others'."""
     brokers = tuple(BrokerNode(NodeId(node), "host", f"127.0.0.1:909{node}", "/c") for node in (1, 2, 3))
-    inventory = Inventory("i", "/i", "z", brokers, (), "CONTROLLER", Access(), Access(), None, "supervisor")
+    inventory = Inventory("i", "/i", "z", brokers, (), "CONTROLLER", Access(), Access(), None, "none")
     assert cluster_config(inventory)["bootstrap.servers"] == "127.0.0.1:9091,127.0.0.1:9092,127.0.0.1:9093"
     own = replace(inventory, brokers=(replace(brokers[0], access=Access("SSL")), *brokers[1:]))
     assert cluster_config(own)["bootstrap.servers"] == "127.0.0.1:9092,127.0.0.1:9093"

@@ -162,7 +162,7 @@ class FakeQuorum:
             ControllerNode(NodeId(id_), "h", node.address, "", "") for id_, node in sorted(self.nodes.items())
         )
         return Inventory(
-            "fake", "", "", (), controllers, "CTL", Access(), Access(), None, "supervisor", expect_cluster_id=expect
+            "fake", "", "", (), controllers, "CTL", Access(), Access(), None, "none", expect_cluster_id=expect
         )
 
     def asked(self, name: str) -> list[tuple[int, Values]]:

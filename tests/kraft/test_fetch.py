@@ -21,7 +21,6 @@ from migrate.errors import (
     OtherCluster,
     Retryable,
 )
-from migrate.hosts.disks import CollectorDisks
 from migrate.kafka.connection import Limits
 from migrate.kafka.controller import ActiveController
 from migrate.kraft.fetch import MetadataReader
@@ -36,6 +35,7 @@ from tests.kafka.fake_node import Close
 from tests.kraft.fake_quorum import CLUSTER_ID, FakeQuorum, Stored, running, topic
 from tests.testing.kraft_cluster import BROKER, KraftCluster, wait_for
 from tests.testing.kraft_cluster import CLUSTER_ID as REAL_CLUSTER_ID
+from tests.testing.this_host import disks_here
 
 QUICK = Limits(connect_seconds=1, answer_seconds=1)
 ABORT: tuple[Struct, int, Values] = (END_TRANSACTION, 0, {})
@@ -401,7 +401,7 @@ def directories(view: KraftView) -> dict[tuple[str, int], str]:
 def on_disk(cluster: KraftCluster) -> dict[tuple[str, int], str]:
     """The same from the broker's disks."""
     paths = [str(cluster.data(BROKER, index)) for index in range(3)]
-    disks = CollectorDisks().look(BROKER, paths, None)
+    disks = disks_here().look(BROKER, paths, None)
     assert isinstance(disks, BrokerDisks)
     return {
         (name, partition): str(directory.id)

@@ -1,7 +1,7 @@
 """A lab whose units only a person may touch, and a person who does exactly what each instruction's text says.
 
 The folder of an instruction is copied to a folder that represents the host, /bin/sh runs each line of its commands.txt
-there, and the answer is put into the inbox.  systemctl is the lab's stand-in (`migrate.lab.fake_systemd`).
+there, and the answer is put into the inbox.  systemctl is the lab's stand-in (`migrate.lab.units`).
 
 `python -m tests.lab.by_hand DIR STAGE [TURN]` is `lab demo --until STAGE [--rollback-from TURN]` on such a lab.
 """
@@ -26,13 +26,13 @@ from migrate.errors import LabNotReady
 from migrate.hosts.manual.desk import CLOSED, COULD_NOT, FOLDER, Desk
 from migrate.hosts.properties import parse
 from migrate.hosts.runner import Completed, LocalRunner
-from migrate.hosts.supervisor import Supervisor
 from migrate.java.find import Java
 from migrate.java.jars import KafkaJars
 from migrate.lab.cluster import Lab
-from migrate.lab.fake_systemd import SUFFIX
-from migrate.lab.ssh_access import BIN, HOME, lay_programs, unit_of
+from migrate.lab.host import BIN, HOME
+from migrate.lab.supervisor import Supervisor
 from migrate.lab.topology import Topology
+from migrate.lab.units import SUFFIX
 from migrate.model.inventory import Inventory, Playbook
 from migrate.model.outcome import Unknown
 from migrate.model.stage import MIGRATION, Stage
@@ -60,23 +60,14 @@ class LabByHand(Lab):
     def inventory(self) -> Inventory:
         """The nodes as units of one host, and no way to it."""
         found = super().inventory
-        names = {node.id: node.name for node in self.topology.brokers}
-        names |= {node.id: node.name for node in self.topology.controllers}
         options = {"inbox": str(self.topology.folder(INBOX)), "kafka_home": str(self.topology.folder(HOST) / HOME)}
-        return replace(
-            found,
-            brokers=tuple(replace(node, unit=unit_of(names[int(node.id)])) for node in found.brokers),
-            controllers=tuple(replace(node, unit=unit_of(names[int(node.id)])) for node in found.controllers),
-            executor="manual",
-            executor_options=options,
-        )
+        return replace(found, executor="manual", executor_options=options)
 
     def describe(self, java: Java, jars: KafkaJars) -> None:
         """The programs of the simulated host, and the inbox."""
         super().describe(java, jars)
         self.topology.folder(INBOX).mkdir(mode=0o700, exist_ok=True)
         folder = self.topology.folder(HOST)
-        lay_programs(self.topology, folder, self.supervisor.specs())
         stand_in = (folder / BIN / "systemctl").rename(folder / BIN / "stand-in")
         package, state = Path(__file__).parents[2], self.topology.processes
         text = SYSTEMCTL.format(stand_in=stand_in, package=package, python=sys.executable, state=state)

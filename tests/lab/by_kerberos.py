@@ -10,8 +10,8 @@ from typing import Final
 
 from migrate.hosts.files import replace_file
 from migrate.hosts.properties import edit
-from migrate.hosts.supervisor import write_spec
 from migrate.lab.cluster import Lab
+from migrate.lab.supervisor import write_spec
 from migrate.lab.topology import CLIENT, INTERNAL
 from migrate.model.inventory import Access, AddedProperties
 from migrate.playbook.inventory import dump_inventory

@@ -20,7 +20,6 @@ from migrate.cli.demo import Demo, DemoOptions
 from migrate.cli.progress import ProgressLines
 from migrate.hosts.files import replace_file
 from migrate.hosts.properties import edit, parse
-from migrate.hosts.supervisor import Supervisor
 from migrate.java.jars import KAFKA_VERSION, Progress, line_of, silent
 from migrate.lab import ready
 from migrate.lab.cluster import Lab
@@ -29,7 +28,7 @@ from migrate.lab.seed import create_topics, settings_for
 from migrate.lab.seed_data import SeedTopic
 from migrate.lab.topology import LabBroker, LabController, Shape, Topology
 from migrate.model.ids import NodeId
-from migrate.model.inventory import Playbook
+from migrate.model.inventory import Inventory, Playbook
 from migrate.model.ledger import ReplicaState
 from migrate.model.outcome import Unknown
 from migrate.model.ports import Observer
@@ -41,6 +40,7 @@ from migrate.playbook.load import load_playbook
 from migrate.report.run_values import Claim, Holds
 from migrate.run.carry_out import RunFolder
 from migrate.steps import configuration
+from tests.testing.this_host import format_storage
 
 PLAYBOOK: Final = Path(__file__).parents[1] / "data" / "lab-directories.yaml"
 SOON: Final = {"log.segment.delete.delay.ms": "1000"}  # of deleted topics, from the disks too
@@ -67,7 +67,7 @@ def _zookeeper(raw: bytes) -> list[str]:
     return [key for key in parse(raw) if key.startswith("zookeeper.")]
 
 
-def format_all(topology: Topology, supervisor: Supervisor, progress: Progress) -> None:
+def format_all(topology: Topology, inventory: Inventory, progress: Progress) -> None:
     """kafka-storage format of every node that is not formatted yet, with one new cluster id for all."""
     nodes: list[LabBroker | LabController] = [*topology.controllers, *topology.brokers]
     places = {node.name: _first(node) for node in nodes}
@@ -77,7 +77,7 @@ def format_all(topology: Topology, supervisor: Supervisor, progress: Progress) -
     cluster_id = _cluster_id(places.values())
     progress(f"formatting {len(due)} nodes of cluster {cluster_id}")
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        list(pool.map(lambda node: supervisor.format_storage(node.name, cluster_id, line_of(KAFKA_VERSION)), due))
+        list(pool.map(lambda node: format_storage(inventory, node.id, cluster_id, line_of(KAFKA_VERSION)), due))
 
 
 def _first(node: LabBroker | LabController) -> str:
@@ -98,7 +98,7 @@ class KraftLab(Lab):
 
     def up(self, progress: Progress = silent) -> None:
         """Formatted, then started."""
-        format_all(self.topology, self.supervisor, progress)
+        format_all(self.topology, self.inventory, progress)
         super().up(progress)
 
     def _node_files(self, passwords: dict[str, str]) -> dict[str, str]:

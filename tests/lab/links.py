@@ -25,10 +25,10 @@ from typing import Final
 
 import migrate
 from migrate.hosts.files import replace_file
-from migrate.hosts.supervisor import ProcessSpec, write_spec
 from migrate.java.find import Java
 from migrate.java.jars import KafkaJars, Progress, silent
 from migrate.lab.cluster import Lab
+from migrate.lab.supervisor import ProcessSpec, write_spec
 from migrate.lab.topology import HOST, ZOOKEEPER, Shape, Topology, load_topology
 
 LINKS: Final = "links"  # the proxy's name among the lab's processes

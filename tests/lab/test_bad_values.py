@@ -20,7 +20,6 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from kazoo.exceptions import NoNodeError
 
 from migrate.errors import MigrateError
-from migrate.hosts.files import LocalFiles
 from migrate.hosts.properties import parse
 from migrate.kafka.connection import KeptConnections
 from migrate.kafka.live import applied_configs, look
@@ -38,6 +37,7 @@ from migrate.zookeeper.client import ZookeeperClient, connect
 from tests.lab.commands import kraft_migrate
 from tests.testing.kafka_jvm import kafka_jvm
 from tests.testing.kraft_cluster import wait_for
+from tests.testing.this_host import LocalFiles, format_storage
 
 pytestmark = pytest.mark.kafka
 
@@ -232,7 +232,7 @@ def controller_starts(lab: Lab) -> None:
     LocalFiles().write(node.id, node.config, configuration.controller(values, lab.inventory, node))
     with connect(lab.inventory.zookeeper) as client:
         cluster = json.loads(client.kazoo.get("/cluster/id")[0])["id"]
-    lab.supervisor.format_storage(node.id, cluster, "3.9")
+    format_storage(lab.inventory, node.id, cluster, "3.9")
     lab.supervisor.start(node.id)
 
 

@@ -163,5 +163,5 @@ def test_the_inventory_reads_back_as_it_was_meant(topology: Topology) -> None:
     assert found == inventory_of(topology)
     assert found.broker_access.username == "admin"
     assert found.controller_access == Access()
-    assert found.executor_options["state"] == str(topology.processes)
+    assert found.executor_options["host_program"] == str(topology.folder("host", "program", "host"))
     assert found.voters.startswith(f"3000@127.0.0.1:{topology.controllers[0].port},")

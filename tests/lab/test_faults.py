@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from migrate.errors import LabRefused
-from migrate.hosts.disks import CollectorDisks
-from migrate.hosts.supervisor import ProcessSpec, Supervisor, write_spec
 from migrate.lab.cluster import Lab
+from migrate.lab.supervisor import ProcessSpec, Supervisor, write_spec
 from migrate.lab.topology import Shape, plan_topology, save_topology
 from migrate.model.ids import NodeId
 from migrate.model.views import BrokerDisks, Directory, MetaBroken, MetaMissing, MetaProperties, Running
@@ -21,6 +20,7 @@ from tests.lab.links import LINKS, LinkRule, read_rules
 from tests.testing.clusters import CLUSTER_ID, uuid
 from tests.testing.memory_disks import MountRefused, is_mounted, mount_memory, remount_read_only, unmount
 from tests.testing.sick_disks import broken_disks
+from tests.testing.this_host import disks_here
 
 OLD = uuid(7)
 META = f"broker.id=0\ncluster.id={CLUSTER_ID}\ndirectory.id={OLD}\nversion=0\n"
@@ -50,7 +50,7 @@ def lab(tmp_path: Path) -> Lab:
 
 def seen(lab: Lab, disk: int = 1) -> Directory:
     """What our own reader says of a disk of broker 0."""
-    found = CollectorDisks().look(NodeId(0), [str(faults.disk_of(lab, 0, disk))], None)
+    found = disks_here().look(NodeId(0), [str(faults.disk_of(lab, 0, disk))], None)
     assert isinstance(found, BrokerDisks)
     return replace(found.directories[0], free_bytes=-1)  # others write to this host's disk too
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from migrate.hosts.supervisor import Supervisor
 from migrate.lab.configure import inventory_of, process_specs
+from migrate.lab.supervisor import Supervisor
 from migrate.lab.topology import HOST, Shape, Topology, load_topology, plan_topology, save_topology
 from tests.lab.faults import write_rules
 from tests.lab.links import (

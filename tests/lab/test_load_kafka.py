@@ -19,7 +19,6 @@ from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from migrate.errors import LoadAlreadyRuns, LoadNotStarted, LoadStillRuns, MigrateError
-from migrate.hosts.supervisor import Supervisor
 from migrate.kafka.tls import client_config
 from migrate.lab.cluster import Lab
 from migrate.lab.load import (
@@ -35,6 +34,7 @@ from migrate.lab.load import (
 from migrate.lab.load_check import check_load, complaints
 from migrate.lab.load_watch import RestartInterval
 from migrate.lab.ready import brokers_agree, wait_until
+from migrate.lab.supervisor import Supervisor
 from migrate.lab.topology import Shape
 from migrate.model.history import LoadSummary
 from migrate.model.ids import NodeId

@@ -17,13 +17,12 @@ from pathlib import Path
 
 import pytest
 
-from migrate.hosts.supervisor import write_spec
 from migrate.java.jars import kafka_jars
-from migrate.lab import ssh_hosts
 from migrate.lab.cluster import Lab
-from migrate.lab.fake_systemd import USER
-from migrate.lab.ssh_access import FOLDER, PROGRAM, install
+from migrate.lab.host import BIN, FOLDER, PROGRAM, install
+from migrate.lab.supervisor import write_spec
 from migrate.lab.topology import Shape
+from migrate.lab.units import USER
 from migrate.model.views import Running
 from migrate.run import journal as journals
 from tests.hosts.test_other_users import PYTHON, UID
@@ -46,7 +45,7 @@ def given_to_kafka(lab: Lab) -> None:
     for name in nodes:
         spec = lab.supervisor.specs()[name]
         write_spec(lab.topology.processes, replace(spec, argv=(*AS_KAFKA, *spec.argv)))
-    for place in ("", "conf", FOLDER, f"{FOLDER}/{ssh_hosts.BIN}"):
+    for place in ("", "conf", FOLDER, f"{FOLDER}/{BIN}"):
         lab.topology.folder(place).chmod(0o755)
     os.chown(lab.topology.folder("conf"), UID, UID)
     for file in lab.topology.folder("conf").iterdir():
@@ -60,8 +59,7 @@ def given_to_kafka(lab: Lab) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         os.chown(folder, UID, UID)
     (lab.topology.processes / USER).write_text(str(UID))
-    folder = lab.topology.folder(FOLDER)
-    install(folder / PROGRAM, lab.inventory, folder / ssh_hosts.BIN, str(PYTHON))
+    install(lab.topology, lab.inventory, str(PYTHON))
 
 
 @pytest.fixture

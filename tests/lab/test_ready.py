@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from migrate.errors import LabNotReady
-from migrate.hosts.supervisor import ProcessSpec, Supervisor, write_spec
 from migrate.lab import ready
 from migrate.lab.ready import ask, brokers_agree, pick_last_lines, port_answers, wait_until, zookeeper_answers
+from migrate.lab.supervisor import ProcessSpec, Supervisor, write_spec
 from migrate.lab.topology import HOST, Shape, free_ports, plan_topology
 from migrate.model.views import MetadataAnswer, Running
 

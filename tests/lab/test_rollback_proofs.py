@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from migrate.errors import LabProofFailed
-from migrate.hosts.supervisor import Supervisor
 from migrate.lab import rollback_proofs
 from migrate.lab.cluster import Lab
 from migrate.lab.rollback_proofs import (
@@ -22,6 +21,7 @@ from migrate.lab.rollback_proofs import (
     name_of,
     prove_rollback,
 )
+from migrate.lab.supervisor import Supervisor
 from migrate.lab.topology import plan_topology
 from migrate.zookeeper.backup import load_backup, write_backup
 from migrate.zookeeper.client import ZookeeperClient

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from migrate.hosts.leftovers import BACKUP_SUFFIX
-from migrate.lab import ssh_access
+from migrate.lab import host
 from migrate.lab.cluster import Lab
 from migrate.playbook.load import load_inventory
 from migrate.run import journal as journals
@@ -82,8 +82,7 @@ def with_a_linked_file(folder: Path) -> Path:
     with real.open("ab") as file:
         file.write(CONFLUENTS)
     link.symlink_to(real)
-    place = folder / ssh_access.FOLDER
-    ssh_access.install(place / ssh_access.PROGRAM, lab.inventory, place / ssh_access.BIN)
+    host.install(lab.topology, lab.inventory)
     lab.supervisor.start("broker-2")
     return link
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from migrate.hosts.supervisor import Supervisor, write_spec
 from migrate.java.find import Java
 from migrate.java.jars import KafkaJars
 from migrate.lab.configure import broker_file, make_secrets, process_specs
 from migrate.lab.status import mode_in_words, observe_lab, resident_mb
+from migrate.lab.supervisor import Supervisor, write_spec
 from migrate.lab.topology import plan_topology
 
 

@@ -14,7 +14,6 @@ from typing import Final
 import pytest
 
 from migrate.errors import MigrateError
-from migrate.hosts.disks import CollectorDisks
 from migrate.kafka.controller import ActiveController
 from migrate.kraft.fetch import MetadataReader
 from migrate.lab.cluster import Lab
@@ -30,6 +29,7 @@ from tests.lab.sick_broker import STOP, SickBroker
 from tests.lab.test_disk_failures import at_mode
 from tests.testing.assigned import assigned_to
 from tests.testing.kafka_loader import UNIQUE, Planted, became, metadata_of
+from tests.testing.this_host import disks_here
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.long]
 
@@ -51,7 +51,7 @@ def directories(lab: Lab, broker: int) -> list[Path]:
 
 def foretold(lab: Lab, broker: int, view: KraftView) -> Foretold:
     """By the readers and the rule that the product uses."""
-    disks = CollectorDisks().look(NodeId(broker), [str(path) for path in directories(lab, broker)], None)
+    disks = disks_here().look(NodeId(broker), [str(path) for path in directories(lab, broker)], None)
     assert not isinstance(disks, Unknown)
     return foretell(disks, assigned_to(broker, view.partitions), Loading.FULL_REQUEST)
 

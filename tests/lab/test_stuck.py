@@ -45,6 +45,7 @@ from migrate.run import journal as journals
 from migrate.steps import configuration
 from tests.lab.commands import kraft_migrate
 from tests.lab.throttled_move import throttled_move
+from tests.testing.this_host import format_storage
 
 pytestmark = pytest.mark.kafka
 
@@ -318,7 +319,7 @@ def no_flag(cluster: Cluster, stack: ExitStack) -> None:
         lab.supervisor.stop(controller.name, STOP)
         shutil.rmtree(controller.metadata_directory)
         Path(controller.metadata_directory).mkdir()
-        lab.supervisor.format_storage(controller.name, value["id"], "3.9")
+        format_storage(lab.inventory, controller.id, value["id"], "3.9")
     zookeeper.delete("/migration")  # as the explanations say: with the controllers stopped
     lab.topology.config(last.name).write_bytes(edit(right, {}, [FLAG]))
     for controller in lab.topology.controllers[:-1]:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from migrate.hosts.disks import CollectorDisks
 from migrate.kraft.dump import dump_lines, paths_of
 from migrate.kraft.fetch import MetadataReader
 from migrate.model.ids import TopicId
@@ -21,6 +20,7 @@ from tests.oracles.placement import Act, Whereabouts, act, new_placement
 from tests.testing.assigned import assigned_to
 from tests.testing.kafka_loader import UNIQUE, Planted, became, metadata_of
 from tests.testing.kraft_cluster import BROKER, CONTROLLERS, KraftCluster, wait_for
+from tests.testing.this_host import disks_here
 
 TOPIC = "planted"
 OTHER = str(TopicId.from_bytes(bytes(range(16))))
@@ -50,7 +50,7 @@ class Down:
 
     def foretold(self) -> Foretold:
         """By the readers and the rule that the product uses."""
-        disks = CollectorDisks().look(BROKER, [str(path) for path in self.paths], None)
+        disks = disks_here().look(BROKER, [str(path) for path in self.paths], None)
         assert not isinstance(disks, Unknown)
         return foretell(disks, assigned_to(int(BROKER), self.view.partitions))
 

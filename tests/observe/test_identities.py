@@ -11,11 +11,7 @@ import pytest
 from cryptography import x509
 from cryptography.x509.oid import NameOID
 
-from migrate.hosts.executors import executor_of
-from migrate.hosts.files import LocalFiles
-from migrate.hosts.launches import launch_of
 from migrate.hosts.properties import parse
-from migrate.hosts.supervisor import ProcessSpec, write_spec
 from migrate.java.find import find_java
 from migrate.kafka.stores import as_java, subject
 from migrate.lab.secured import Authority
@@ -23,11 +19,12 @@ from migrate.model.ids import NodeId
 from migrate.model.inventory import AddedProperties, Inventory, ZookeeperLogin
 from migrate.model.launch import JAAS_FILE, KRB5, JaasLogin, Launch, NoZookeeperClient, ZookeeperClient
 from migrate.model.outcome import Unknown
-from migrate.model.views import ConfigFile, Stopped
+from migrate.model.views import ConfigFile
 from migrate.observe.identities import KRB5_MODULE, with_logins, with_subjects, with_zookeeper_clients
 from tests.testing import worlds
 from tests.testing.certificates import PASSWORD, stored
 from tests.testing.secured_zookeeper import MODULE, login, sasl_server
+from tests.testing.this_host import LocalFiles
 from tests.testing.zookeeper_server import ZookeeperServer
 
 NODE = NodeId(3000)
@@ -129,18 +126,6 @@ def test_logins_of_a_jaas_file_are_told_without_their_passwords(tmp_path: Path) 
     assert isinstance(told(**{JAAS_FILE: str(path), KRB5: str(tmp_path)}).realm, Unknown)
     assert isinstance(told(**{JAAS_FILE: str(conf)}).logins, Unknown)
     assert told().logins == {}
-
-
-def test_a_controller_that_does_not_run_yet_is_known_by_how_it_will_be_started(tmp_path: Path) -> None:
-    """The supervisor's description has its words."""
-    words = ("java", "-Djava.security.auth.login.config=/etc/kafka.jaas", "kafka.Kafka", "/etc/c.properties")
-    spec = ProcessSpec("controller-3000", 3000, words, "/", "/log", "/out", "/etc/c.properties")
-    write_spec(tmp_path, spec)
-    executor = executor_of(replace(worlds.inventory(), executor_options={"state": str(tmp_path)}))
-    found = launch_of(executor, NODE, Stopped(None))
-    assert isinstance(found, Launch)
-    assert (found.jaas_file, found.config) == ("/etc/kafka.jaas", "/etc/c.properties")
-    assert isinstance(found.zookeeper_client, Unknown)
 
 
 MAP = "listener.security.protocol.map=INTERNAL:SSL,CTL:SASL_SSL\n"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from migrate.hosts.remote_files import LOG, LocalMetadata, MetadataCopies
+from migrate.hosts.remote_files import LOG
 from migrate.model.ids import NodeId
 from migrate.model.inventory import SecretFile
 from migrate.model.outcome import Unknown
@@ -22,6 +22,7 @@ from tests.observe.test_metadata_files import controller
 from tests.observe.test_metadata_logs import VOTERS, hybrid
 from tests.testing import worlds
 from tests.testing.golden_trees import golden
+from tests.testing.host_program import broker, installed
 from tests.testing.kafka_encoder import encode
 from tests.testing.worlds import CONTROLLERS
 from tests.testing.zookeeper_server import create, load_tree, running_server
@@ -76,7 +77,8 @@ def test_passwords_of_files_and_of_zookeeper_have_digests_of_one_key(tmp_path: P
     path.write_text(f"broker.id=0\n{KEY}=clear-1\n{STORE}=clear-3\nssl.key.password=${{file:/k:p}}\n")
     config = {KEY: encode("clear-1", "new", iterations=2), STORE: encode("clear-2", "new", iterations=2)}
     known = worlds.inventory()
-    first = replace(known.brokers[0], config=str(path))
+    first = broker(0, path)
+    access = installed(tmp_path / "program", [first])
     with running_server(tmp_path / "zookeeper") as server:
         with server.client() as client:
             load_tree(client, golden("zk-before"))
@@ -84,6 +86,8 @@ def test_passwords_of_files_and_of_zookeeper_have_digests_of_one_key(tmp_path: P
         inventory = replace(
             known,
             brokers=(first, *known.brokers[1:]),
+            executor="local",
+            executor_options={"host_program": access.program, "sudo": "no"},
             zookeeper=server.address,
             password_encoder_secret=secret(tmp_path, "new"),
         )
@@ -108,16 +112,14 @@ STARTED: dict[NodeId, ServiceState] = dict.fromkeys(NODES, Running(1, 1.0, None)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("where", ["here", "elsewhere"])
-def test_stopped_controllers_logs_are_read_once(tmp_path: Path, where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stopped_controllers_logs_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However often it is looked; anew where a controller may have run since, and as long as nothing was told."""
     raw, end, epoch = hybrid()
     homes = {node: controller(tmp_path, int(node), raw) for node in NODES}
     nodes = [replace(node, metadata_directory=str(homes[node.id])) for node in worlds.inventory().controllers]
     sources = Sources(replace(worlds.inventory(), controllers=tuple(nodes)), Unknown("no playbook"), None)
     places = {node: str(home) for node, home in homes.items()}
-    copies: MetadataCopies = LocalMetadata() if where == "here" else remote(tmp_path, places)
-    sources._executor = replace(sources._executor, metadata=copies)
+    sources._executor = replace(sources._executor, metadata=remote(tmp_path, places))
     first = sources.logs_on_disk()
     assert isinstance(first, MetadataLogs)
     assert first.view is not None
@@ -151,9 +153,11 @@ def test_a_controller_that_runs_without_a_log_where_it_should_be_is_told(tmp_pat
         replace(node, metadata_directory=str(places.get(node.id, tmp_path / "elsewhere"))) for node in known.controllers
     )
     sources = Sources(replace(known, controllers=nodes), worlds.playbook(), None)
+    copies = remote(tmp_path, {node.id: node.metadata_directory for node in nodes})
+    sources._executor = replace(sources._executor, metadata=copies)
     found = sources.logs_on_disk(growing=CONTROLLERS)
     assert isinstance(found, Unknown)
-    assert f"{nodes[2].host}:{tmp_path / 'elsewhere'}" in found.reason
+    assert str(tmp_path / "elsewhere") in found.reason
     found = sources.logs_on_disk(growing=CONTROLLERS[:2])  # the third is down, and its disk lost
     assert isinstance(found, MetadataLogs)
     assert found.holders == tuple(map(int, CONTROLLERS[:2]))

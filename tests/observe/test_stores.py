@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from migrate.hosts.disks import CollectorDisks, Configs
-from migrate.hosts.files import LocalFiles
 from migrate.hosts.remote_files import RemoteFiles
 from migrate.lab.secured import Authority, span
 from migrate.model.ids import NodeId
@@ -26,6 +25,7 @@ from migrate.observe.identities import Resolve, started_with, stores_of
 from tests.testing import worlds
 from tests.testing.certificates import PASSWORD
 from tests.testing.host_program import broker, here, installed
+from tests.testing.this_host import LocalFiles, disks_here
 
 NODE, UID = NodeId(7), 65534
 PYTHON = Path("/usr/bin/python3")  # one that every user may run
@@ -73,7 +73,7 @@ def of(
     node: NodeId = NODE,
 ) -> tuple[StoreFile, ...]:
     """What is found of a node of those values."""
-    return stores_of(node, values, launch, worlds.inventory(), files or LocalFiles(), resolve or CollectorDisks().told)
+    return stores_of(node, values, launch, worlds.inventory(), files or LocalFiles(), resolve or disks_here().told)
 
 
 def served_by(folder: Path, content: bytes | None, **more: str) -> StoreFile:

@@ -15,19 +15,15 @@ metadata: {name: lab}
 spec:
   zookeeper: zk1:2181,zk2:2181/kafka
   controller_listener: CTL
-  executor: {kind: supervisor, state: state}
+  executor: {kind: manual, inbox: state}
   brokers:
     nodes:
-      - {id: 0, host: b0, address: 'b0:9092', config: conf/b0.properties}
-      - {id: 1, host: b1, address: 'b1:9092', config: conf/b1.properties, rack: r1}
+      - {id: 0, host: b0, address: 'b0:9092', config: /etc/kafka/b0.properties}
+      - {id: 1, host: b1, address: 'b1:9092', config: /etc/kafka/b1.properties, rack: r1}
   controllers:
     nodes:
-      - {id: 3000, host: c0, address: 'c0:9090', config: conf/c0.properties, metadata_directory: data/c0}
+      - {id: 3000, host: c0, address: 'c0:9090', config: /etc/kafka/c0.properties, metadata_directory: /data/c0}
 """
-# its paths are those of the nodes' hosts
-ON_HOSTS = INVENTORY.replace("conf/", "/etc/kafka/").replace("data/", "/data/")
-
-
 SSH = "ssh, kafka_home: /opt/kafka"
 
 
@@ -41,8 +37,8 @@ def with_commands(more: str = "", kind: str = SSH, **words: str) -> str:
         "timeout": "330s",
     }
     service = ", ".join(f"{name}: {value}" for name, value in (own | words).items())
-    first, *others = [line for line in ON_HOSTS.splitlines() if "- {id: " in line]
-    text = ON_HOSTS.replace("supervisor, state: state", kind)
+    first, *others = [line for line in INVENTORY.splitlines() if "- {id: " in line]
+    text = INVENTORY.replace("manual, inbox: state", kind)
     text = text.replace(first, first.replace("}", f"{more}, service: {{{service}}}}}"))
     for line in others if kind == SSH else ():
         text = text.replace(line, line.replace("}", ", unit: kafka.service}"))
@@ -243,7 +239,7 @@ NO_PLAYBOOK = (
 )
 NO_INVENTORY = (
     *(
-        Bad(f"metadata in {path}", ON_HOSTS.replace("/data/c0", path), DocumentInvalid, "", "belongs to the system")
+        Bad(f"metadata in {path}", INVENTORY.replace("/data/c0", path), DocumentInvalid, "", "belongs to the system")
         for path in ("/", "//", "/etc", "/etc/kafka/../ssl", "/dev/sda", "/var/lib", "/proc/1", "/data/..", "/tmp/")
     ),
     Bad("same id", INVENTORY.replace("id: 3000", "id: 1"), DocumentInvalid, "14:10", "node id 1 appears twice"),
@@ -267,20 +263,17 @@ NO_INVENTORY = (
         "",
         "",
     ),
-    Bad("executor", INVENTORY.replace("kind: supervisor", "kind: telnet"), DocumentInvalid, "7:14", "supervisor"),
+    Bad("executor", INVENTORY.replace("kind: manual", "kind: telnet"), DocumentInvalid, "7:14", "manual"),
     Bad(
-        "executor without its folder", INVENTORY.replace(", state: state", ""), DocumentInvalid, "", "state is missing"
-    ),
-    Bad(
-        "executor with another's key",
-        INVENTORY.replace("state: state", "state: state, ssh_config: x"),
+        "the executor of earlier labs",
+        INVENTORY.replace("manual, inbox: state", "supervisor, state: state"),
         DocumentInvalid,
-        "",
-        "ssh_config is not for executor supervisor",
+        "7:14",
+        "'supervisor'",
     ),
     Bad(
         "ssh without units",
-        INVENTORY.replace("kind: supervisor, state: state", "kind: ssh, kafka_home: /opt/kafka"),
+        INVENTORY.replace("kind: manual, inbox: state", "kind: ssh, kafka_home: /opt/kafka"),
         DocumentInvalid,
         "",
         "has no unit",
@@ -288,7 +281,7 @@ NO_INVENTORY = (
     *(
         Bad(name, with_commands(more, kind, **words), DocumentInvalid, "", said)
         for name, more, kind, words, said in (
-            ("commands for the lab", "", "supervisor, state: state", {}, "commands for executor supervisor"),
+            ("commands for people", "", "manual, inbox: state", {}, "commands for executor manual"),
             ("a unit and commands", ", unit: kafka.service", SSH, {}, "has a unit and commands"),
             ("a program that is not absolute", "", SSH, {"stop": "[sv, stop, kafka]"}, "no absolute path"),
             ("a path of detours", "", SSH, {"stop": "[/usr/../sv]"}, "no absolute path in its shortest form"),
@@ -302,21 +295,21 @@ NO_INVENTORY = (
     ),
     Bad(
         "manual without its inbox",
-        ON_HOSTS.replace("kind: supervisor, state: state", "kind: manual"),
+        INVENTORY.replace("manual, inbox: state", "manual"),
         DocumentInvalid,
         "",
         "inbox is missing",
     ),
     Bad(
         "manual with another's key",
-        ON_HOSTS.replace("kind: supervisor, state: state", "kind: manual, inbox: in, sudo: true"),
+        INVENTORY.replace("inbox: state", "inbox: in, sudo: true"),
         DocumentInvalid,
         "",
         "sudo is not for executor manual",
     ),
     Bad(
         "a user of earlier releases",
-        INVENTORY.replace("kind: supervisor, state: state", "kind: ssh, kafka_home: /opt/kafka, files_as: root"),
+        INVENTORY.replace("kind: manual, inbox: state", "kind: ssh, kafka_home: /opt/kafka, files_as: root"),
         DocumentInvalid,
         "",
         "spec.executor.files_as is no key any more",

@@ -17,15 +17,15 @@ metadata: {name: c}
 spec:
   zookeeper: zk:2181/kafka
   controller_listener: CTL
-  executor: {kind: supervisor, state: processes}
+  executor: {kind: manual, inbox: answers}
 %(zookeeper)s
   brokers:
     access: %(access)s
 %(properties)s
-    nodes: [{id: 1, host: b1, address: "b1:9093", config: b1.properties}]
+    nodes: [{id: 1, host: b1, address: "b1:9093", config: /b1.properties}]
   controllers:
     access: {protocol: SSL, keystore: {path: tool.pem, type: PEM}}
-    nodes: [{id: 3000, host: c0, address: "c0:9094", config: c0.properties, metadata_directory: meta}]
+    nodes: [{id: 3000, host: c0, address: "c0:9094", config: /c0.properties, metadata_directory: /meta}]
 """
 SCRAM = """{protocol: SASL_SSL, mechanism: SCRAM-SHA-512, username: admin, password: {file: pw},
       truststore: {path: trust.jks, type: JKS, password: {file: store}}, keystore: {path: k.pem, type: PEM}}"""

@@ -54,7 +54,7 @@ def test_the_proposed_inventory_has_the_same_login(tmp_path: Path) -> None:
     login = load_zookeeper_access(tmp_path / "access.yaml")
     path = tmp_path / "elsewhere" / "inventory.yaml"
     path.parent.mkdir()
-    path.write_text(filled(propose_inventory(real(), "payments", login=login)))
+    path.write_text(filled(propose_inventory(real(), "payments", "manual", login)))
     assert load_inventory(path).zookeeper_login == login
 
 

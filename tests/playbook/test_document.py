@@ -118,7 +118,7 @@ def test_depth_and_size_are_taken_up_to_their_bounds() -> None:
 def test_positions_lead_to_keys_and_items() -> None:
     """The place where an editor should jump; a path that ends early gives the last place that exists."""
     document = parse_document(INVENTORY.encode(), FILE)
-    assert document.where(("spec", "brokers", "nodes", 1, "rack")) == "x.yaml:11:75"
+    assert document.where(("spec", "brokers", "nodes", 1, "rack")) == "x.yaml:11:81"
     assert document.where(("spec", "brokers", "nodes", 1)) == "x.yaml:11:9"
     assert document.where(("spec", "brokers", "nodes", 9, "id")) == "x.yaml:9:5"
 

@@ -181,12 +181,12 @@ def test_an_inventory_becomes_its_value_with_paths_beside_the_file(tmp_path: Pat
     """Relative paths are relative to the file, wherever the command runs."""
     found = load_inventory(write(tmp_path, INVENTORY, "inventory.yaml"))
     assert [(node.id, node.config, node.rack) for node in found.brokers] == [
-        (0, str(tmp_path / "conf/b0.properties"), None),
-        (1, str(tmp_path / "conf/b1.properties"), "r1"),
+        (0, "/etc/kafka/b0.properties", None),
+        (1, "/etc/kafka/b1.properties", "r1"),
     ]
     assert found.voters == "3000@c0:9090"
-    assert found.controllers[0].metadata_directory == str(tmp_path / "data/c0")
-    assert (found.executor, dict(found.executor_options)) == ("supervisor", {"state": str(tmp_path / "state")})
+    assert found.controllers[0].metadata_directory == "/data/c0"
+    assert (found.executor, dict(found.executor_options)) == ("manual", {"inbox": str(tmp_path / "state")})
     assert (found.runs, found.expect_cluster_id) == (str(tmp_path / "runs"), None)
     assert found.broker_access == Access()
 

@@ -35,7 +35,6 @@ KINDS = {
     "ssh": "ssh, kafka_home: /opt/kafka, sudo: false",
     "local": "local, kafka_home: /opt/kafka",
     "manual": "manual, inbox: inbox",
-    "supervisor": "supervisor, state: s",
 }
 SCRAM = "access: {protocol: SASL_SSL, mechanism: SCRAM-SHA-512, username: ops, password: {file: pw}}"
 
@@ -43,8 +42,6 @@ SCRAM = "access: {protocol: SASL_SSL, mechanism: SCRAM-SHA-512, username: ops, p
 def written(folder: Path, own: str, controller: str = "jmx: 'h3:9999'", kind: str = "ssh") -> Path:
     """An inventory on disk, with keys for broker 2 and for the controller."""
     text = INVENTORY.replace("KIND", KINDS[kind]).replace("OWN", own).replace("CONTROLLER", controller)
-    if kind == "supervisor":
-        text = text.replace(", unit: k.service", "").replace(", unit: c.service", "")
     path = folder / "inventory.yaml"
     path.write_text(text)
     return path
@@ -93,11 +90,9 @@ def test_wherever_an_executor_names_kafka_a_node_may_name_another(kind: str, tmp
     ("own", "kind", "line", "says"),
     [
         ("kafka_home: srv/k", "ssh", 12, "kafka_home is no absolute path"),
-        ("kafka_home: /srv/k", "supervisor", 12, "kafka_home for the supervisor"),
         ("executor: {host_program: host}", "ssh", 12, "host_program is no absolute path"),
         ("executor: {kind: ssh}", "local", 12, "node 2 has ssh beside local"),
         ("executor: {kind: local}", "manual", 12, "node 2 has an executor of its own beside manual"),
-        ("executor: {kind: local}", "supervisor", 12, "node 2 has an executor of its own beside supervisor"),
         ("executor: {kind: manual}", "ssh", 12, "manual"),
         ("executor: {state: x}", "ssh", 12, "state"),
         ("access: {protocol: SASL_SSL, mechanism: PLAIN, username: a}", "ssh", 12, "password is missing"),

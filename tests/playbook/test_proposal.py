@@ -59,7 +59,7 @@ def test_a_real_cluster_gives_its_brokers_chroot_and_id(tmp_path: Path) -> None:
     """Nothing of it is assumed; filled in, it loads."""
     view = real()
     path = tmp_path / "inventory.yaml"
-    path.write_text(filled(propose_inventory(view, "payments")))
+    path.write_text(filled(propose_inventory(view, "payments", "manual")))
     found = load_inventory(path)
     assert found.zookeeper == "zk1:2181,zk2:2181/a/b"
     assert found.expect_cluster_id == view.cluster_id
@@ -98,7 +98,7 @@ def test_each_gap_that_is_left_is_told_with_its_line(tmp_path: Path) -> None:
 def test_one_gap_left_is_one_problem(tmp_path: Path) -> None:
     """The rest of the file may be right."""
     path = tmp_path / "inventory.yaml"
-    whole = filled(propose_inventory(real(), "payments"))
+    whole = filled(propose_inventory(real(), "payments", "manual"))
     path.write_text(whole.replace("state: state", 'state: "<fill in: the folder>"'))
     with pytest.raises(DocumentInvalid, match=r"spec\.executor\.state is not filled in: the folder"):
         load_inventory(path)

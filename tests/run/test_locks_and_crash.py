@@ -31,7 +31,7 @@ def test_a_lock_file_is_made_for_its_owner_alone_wherever_it_is(tmp_path: Path) 
     """With the folders above it; a second lock in the same folder is another lock."""
     place = tmp_path / "runs" / "of" / "lab"
     one, two = LockFile(place / "one"), LockFile(place / "two")
-    assert (one.where, stat.S_IMODE((place / "one").stat().st_mode)) == (str(place / "one"), 0o600)
+    assert stat.S_IMODE((place / "one").stat().st_mode) == 0o600
     one.release()
     two.release()
 
@@ -45,18 +45,6 @@ def test_a_refused_lock_leaves_no_file_open(tmp_path: Path) -> None:
             LockFile(tmp_path / "lock")
     assert len([*Path("/proc/self/fd").iterdir()]) == before
     held.release()
-
-
-@pytest.mark.parametrize("replaced", [False, True])
-def test_a_lock_file_that_was_deleted_or_replaced_is_not_there(tmp_path: Path, replaced: bool) -> None:
-    """Another run would lock the new one."""
-    lock = LockFile(tmp_path / "lock")
-    assert lock.still_there()
-    (tmp_path / "lock").unlink()
-    if replaced:
-        (tmp_path / "lock").touch()
-    assert not lock.still_there()
-    lock.release()
 
 
 def test_the_lock_file_names_its_holder_alone(tmp_path: Path) -> None:

@@ -5,19 +5,18 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from migrate.cli.unlock import unlock
-from migrate.errors import DirectoriesRefused, LockLost, LockNotDead, RunLocked
-from migrate.hosts.executors import SUPERVISOR
+from migrate.errors import LockLost, LockNotDead, RunLocked
 from migrate.hosts.remote_files import HostLock
-from migrate.hosts.runner import ProgramHolder
+from migrate.hosts.runner import LocalRunner, ProgramHolder
 from migrate.model.ids import NodeId
-from migrate.run.locks import HOST_SUFFIX, HostLocks, LockFile, RunLock, of_brokers
+from migrate.run.locks import HOST_SUFFIX, of_brokers
 from tests.cli.commands import kraft_migrate
 from tests.playbook.test_directories import SPEC, lay
 from tests.testing import worlds
@@ -39,55 +38,6 @@ spec:
     nodes:
       - {{id: 3000, host: c0, address: 'c0:9090', config: {conf}/c0, unit: c.service, metadata_directory: /data/c0}}
 """
-
-
-def configs(folder: Path) -> list[str]:
-    """Two brokers' files."""
-    return [str(folder / f"broker-{number}.properties") for number in range(2)]
-
-
-def test_two_runs_of_two_folders_meet_on_the_hosts(tmp_path: Path) -> None:
-    """Another inventory, another runs' folder, the same brokers: one of them is refused, and says who holds it."""
-    first = HostLocks.acquire(configs(tmp_path))
-    with pytest.raises(RunLocked, match=r"another process holds this run: .*pid"):
-        HostLocks.acquire(configs(tmp_path))
-    first.release()
-    HostLocks.acquire(configs(tmp_path)).release()
-
-
-def test_a_lock_that_cannot_be_had_whole_is_not_held_in_part(tmp_path: Path) -> None:
-    """The second broker is held by another: the first one is given back."""
-    names = configs(tmp_path)
-    other = LockFile(Path(names[1] + HOST_SUFFIX))
-    with pytest.raises(RunLocked):
-        HostLocks.acquire(names)
-    LockFile(Path(names[0] + HOST_SUFFIX)).release()
-    other.release()
-
-
-@pytest.mark.parametrize("replaced", [False, True])
-def test_a_lock_file_that_was_deleted_or_replaced_is_lost(tmp_path: Path, replaced: bool) -> None:
-    """The kernel's lock is on the old file: whoever locks the new one is alone, too."""
-    held = HostLocks.acquire(configs(tmp_path))
-    held.still_ours()
-    path = Path(configs(tmp_path)[1] + HOST_SUFFIX)
-    path.unlink()
-    if replaced:
-        path.touch()
-    with pytest.raises(LockLost, match="deleted or replaced"):
-        held.still_ours()
-    held.release()
-
-
-def test_it_is_asked_and_given_back_with_the_runs_own_file(tmp_path: Path) -> None:
-    """As the znode is where there is one."""
-    lock = RunLock(LockFile(tmp_path / "lock"), None).joined(HostLocks.acquire(configs(tmp_path)))
-    lock.still_ours()
-    Path(configs(tmp_path)[0] + HOST_SUFFIX).unlink()
-    with pytest.raises(LockLost):
-        lock.still_ours()
-    lock.release()
-    HostLocks.acquire(configs(tmp_path)).release()
 
 
 @dataclass
@@ -159,31 +109,20 @@ def test_one_host_whose_lock_is_gone_is_a_lost_lock(number: int) -> None:
     assert caught.value.where == hosts.taken[number].where
 
 
-def test_only_an_executor_of_this_host_locks_files_of_this_host(tmp_path: Path) -> None:
-    """Where it reaches no host a path means nothing here, and nothing is locked."""
-    nodes = tuple(replace(node, config=str(tmp_path / f"broker-{int(node.id)}")) for node in worlds.inventory().brokers)
-    inventory = replace(worlds.inventory(), brokers=nodes)
-    with pytest.raises(DirectoriesRefused, match="executor by hand reaches no host"):
-        of_brokers(replace(inventory, executor="by hand"), None)
-    assert list(tmp_path.iterdir()) == []
-    lock = of_brokers(replace(inventory, executor=SUPERVISOR), None)
-    with pytest.raises(RunLocked):
-        LockFile(Path(nodes[-1].config + HOST_SUFFIX))
-    lock.release()
-
-
 def test_unlock_shows_the_hosts_locks_and_removes_none(tmp_path: Path) -> None:
     """The kernel frees them; a living owner is told by exit code 7."""
     path = lay(tmp_path, SPEC + "  directories: {add: [/disk2]}\n")
     (tmp_path / "conf").mkdir()
-    held = HostLocks.acquire([str(tmp_path / "conf" / "b1.properties")])
+    access = installed(tmp_path / "program", [broker(node, tmp_path / "conf" / f"b{node}") for node in (0, 1)])
+    here = ON_HOSTS.replace("kind: ssh", "kind: local").replace(" ssh_config: {ssh},", "")
+    (tmp_path / "inventory.yaml").write_text(here.format(conf=tmp_path / "conf", program=access.program))
+    place = str(tmp_path / "conf" / f"b1{HOST_SUFFIX}")
+    held = HostLock(ProgramHolder(LocalRunner(), access), NodeId(1), place, "run 7")
     with pytest.raises(LockNotDead, match="the owner is running") as caught:
         CliRunner().invoke(unlock, [str(path)], standalone_mode=False, catch_exceptions=False)
-    assert caught.value.where.endswith(f"b1.properties{HOST_SUFFIX}")
+    assert caught.value.where.endswith(place)
     held.release()
-    said = kraft_migrate("unlock", path, "-o", "json")
-    states = [row["alive"] for row in json.loads(said.out)["files"]]
-    assert states == ["nobody", "nobody", "is dead"]
+    assert states(path) == [("", "nobody"), ("", "nobody"), ("run 7", "is dead")]
 
 
 @pytest.mark.slow

@@ -48,7 +48,7 @@ def inventory() -> Inventory:
         broker_access=Access(),
         controller_access=Access(),
         password_encoder_secret=None,
-        executor="supervisor",
+        executor="none",
     )
 
 

@@ -18,7 +18,6 @@ from confluent_kafka.admin import (
     NewTopic,
 )
 
-from migrate.hosts.files import LocalFiles
 from migrate.hosts.properties import read_config
 from migrate.kafka.connection import Connection
 from migrate.kafka.tls import cluster_config
@@ -32,6 +31,7 @@ from migrate.protocol.messages import ELECT_LEADERS
 from migrate.steps import configuration
 from tests.testing.kafka_schemas import KafkaApi
 from tests.testing.kraft_cluster import wait_for
+from tests.testing.this_host import LocalFiles, format_storage
 
 REASSIGN = KafkaApi("AlterPartitionReassignments")
 
@@ -105,7 +105,7 @@ def migrate_by_hand(lab: Lab) -> None:
     cluster_id = str(admin.describe_cluster().result(30).cluster_id)
     files.make_directory(node.id, node.metadata_directory)
     files.write(node.id, node.config, configuration.controller(first.values, inventory, node))
-    lab.supervisor.format_storage(node.id, cluster_id, "3.9")
+    format_storage(inventory, node.id, cluster_id, "3.9")
     lab.supervisor.start(node.id)
     for file in brokers:
         assert isinstance(file, ConfigFile)

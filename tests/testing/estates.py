@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
+from migrate.hosts import host_setup
 from migrate.hosts.commands import HostAccess
 from migrate.hosts.own_commands import HostServices, service_of
 from migrate.hosts.remote_files import RemoteFiles
 from migrate.hosts.runner import LocalRunner, ProgramHolder
-from migrate.lab.ssh_access import install
 from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode, Inventory, OwnCommands
 from tests.testing import worlds
@@ -136,6 +136,7 @@ def services_of(folder: Path, node: BrokerNode, kafka_home: str = "/opt/kafka") 
     """Over the host program as `doctor --host-setup` installs it, in a folder of the test."""
     place = folder / f"program-{time.monotonic_ns()}"
     inventory = inventory_of(place, node, kafka_home)
-    install(place, inventory, folder, str(PYTHON) if PYTHON.exists() else sys.executable)
+    found = {**host_setup.configuration(inventory, node.host), "path": str(folder)}
+    host_setup.install(place, found, str(PYTHON) if PYTHON.exists() else sys.executable)
     runner = ProgramHolder(LocalRunner(), HostAccess.of(inventory.executor_options))
     return HostServices({node.id: service_of(node, runner=runner, files=RemoteFiles({node.id: runner}))}, Waits())

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from migrate.hosts import host_setup
 from migrate.hosts.commands import HostAccess
 from migrate.hosts.runner import Holder, LocalRunner, ProgramHolder
-from migrate.hosts.supervisor import ProcessSpec, write_spec
-from migrate.lab import fake_systemd
-from migrate.lab.ssh_access import install
+from migrate.lab import units
+from migrate.lab.host import write_programs
+from migrate.lab.supervisor import ProcessSpec, write_spec
 from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode, ControllerNode
 from tests.testing import worlds
@@ -58,9 +59,10 @@ def installed(
             place = str(state / f"node-{node.id}")
             write_spec(state, ProcessSpec(f"node-{node.id}", int(node.id), ("true",), "/", place, place, node.config))
     if user is not None:
-        (state / fake_systemd.USER).write_text(str(user))
-    fake_systemd.write_programs(folder.parent / f"{folder.name}-bin", state)
-    install(folder, inventory, folder.parent / f"{folder.name}-bin", python)
+        (state / units.USER).write_text(str(user))
+    programs = folder.parent / f"{folder.name}-bin"
+    write_programs(programs, state)
+    host_setup.install(folder, {**host_setup.configuration(inventory, HOST), "path": str(programs)}, python)
     return HostAccess.of(inventory.executor_options)
 
 

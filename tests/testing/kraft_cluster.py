@@ -114,7 +114,7 @@ class KraftCluster:
             broker_access=access,
             controller_access=Access(),
             password_encoder_secret=None,
-            executor="supervisor",
+            executor="none",
             expect_cluster_id=expect,
         )
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from migrate.hosts.runner import COMMAND_SECONDS, Completed, HeldCommand
+from migrate.hosts.runner import COMMAND_SECONDS, Completed, HeldCommand, environment
 from tests.testing.host_installation import SYSTEMCTL
 
 OPS, KAFKA = 64001, 64002
@@ -70,7 +70,7 @@ class Room:
 
     def hold(self, words: Sequence[str]) -> HeldCommand:
         """Begin a command that stays, as that account."""
-        return HeldCommand(self.argv(words, OPS), self.host)
+        return HeldCommand(self.argv(words, OPS), self.host, environment())
 
     def must(self, script: str, user: int = 0, stdin: bytes = b"") -> str:
         """A line of shell, as root where no other user is named."""

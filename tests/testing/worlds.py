@@ -93,7 +93,7 @@ def inventory() -> Inventory:
         broker_access=Access(),
         controller_access=Access(),
         password_encoder_secret=None,
-        executor="supervisor",
+        executor="none",
         expect_cluster_id=CLUSTER_ID,
     )
 

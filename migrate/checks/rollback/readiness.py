@@ -417,7 +417,7 @@ def _duration_in_words(seconds: float, what: str, measured: Measured | None, oth
 def gap_basis(world: World, log_bytes: int) -> str:
     """What `gap_seconds` of those bytes counts, and what it does not."""
     said = f"estimated: {GAP_SECONDS:.0f} s, and the reading of {log_bytes / 1e6:.0f} MB of controllers' metadata logs"
-    if world.inventory.executor in ("supervisor", "local"):  # on this host
+    if world.inventory.executor == "local":  # on this host
         return said
     return f"{said}; the time to copy them from their hosts was not measured and is not in it"
 

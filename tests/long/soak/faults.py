@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Final
 
 from migrate.errors import MigrateError, ProcessNotStopped
-from migrate.hosts.supervisor import Supervisor
 from migrate.lab import ready
 from migrate.lab.cluster import Lab
+from migrate.lab.supervisor import Supervisor
 from migrate.lab.topology import ZOOKEEPER
 from migrate.model.views import Running, Stopped
 from migrate.run import journal as journals

@@ -15,18 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from migrate.errors import ProcessNotStarted, ProcessNotStopped, ProcessSpecUnreadable, StorageNotFormatted
-from migrate.hosts.supervisor import (
-    ProcessSpec,
-    Record,
-    Supervisor,
-    boot_id,
-    is_alive,
-    parse_record,
-    parse_stat,
-    read_stat,
-    write_spec,
-)
+from migrate.errors import ProcessNotStarted, ProcessNotStopped, ProcessSpecUnreadable
+from migrate.lab.supervisor import ProcessSpec, Supervisor, write_spec
+from migrate.lab.units import Record, boot_id, is_alive, parse_record, parse_stat, read_stat
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.views import Running, Stopped
@@ -209,7 +200,7 @@ def test_processes_outlive_a_killed_run_and_the_next_adopts_them(stage: Stage) -
     """The run that started them is killed with SIGKILL; they go on, known and stoppable."""
     stage.add("broker-0")
     script = (
-        "import os, sys; from migrate.hosts.supervisor import Supervisor;"
+        "import os, sys; from migrate.lab.supervisor import Supervisor;"
         "Supervisor(sys.argv[1]).start('broker-0'); os.kill(os.getpid(), 9)"
     )
     done = subprocess.run([sys.executable, "-c", script, str(stage.folder)], check=False, timeout=30)
@@ -304,32 +295,6 @@ def test_whoever_asks_for_many_lines_gets_what_lies_far_back(stage: Stage) -> No
     Path(spec.log).write_text("a thread died\n" + again * 20_000)
     assert stage.supervisor.last_words("broker-0", 50_000)[0] == "a thread died"
     assert len(stage.supervisor.last_words("broker-0", 2_000)) == 2_000
-
-
-def test_formatting_passes_a_cluster_id_that_begins_with_a_dash(stage: Stage) -> None:
-    """As one word: kafka-storage would take it for an option otherwise."""
-    echo = (sys.executable, "-S", "-c", "import sys; print(sys.argv[1:])", "format")
-    spec = stage.add("controller-3000", node=3000, format_argv=echo)
-    said = stage.supervisor.format_storage(NodeId(3000), "-x4gvTXkQ2-OZbDz4oPX7A", "3.9")
-    assert said == repr(
-        ["format", "--cluster-id=-x4gvTXkQ2-OZbDz4oPX7A", "-c", spec.config, "--release-version", "3.9"]
-    )
-
-
-def test_a_refused_format_is_a_typed_error_with_its_words(stage: Stage) -> None:
-    """The tool's own message is what a person needs."""
-    refuse = (sys.executable, "-S", "-c", "import sys; sys.exit('already formatted')")
-    stage.add("controller-3000", node=3000, format_argv=refuse)
-    with pytest.raises(StorageNotFormatted) as caught:
-        stage.supervisor.format_storage(NodeId(3000), "x", "3.9")
-    assert "already formatted" in caught.value.why
-
-
-def test_a_broker_has_no_storage_to_format(stage: Stage) -> None:
-    """Only controllers are formatted."""
-    stage.add("broker-0", node=0)
-    with pytest.raises(StorageNotFormatted):
-        stage.supervisor.format_storage(NodeId(0), "x", "3.9")
 
 
 def test_a_node_that_is_not_described_is_a_typed_error(stage: Stage) -> None:
