@@ -153,5 +153,5 @@ def test_the_lab_file_is_readable_by_a_person(tmp_path: Path) -> None:
     """Indented JSON with names."""
     save_topology(plan_topology(tmp_path))
     text = (tmp_path / "lab.json").read_text()
-    assert json.loads(text)["format"] == 2
+    assert json.loads(text)["format"] == 3
     assert "\n " in text

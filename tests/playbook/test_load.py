@@ -227,7 +227,8 @@ def test_a_dumped_inventory_reads_back_equal(tmp_path: Path, rack: str, user: st
         broker_access=access if "/" not in path else base.broker_access,
         password_encoder_secret=SecretFile(str(tmp_path / "encoder")) if secret else None,
         password_encoder_old_secret=SecretFile(str(tmp_path / "older")) if secret else None,
-        executor_options={"state": str(tmp_path / "state")},
+        executor="manual",
+        executor_options={"inbox": str(tmp_path / "state")},
         runs=str(tmp_path / "runs"),
     )
     text = dump_inventory(wanted)
