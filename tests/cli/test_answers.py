@@ -104,7 +104,7 @@ def test_every_type_of_an_answer_makes_a_schema_that_refuses_what_is_no_such_ans
         "evidence": "",
         "fix": "",
     }
-    finding |= {"blocks_from": None, "objects": []}
+    finding |= {"blocks_from": None, "objects": [], "behind": []}
     schema = {"$ref": "#/$defs/FindingRow", "$defs": closed(answer_schema("assess")["$defs"])}
     one = jsonschema.Draft202012Validator(schema)
     assert one.is_valid(finding)

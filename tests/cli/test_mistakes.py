@@ -139,7 +139,7 @@ NODES = INVENTORY.read_text()
         (SPEC + ALLOW.replace("UTC", "Europe/Berlinn"), "6:17", ["Europe/Berlin"]),
         (SPEC + ALLOW.replace("21:00-22", "25:00-26"), "6:40", ["25:00 is no time of a day"]),
         (NODES.replace("kind: ssh", "kind: docker"), "", ["'docker'", "local, ssh or manual"]),
-        (NODES.replace("- id: 2\n", "- id: 1\n"), "", ["node id 1 appears twice", "an id of its own"]),
+        (NODES.replace("{id: 2,", "{id: 1,"), "", ["node id 1 appears twice", "an id of its own"]),
         *(
             (f"{SPEC}  policy: {{remove_copies: {word}}}\n", "6:12", ["true or false is expected, without quotes"])
             for word in ("yes", "on", "1", "no", "True", "'true'")

@@ -116,4 +116,4 @@ def test_show_of_an_inventory_lists_its_nodes(tmp_path: Path) -> None:
     """A line a node."""
     text = run("show", write(tmp_path, "inventory.yaml", INVENTORY)).output
     assert "  - id=1, host=b1, address=b1:9092" in text
-    assert f"config={tmp_path}/conf/b1.properties" in text
+    assert "config=/etc/kafka/b1.properties" in text

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from migrate.cli.rollback_demo import TURNS, Planting, RollbackDemo
+from migrate.model.config_keys import QuorumKind
 from migrate.model.history import Event
 from migrate.model.plan import Direction, Plan
 from migrate.model.stage import Stage
@@ -84,6 +85,7 @@ def test_a_folder_keeps_its_story(
 
             directory = str(tmp_path)
             manual = False
+            quorum = QuorumKind.STATIC
 
         @classmethod
         def create(cls, *_: object, **__: object) -> type[Lab]:

@@ -249,11 +249,11 @@ def test_nothing_that_acts_is_run_by_asking() -> None:
     assert [runner.asked for runner in runners.values()] == [["about"]] * len(runners)
 
 
-def test_an_executor_without_hosts_needs_nothing() -> None:
-    """The lab's own."""
-    plain = worlds.inventory()
-    assert not executor_of(plain).runners
-    assert rights_of(plain, {}) == {}
+def test_where_people_work_the_hosts_nothing_is_asked_of_them(tmp_path: Path) -> None:
+    """There is no host program to ask."""
+    manual = replace(worlds.inventory(), executor="manual", executor_options={"inbox": str(tmp_path)})
+    assert not executor_of(manual).runners
+    assert rights_of(manual, {}) == {}
 
 
 def test_a_plan_is_told_what_is_refused_by_node_and_a_silent_host_is_unknown() -> None:

@@ -170,7 +170,7 @@ def test_a_directory_that_our_user_may_not_see_is_unknown_with_its_path(tmp_path
     drop = f"os.setgid({NOBODY}); os.setgroups([]); os.setuid({NOBODY})\n" if root else ""
     program = (
         f"import os, sys\nsys.path[:0] = {[str(REPO), *sys.path]!r}\n"
-        "from migrate.hosts.disks import CollectorDisks\nimport secrets, encodings.idna\n"
+        "from tests.testing.this_host import disks_here\nimport secrets, encodings.idna\n"
         f"{drop}print(disks_here().look(0, [{str(path)!r}], None))\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)

@@ -60,7 +60,7 @@ def test_a_directory_that_is_not_well_says_so() -> None:
     broken = worlds.with_directory(whole(Stage.COPY), 1, 2, lambda entry: replace(entry, problem="input/output error"))
     assert [row["health"] for row in summary(broken).disks if row["path"] == "/data/b1/d2"] == ["input/output error"]
     torn = worlds.with_directory(whole(Stage.COPY), 1, 2, lambda entry: replace(entry, meta=MetaBroken("torn")))
-    assert [row["meta"] for row in summary(torn).disks if row["path"] == "/data/b1/d2"] == ["MetaBroken"]
+    assert [row["meta"] for row in summary(torn).disks if row["path"] == "/data/b1/d2"] == ["broken: torn"]
     assert not isinstance(broken.disks, Unknown)
     unseen = replace(broken, disks={**broken.disks, NodeId(1): Unknown("no mount")})
     assert [row["health"] for row in summary(unseen).disks if row["broker"] == "1"] == ["unknown: no mount"]

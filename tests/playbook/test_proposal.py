@@ -20,9 +20,11 @@ from tests.testing.golden_trees import golden
 
 ANSWERS = {
     "controller_listener": "CTRL",
-    "state": "state",
+    "inbox": "inbox",
+    "kafka_home": "/opt/kafka",
+    "unit": "kafka.service",
     "protocol": "PLAINTEXT",
-    "config": "b.properties",
+    "config": "/etc/kafka/server.properties",
     "metadata_directory": "/kafka/metadata",
     "username": "admin",
 }
@@ -99,8 +101,8 @@ def test_one_gap_left_is_one_problem(tmp_path: Path) -> None:
     """The rest of the file may be right."""
     path = tmp_path / "inventory.yaml"
     whole = filled(propose_inventory(real(), "payments", "manual"))
-    path.write_text(whole.replace("state: state", 'state: "<fill in: the folder>"'))
-    with pytest.raises(DocumentInvalid, match=r"spec\.executor\.state is not filled in: the folder"):
+    path.write_text(whole.replace("inbox: inbox", 'inbox: "<fill in: the folder>"'))
+    with pytest.raises(DocumentInvalid, match=r"spec\.executor\.inbox is not filled in: the folder"):
         load_inventory(path)
 
 

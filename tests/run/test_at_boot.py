@@ -109,10 +109,3 @@ def test_proven_is_said_only_of_a_cluster_that_boots(world: World, holds: Holds,
     (claim,) = [claim for claim in found.claims if claim.text == AT_BOOT]
     assert (claim.holds, found.verdict.word) == (holds, word)
     assert says in claim.evidence
-
-
-def test_of_a_labs_processes_no_boot_is_claimed() -> None:
-    """No unit starts them; the demo stops all of them and starts them again instead."""
-    found = reported(replace(PLAIN, units=Unknown("executor supervisor sees no systemd units")))
-    assert AT_BOOT not in {claim.text for claim in found.claims}
-    assert found.verdict.word is RunWord.PROVEN

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from migrate.errors import PlanUnreadable
+from migrate.model.config_keys import QuorumKind
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.plan.build import steps_of
 from migrate.steps.base import BaseStep
@@ -18,6 +19,7 @@ from tests.testing import worlds
 EARLY = worlds.with_kraft(whole(Stage.COPY), migration_state=ZkMigrationState.POST_MIGRATION)  # finalized by accident
 ASKING = replace(worlds.playbook(), canary_soak=60.0, remove_copies=True)
 UNITS = replace(whole(Stage.ASSESS), inventory=replace(worlds.inventory(), executor="ssh"))
+VOTERS = replace(UNITS, inventory=replace(UNITS.inventory, quorum=QuorumKind.DYNAMIC))
 ALL = [step for stage in Stage for step in steps_of(stage, UNITS, ASKING)]
 
 
@@ -32,6 +34,7 @@ def test_a_step_is_rebuilt_from_its_kind_and_parameters(step: object) -> None:
 def test_every_kind_is_planned_somewhere_and_every_id_is_its_own() -> None:
     """A kind that nothing plans would never be tried; an id that appears twice would be concluded once."""
     late = [step for stage in Stage for step in steps_of(stage, EARLY, ASKING)]
+    late += steps_of(Stage.CONTROLLERS, VOTERS, ASKING)
     assert {step.kind for step in (*ALL, *late)} == {
         kind
         for kind, cls in KINDS.items()

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
+from migrate.checks.rollback.readiness import rollback_readiness
 from migrate.errors import NothingToPlan, NotVisible, PlanIsStale, RestoreRefused, RollbackImpossible
-from migrate.model.findings import Severity, Word, decide
 from migrate.model.ids import NodeId
 from migrate.model.outcome import AlreadyDone, NotYet, Ready, Refused, Unknown, Verified
-from migrate.model.plan import Direction, PlanKind
+from migrate.model.plan import Direction, PlanKind, PlanSummary
 from migrate.model.rollback_readiness import Growing
 from migrate.model.stage import ZkMigrationState
 from migrate.model.step import NO_ZNODE, HalfDone, NotBegun, Predicted
@@ -522,15 +522,20 @@ def test_controllers_that_run_and_cannot_be_read_are_asked_again() -> None:
     assert "start controllers [3001] again" in refused.value.next_step
 
 
+def summary_of(world: World) -> PlanSummary:
+    """Of the plan of a rollback of that world, with the answer of `status`."""
+    plan = rollback.build(world, worlds.playbook(), created=1)
+    return rollback.with_readiness(plan.summary, plan, rollback_readiness(world))
+
+
 def test_a_plan_estimates_the_time_without_a_controller_by_the_size_of_the_logs() -> None:
     """Where the size was not seen it is unknown, and the plan says why; before the copy there is no such time."""
-    (row,) = rollback.build(half(), worlds.playbook(), created=1).summary.rollback
-    assert (
-        "about 33 s (estimated: 30 s, and the reading of 300 MB of controllers' metadata logs" in row["controller_gap"]
-    )
+    found = summary_of(half())
+    assert found.rollback[0]["controller_gap"] == "about 33 s"
+    assert "(estimated: 30 s, and the reading of 300 MB of controllers' metadata logs" in found.reasons[-1]
     unseen = worlds.with_directory(half(), 3001, 0, lambda entry: replace(entry, metadata_log_bytes=-1))
-    (row,) = rollback.build(unseen, worlds.playbook(), created=1).summary.rollback
-    assert row["controller_gap"].endswith("unknown: the size of the metadata log of controller 3001 was not seen")
+    gap = summary_of(unseen).rollback[0]["controller_gap"]
+    assert gap == "unknown: the size of the metadata log of controller 3001 was not seen"
 
 
 def test_without_the_copies_nothing_is_planned(tmp_path: Path) -> None:
@@ -584,9 +589,7 @@ def test_the_end_is_not_proven_while_anything_is_missing() -> None:
 
 def test_what_a_rollback_would_wait_for_is_said_before_it_begins() -> None:
     """`status` says NOT READY there: a plan that says READY would be believed at three in the morning."""
-    sick = rollback.build(broken_disk(1)(half()), worlds.playbook(), created=1)
-    well = rollback.build(half(), worlds.playbook(), created=1)
-    assert [decide(plan.findings) for plan in (well, sick)] == [Word.READY, Word.WARNINGS]
-    assert [(one.code, one.severity) for one in sick.findings if "-DIR-" in one.code] == [
-        ("B-DIR-01", Severity.WARNING)
-    ]
+    well, sick = (summary_of(world) for world in (half(), broken_disk(1)(half())))
+    said = "blocked by: broker 1 /data/b1/d2: input/output error"
+    assert [said in one.reasons for one in (well, sick)] == [False, True]
+    assert sick.readiness == "NOT READY"
