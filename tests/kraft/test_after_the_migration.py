@@ -109,7 +109,9 @@ class Story:
         folder = self.cluster.folder
         for name in ("state", "new"):
             (folder / name).mkdir()
-        alone = replace(self.cluster.inventory, zookeeper="", executor_options={"state": str(folder / "state")})
+        alone = replace(
+            self.cluster.inventory, zookeeper="", executor="manual", executor_options={"inbox": str(folder / "state")}
+        )
         (folder / "inventory.yaml").write_text(dump_inventory(alone))
         (folder / "more.yaml").write_text(PLAYBOOK % (folder / "new"))
 

@@ -62,7 +62,8 @@ def installed(
         (state / units.USER).write_text(str(user))
     programs = folder.parent / f"{folder.name}-bin"
     write_programs(programs, state)
-    host_setup.install(folder, {**host_setup.configuration(inventory, HOST), "path": str(programs)}, python)
+    host = inventory.nodes[0].host
+    host_setup.install(folder, {**host_setup.configuration(inventory, host), "path": str(programs)}, python)
     return HostAccess.of(inventory.executor_options)
 
 
