@@ -176,6 +176,8 @@ def voters_are_ours(quorum: Quorum, world: World) -> Result:
     for voter in quorum.voters if there == ours else ():
         if (said := misplaced(quorum, voter, world)) is not None:
             yield Hit(f"controller {int(voter.id)}", said, fix=cure(world.inventory, voter))
+        elif voter.directory and isinstance(disks := of_node(world.disks, voter.id), Unknown):
+            yield Blind(f"whether controller {int(voter.id)} has the directory id it votes with", disks.reason)
 
 
 def misplaced(quorum: Quorum, voter: Voter, world: World) -> str | None:

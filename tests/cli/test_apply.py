@@ -214,7 +214,7 @@ def test_while_another_run_holds_the_lock_file_it_is_7(tmp_path: Path) -> None:
         for answer in (kraft_migrate("apply", path), process("apply", path)):
             assert answer.code == 7
             assert answer.err.startswith("E-RUN-03: another process holds this run: ")
-            assert '"pid"' in answer.err
+            assert "pid " in answer.err
     finally:
         lock.release()
     journal = folder_of(load_inventory(tmp_path / "inventory.yaml"), made).journal
