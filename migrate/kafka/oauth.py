@@ -10,7 +10,6 @@ Source: RFC 6749 section 4.4 (client credentials), RFC 7628 (the mechanism), RFC
 from __future__ import annotations
 
 import base64
-import json
 import re
 import ssl
 import threading
@@ -26,6 +25,7 @@ from urllib.request import HTTPRedirectHandler, HTTPSHandler, Request, build_ope
 from migrate.errors import IssuerUnreachable, TokenRefused, TokenUnusable
 from migrate.kafka.secrets import read_secret
 from migrate.kafka.tls import tls_context
+from migrate.model import strict_json
 from migrate.model.inventory import Access, OAuth
 
 SHARE: Final = 0.8  # of a token's or a session's life, after which there is to be a new one (as Kafka's own logins)
@@ -78,8 +78,8 @@ def read(text: str, now: float, seconds: float | None = None) -> Token:
     claims: Any = {}
     try:
         middle = text.split(".")[1]
-        claims = json.loads(base64.urlsafe_b64decode(middle + "=" * (-len(middle) % 4)))
-    except (ValueError, IndexError, RecursionError):
+        claims = strict_json.loads(base64.urlsafe_b64decode(middle + "=" * (-len(middle) % 4)))
+    except (ValueError, IndexError):
         pass  # no JWT: its issuer alone can read it
     claims = claims if isinstance(claims, dict) else {}
     ends = _number(claims.get("exp"))
@@ -154,18 +154,18 @@ def _issued(login: OAuth) -> tuple[str, float | None]:
             ) from None
         raise IssuerUnreachable("the token endpoint does not answer", where=where, why=str(reason)) from None
     try:
-        found = json.loads(raw)
+        found = strict_json.loads(raw)
         return str(found["access_token"]), _number(found.get("expires_in"))
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         raise TokenRefused("the token endpoint's answer holds no access_token", where=where) from None
 
 
 def _error_of(raw: bytes) -> str:
     """RFC 6749, 5.2: `error` and `error_description`; of any other answer nothing."""
     try:
-        found = json.loads(raw)
+        found = strict_json.loads(raw)
         return ": ".join(str(found[key])[:200] for key in ("error", "error_description") if key in found)
-    except (ValueError, TypeError, RecursionError):
+    except (ValueError, TypeError):
         return ""
 
 

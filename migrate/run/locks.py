@@ -18,6 +18,7 @@ from typing import Final, Protocol, Self
 
 from migrate.errors import DirectoriesRefused, LockLost, RunLocked
 from migrate.hosts.remote_files import LOCK_SUFFIX
+from migrate.model import strict_json
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory
 
@@ -116,7 +117,7 @@ def of_brokers(inventory: Inventory, take: Callable[[NodeId, str, str], HeldFile
 def _said(owner: str) -> str:
     """`pid 15585 on vm`; what is none of our words as it is."""
     try:
-        found = json.loads(owner)
+        found = strict_json.loads(owner)
         return f"pid {found['pid']} on {found['host']}"
     except (ValueError, KeyError, TypeError):
         return owner or "unknown"
