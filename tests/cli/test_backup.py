@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 import stat
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from kazoo.client import KazooClient
 
+from migrate.hosts.executors import Executor, executor_of
+from migrate.model.inventory import Inventory
 from migrate.zookeeper.backup import load_backup, write_backup
 from tests.cli.commands import Ended, inventory_in, kraft_migrate
 from tests.testing.golden_trees import golden
+from tests.testing.this_host import LocalFiles
 from tests.testing.zookeeper_server import load_tree, running_server
 
 pytestmark = pytest.mark.zookeeper
@@ -32,6 +36,16 @@ class Cluster:
     def ask(self, command: str, *words: object, file: Path | None = None) -> Ended:
         """`backup COMMAND FILE --inventory ...`."""
         return kraft_migrate("backup", command, file or self.file, "--inventory", self.inventory, *words)
+
+
+@pytest.fixture(autouse=True)
+def _files_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every node's files are on this host: that a controller has none is seen."""
+
+    def made(inventory: Inventory) -> Executor:
+        return replace(executor_of(inventory), files=LocalFiles())  # type: ignore[arg-type] # it never crashes here
+
+    monkeypatch.setattr("migrate.observe.sources.executor_of", made)
 
 
 @pytest.fixture(scope="module")

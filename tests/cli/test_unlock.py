@@ -179,7 +179,7 @@ def test_a_lock_that_no_run_of_ours_wrote_is_held(server: ZookeeperServer, inven
     with connect(server.address) as foreign:
         foreign.kazoo.create(LOCK_PATH, b"{}", ephemeral=True, makepath=True)
         sources = Sources(load_inventory(inventory), Unknown("none was named"), None)
-        with pytest.raises(LockHeld, match="no run of this tool"), acting_alone(sources, "assign"):
+        with pytest.raises(LockHeld, match="not a run of this tool"), acting_alone(sources, "assign"):
             pytest.fail("it is somebody else's")
         sources.close()
 

@@ -16,6 +16,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -190,9 +191,9 @@ def test_zookeeper_and_kraft_are_equal_in_hybrid(parked: Parked) -> None:
 
 
 def test_every_replica_is_migrating_in_hybrid(parked: Parked) -> None:
-    """The copy knows no directories; `verify` says so, row by row, and ends with 2."""
+    """The copy knows no directories: `verify` expects it now, says so row by row, and ends with 0."""
     code, answer = parked.ask("directories", "verify")
-    assert code == 2
+    assert code == 0
     assert len(answer["replicas"]) >= 300
     assert {row["state"] for row in answer["replicas"]} == {"MIGRATING"}
     assert all(row["on_disk"] for row in answer["replicas"])
@@ -345,7 +346,8 @@ def test_what_stood_in_the_log_before_each_registration_is_proven_in_the_run(fin
         sent = [int(number) for number in re.findall(SENDING, lab.topology.log(f"broker-{broker}").read_text())]
         assert total > 100
         assert before == (total if driven else 0)
-        assert sent[0] < 10 if driven else sent[0] == total, "the driven one: a later topic alone"
+        # a broker on a busy host sends them in several requests; the driven one sends a later topic's alone
+        assert sent[0] < 10 if driven else total in accumulate(sent)
         assert line.endswith("none was left" if driven else f"the other {total} came after it")
 
 

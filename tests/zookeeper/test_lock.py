@@ -295,7 +295,7 @@ def test_a_foreign_znode_at_the_locks_path_is_held(server: ZookeeperServer, chro
     """It is not ours to take; what it says is described as far as it can be."""
     with server.client(chroot) as other, server.client(chroot) as mine:
         other.kazoo.create(LOCK_PATH, b"{}", ephemeral=True, makepath=True)
-        with pytest.raises(LockHeld, match="no run of this tool"):
+        with pytest.raises(LockHeld, match="not a run of this tool"):
             acquire(mine, "me", "")
         (znode,) = mine.data([LOCK_PATH])
         assert isinstance(znode, Znode)
