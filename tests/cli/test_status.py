@@ -218,7 +218,7 @@ print(json.dumps([name for name in sys.modules if name.startswith(heavy)]), file
     with dead_port() as port:
         answer = process(inventory_in(tmp_path, zookeeper=f"127.0.0.1:{port}/kafka"), code=code)
     assert answer.code == 0
-    assert json.loads(answer.out)["exit_code"] == 0
+    assert json.loads(answer.out)["exit_code"] == 3
     assert json.loads(answer.err) == []
 
 
