@@ -29,7 +29,7 @@ from migrate.hosts.runner import Completed, Runner, run_all, unseen
 from migrate.model import strict_json
 from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode, ControllerNode, Inventory
-from migrate.model.launch import STOP_ADVICE, STOP_SECONDS, Unit
+from migrate.model.launch import OF_A_LAB, STOP_ADVICE, STOP_SECONDS, Unit
 from migrate.model.outcome import Awaited, Unknown, unknown
 from migrate.model.views import Running, ServiceState, Stopped
 
@@ -116,7 +116,7 @@ def patience(unit: UnitState) -> float | Unknown | None:
 NOT_AT_BOOT: Final = frozenset(
     {"disabled", "enabled-runtime", "linked", "linked-runtime", "masked", "masked-runtime", "transient"}
 )
-BY_ITS_TARGET: Final = frozenset({"enabled", "static", "indirect", "generated"})
+BY_ITS_TARGET: Final = frozenset({"enabled", "static", "indirect", "generated", OF_A_LAB})
 
 
 def starts_at_boot(name: str, word: str, unit: UnitState, pulled_in: Sequence[str]) -> bool | Unknown:

@@ -25,6 +25,7 @@ DEAD_STATES: Final = frozenset("ZXx")  # a zombie has ended; only its exit code 
 SPEC_SUFFIX: Final = ".process.json"
 SUFFIX: Final = ".service"
 USER: Final = "unit-user"  # a file of STATE: who units run as, if not who started the lab
+OF_A_LAB: Final = "lab"  # in place of `enabled`, for no boot starts them (`migrate.model.launch`)
 PROGRAMS: Final = ("systemctl", "journalctl")
 TAIL_BYTES: Final = 1 << 16  # of a log, at least
 LINE_BYTES: Final = 256  # on average at most
@@ -218,7 +219,7 @@ def answer(state: str, words: Sequence[str]) -> tuple[int, str]:
                     end(record, signal.SIGTERM, 0)
                 return 0, ""
             case ["systemctl", "is-enabled", "--", unit]:
-                return (0, "enabled\n") if _name(unit) in _enabled(state) else (1, "disabled\n")
+                return (0, f"{OF_A_LAB}\n") if _name(unit) in _enabled(state) else (1, "disabled\n")
             case ["systemctl", "list-dependencies", "--plain", "--no-pager", "--", target]:
                 return 0, "\n".join([target, *(f"  {name}{SUFFIX}" for name in sorted(_enabled(state)))]) + "\n"
             case ["journalctl", "-u", unit, "-n", lines, "-o", "cat", "--no-pager"]:
@@ -245,7 +246,7 @@ def _spec(state: str, name: str) -> dict[str, Any]:
 
 
 def _enabled(state: str) -> set[str]:
-    """Units that start at boot: all nodes', as a plan asks for it."""
+    """Units of nodes, which a plan asks to start at boot; here the lab's own commands start them."""
     names = {name.removesuffix(SPEC_SUFFIX) for name in os.listdir(state) if name.endswith(SPEC_SUFFIX)}  # noqa: PTH208
     return {name for name in names if name.startswith(("broker-", "controller-"))}
 

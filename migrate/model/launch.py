@@ -114,6 +114,8 @@ class Unit:
     is_own: bool = False  # no unit: commands of the operator's, and `patience` is what the inventory says of them
 
 
+OF_A_LAB: Final = "lab"  # what `is-enabled` says of a lab's units: its commands start them, and no boot does
+
 STOP_ADVICE: Final = (
     f"give the unit TimeoutStopSec={STOP_SECONDS:.0f} or more (a drop-in will do), then `systemctl daemon-reload`"
 )

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from migrate import checks
+from migrate.lab import units
 from migrate.model.findings import Severity, blocks
 from migrate.model.history import Event
+from migrate.model.launch import OF_A_LAB, Unit
 from migrate.model.outcome import Unknown
 from migrate.model.stage import MIGRATION, Stage
 from migrate.model.world import World
@@ -109,3 +111,14 @@ def test_proven_is_said_only_of_a_cluster_that_boots(world: World, holds: Holds,
     (claim,) = [claim for claim in found.claims if claim.text == AT_BOOT]
     assert (claim.holds, found.verdict.word) == (holds, word)
     assert says in claim.evidence
+
+
+def test_of_a_labs_processes_no_boot_is_claimed() -> None:
+    """No boot starts them; the demo stops all of them and starts them again instead."""
+    world = unit_of(3000)(PLAIN)
+    assert not isinstance(world.units, Unknown)
+    labs = {node: replace(unit, word=units.OF_A_LAB) for node, unit in world.units.items() if isinstance(unit, Unit)}
+    found = reported(replace(world, units=labs))
+    assert AT_BOOT not in {claim.text for claim in found.claims}
+    assert found.verdict.word is RunWord.PROVEN
+    assert units.OF_A_LAB == OF_A_LAB
