@@ -7,11 +7,14 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from migrate.checks.principals import after_first_restart, asked, controller_listener, logins_of, of_listener
+from migrate.checks.processes import name_of
+from migrate.checks.quorum import voters_of
 from migrate.checks.registry import ALWAYS, Blind, Hit, Result, check
 from migrate.checks.security import BROKER_MECHANISM, CONTROLLER_MECHANISM
 from migrate.checks.sight import Configs, both_configs, of_node
+from migrate.model.config_keys import VOTERS
 from migrate.model.ids import NodeId
-from migrate.model.kafka_values import entries, truth
+from migrate.model.kafka_values import truth
 from migrate.model.launch import KRB5, Launch
 from migrate.model.listeners import inter_broker_listener, protocols
 from migrate.model.outcome import Unknown
@@ -51,8 +54,8 @@ def kerberos_needs(seen: tuple[Configs, Configs], world: World) -> Result:
     late = {node: after_first_restart(file, world) for node, file in brokers.items()}
     called = False
     for node, values in (*late.items(), *((node, file.values) for node, file in controllers.items())):
-        role, file = ("broker", brokers[node]) if node in brokers else ("controller", controllers[node])
-        about = f"{role} {node}: {file.path}"
+        file = brokers[node] if node in brokers else controllers[node]
+        about = f"{name_of(world.inventory, node)}: {file.path}"
         for listener in _calls(values):
             called = True
             logins = logins_of(values, listener, "GSSAPI", of_node(world.launches, node))
@@ -75,8 +78,8 @@ def kerberos_needs(seen: tuple[Configs, Configs], world: World) -> Result:
 
 
 def _addresses(values: Mapping[str, str]) -> Iterator[str]:
-    for voter in entries(values.get("controller.quorum.voters", "")):
-        host = voter.partition("@")[2].rpartition(":")[0]
+    for address in voters_of(values.get(VOTERS, "")).values():
+        host = address.rpartition(":")[0]
         try:
             ipaddress.ip_address(host.strip("[]"))
         except ValueError:

@@ -14,14 +14,14 @@ from migrate.checks.principals import (
     ANONYMOUS,
     BUILDER,
     after_first_restart,
-    asked,
     authorizer,
     called_at,
     certificates_name,
     controller_listener,
     kerberos_user,
-    logins_of,
+    not_looked_for,
     super_users,
+    without_login,
 )
 from migrate.checks.registry import ALWAYS, BEFORE_COPY, UNTIL_FINALIZED, Blind, Hit, Result, check, placed
 from migrate.checks.security import BROKER_MECHANISM, CONTROLLER_MECHANISM, EXTERNAL, dynamic_at_start
@@ -61,7 +61,7 @@ from migrate.model.outcome import Unknown
 from migrate.model.secrets import is_password_config
 from migrate.model.stage import Stage
 from migrate.model.views import ConfigFile, ZookeeperView
-from migrate.model.world import NOT_ASKED, World
+from migrate.model.world import World
 
 SOON_DAYS: Final = 7
 
@@ -91,13 +91,7 @@ def brokers_can_call(seen: tuple[Configs, Configs], world: World) -> Result:
             if not mechanism:
                 yield Hit(about, f"{CONTROLLER_MECHANISM} is missing, listener {listener} asks for a login")
                 continue
-            known = logins_of(values, listener, mechanism, of_node(world.launches, file.node))
-            if isinstance(known, Unknown):
-                if asked(world):
-                    yield Blind(about, known.reason)
-            elif not known:
-                key = jaas_key(listener, mechanism)
-                yield Hit(about, f"neither {key} nor a section KafkaServer of its JAAS file is there")
+            yield from without_login(about, file, listener, mechanism, world, of=values)
 
 
 @check(
@@ -291,7 +285,7 @@ def tool_is_let_in(configs: Configs, world: World) -> Result:
         about = f"controller {node}: {file.path}"
         principal = _own_principal(world.inventory.access_of(world.inventory.node(node)), file, world)
         if isinstance(principal, Blind):
-            if asked(world) or not principal.reason.endswith(NOT_ASKED.reason):
+            if not not_looked_for(principal, world):
                 yield principal
         elif authorizer(file.values) and principal not in super_users(file.values):
             yield Hit(about, f"super.users lacks {principal}, as which this tool calls it")

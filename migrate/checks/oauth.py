@@ -10,14 +10,13 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from migrate.checks.principals import after_first_restart, of_listener
+from migrate.checks.processes import name_of
 from migrate.checks.registry import ALWAYS, Blind, Hit, Result, check
 from migrate.checks.security import BROKER_MECHANISM, CONTROLLER_MECHANISM
 from migrate.checks.sight import Configs, node_configs, of_node
-from migrate.model.ids import NodeId
-from migrate.model.inventory import BrokerNode
-from migrate.model.kafka_values import elements, listener_prefix, trim
+from migrate.model.kafka_values import listener_prefix, trim
 from migrate.model.launch import Launch
-from migrate.model.listeners import inter_broker_listener, jaas_key, listeners, protocols
+from migrate.model.listeners import inter_broker_listener, jaas_key, listeners, mechanisms, protocols
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
 from migrate.model.world import World
@@ -40,16 +39,11 @@ def handler_key(listener: str, key: str) -> str:
     return f"{listener_prefix(listener)}{MECHANISM.lower()}.{key}"
 
 
-def _role(world: World, node: int) -> str:
-    return "broker" if isinstance(world.inventory.node(NodeId(node)), BrokerNode) else "controller"
-
-
 def serving(values: Mapping[str, str]) -> Iterator[str]:
     """The listeners that a node opens with OAUTHBEARER."""
     known = protocols(values)
     for entry in listeners(values):
-        enabled = elements(of_listener(values, entry.listener, "sasl.enabled.mechanisms", "GSSAPI"))
-        if known.get(entry.listener, "").startswith("SASL") and MECHANISM in enabled:
+        if known.get(entry.listener, "").startswith("SASL") and MECHANISM in mechanisms(values, entry.listener):
             yield entry.listener
 
 
@@ -65,7 +59,7 @@ def serving(values: Mapping[str, str]) -> Iterator[str]:
 ).sees(node_configs, blocks_from=Stage.PREPARE, when=ALWAYS)
 def unsigned_tokens(configs: Configs, world: World) -> Result:
     for node, file in configs.items():
-        about = f"{_role(world, node)} {node}: {file.path}"
+        about = f"{name_of(world.inventory, node)}: {file.path}"
         for listener in serving(file.values):
             key = handler_key(listener, SERVER_HANDLER)
             name = trim(file.values.get(key, ""))
@@ -99,19 +93,18 @@ def calling(values: Mapping[str, str], controllers: str) -> Iterator[str]:
 def has_what_tokens_need(configs: Configs, world: World) -> Result:
     """As the files are after the first restart; a node that runs already with its listeners has what these need."""
     for node, file in configs.items():
-        values, about = after_first_restart(file, world), f"{_role(world, node)} {node}: {file.path}"
+        values, about = after_first_restart(file, world), f"{name_of(world.inventory, node)}: {file.path}"
         served, called = set(serving(values)), set(calling(values, world.inventory.controller_listener))
         needed: dict[str, str] = {}
         for listener in sorted(served | called):
             key = jaas_key(listener, MECHANISM)
             if not values.get(key, "").strip():
                 yield Blind(about, f"no {key}; a JAAS file of the process may have it")
-            key = handler_key(listener, LOGIN_HANDLER)
-            login, validator = (
-                trim(values.get(handler_key(listener, one), "")) for one in (LOGIN_HANDLER, SERVER_HANDLER)
-            )
+            keys = (handler_key(listener, LOGIN_HANDLER), handler_key(listener, SERVER_HANDLER))
+            login, validator = (trim(values.get(key, "")) for key in keys)
             if listener in called and (not login or "unsecured" in login.lower()):
-                yield Hit(about, f"it calls listener {listener} with OAUTHBEARER, and {key} is {login or 'missing'}")
+                what = f"it calls listener {listener} with OAUTHBEARER"
+                yield Hit(about, f"{what}, and {keys[0]} is {login or 'missing'}")
             for handler in (login, validator if listener in served else ""):
                 if url := URLS.get(handler.rpartition(".")[2]) if handler.startswith(PACKAGE) else None:
                     needed[url] = trim(values.get(handler_key(listener, url), "")) or of_listener(values, listener, url)

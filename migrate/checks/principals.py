@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from migrate.checks.registry import Blind
+from migrate.checks.registry import Blind, Hit, Result
 from migrate.checks.sight import of_node
 from migrate.hosts.jaas import options
 from migrate.model.broker_modes import SUPER_USERS, restarted
@@ -165,6 +165,23 @@ def logins_of(values: Mapping[str, str], listener: str, mechanism: str, launch: 
 def asked(world: World) -> bool:
     """Was it looked at how nodes are started?  What starts controllers, and the first rolls, do; others come later."""
     return world.launches is not NOT_ASKED
+
+
+def without_login(
+    about: str, file: ConfigFile, listener: str, mechanism: str, world: World, *, of: Mapping[str, str]
+) -> Result:
+    """Neither the node's values nor the JAAS file of its process has a login for that listener, which it calls."""
+    known = logins_of(of, listener, mechanism, of_node(world.launches, file.node))
+    if isinstance(known, Unknown):
+        if asked(world):
+            yield Blind(about, known.reason)
+    elif not known:
+        yield Hit(about, f"neither {jaas_key(listener, mechanism)} nor a section KafkaServer of its JAAS file is there")
+
+
+def not_looked_for(blind: Blind, world: World) -> bool:
+    """Is it unknown only because nobody looked at how nodes are started?"""
+    return blind.reason.endswith(NOT_ASKED.reason) and not asked(world)
 
 
 def caller(

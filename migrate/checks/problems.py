@@ -7,14 +7,14 @@ seen is one, for it is never taken for fine.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from migrate.checks import availability, processes, stuck
 from migrate.checks.phase import lost_at_the_end
 from migrate.checks.rollback import Start, origin
-from migrate.model.disk_trouble import sick_directories
+from migrate.model.disk_trouble import Sick, sick_directories
 from migrate.model.findings import Explanation, ranges
 from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode, ControllerNode
@@ -49,8 +49,11 @@ class Problem:
 def problems(world: World) -> tuple[Problem, ...]:
     """Whatever is wrong; () where everything that was asked for was seen and is as it should be."""
     finalized = origin(world).start is Start.FINALIZED
-    found = [*_zookeeper(world, finalized=finalized), *_disks(world), *_stopped(world, finalized=finalized)]
-    found += [*_stuck(world), *_silent(world), *_files(world)]
+    sick, faults = tuple(sick_directories(world)), [entry for entry in stuck.explain(world) if entry.code in FAULTS]
+    began = (finalized or (stuck.begun(world) and not _handed_back(world))) and not faults
+    stopped = _stopped(world, {entry.broker for entry in sick}, began=began)
+    found = [*_zookeeper(world, finalized=finalized), *_disks(world, sick), *stopped]
+    found += [*_stuck(world, faults), *_silent(world), *_files(world)]
     return tuple(_with_partitions(world, found))
 
 
@@ -74,9 +77,9 @@ def _zookeeper(world: World, *, finalized: bool) -> Iterator[Problem]:
         yield Problem(f"ZooKeeper cannot be read ({world.zookeeper.reason})", "bring ZooKeeper back")
 
 
-def _disks(world: World) -> Iterator[Problem]:
+def _disks(world: World, found_sick: Iterable[Sick]) -> Iterator[Problem]:
     down = processes.ended(world, world.inventory.nodes)
-    for sick in sick_directories(world):
+    for sick in found_sick:
         state = " (stopped)" if sick.broker in down else ""
         what = f"{sick.node}{state}: {sick.directory.path}: {sick.said}"
         yield Problem(what, f"repair or replace that disk: {STATUS} has the commands, under `disk`")
@@ -86,11 +89,9 @@ def _disks(world: World) -> Iterator[Problem]:
             yield Problem(what, READABLE)
 
 
-def _stopped(world: World, *, finalized: bool) -> Iterator[Problem]:
-    """Brokers, and controllers of a quorum that has begun; not those that are down by a disk named already."""
-    sick = {entry.broker for entry in sick_directories(world)}
+def _stopped(world: World, sick: Collection[int], *, began: bool) -> Iterator[Problem]:
+    """Brokers, and controllers where their quorum `began`; not those that are down by a disk named already."""
     brokers = [node for node in processes.ended(world, world.inventory.brokers) if node not in sick]
-    began = (finalized or (stuck.begun(world) and not _handed_back(world))) and not any(_faults(world))
     made = [node for node in world.inventory.controllers if not isinstance(_file(world, node), NoFile)]
     controllers = [node for node in processes.ended(world, made) if node not in sick] if began else []
     for kind, down in (("broker", brokers), ("controller", controllers)):
@@ -110,16 +111,12 @@ def _handed_back(world: World) -> bool:
     return not isinstance(view, Unknown) and isinstance(view.migration, NoZnode) and not view.kraft_owns
 
 
-def _stuck(world: World) -> Iterator[Problem]:
+def _stuck(world: World, faults: Iterable[Explanation]) -> Iterator[Problem]:
     if held_by_runs(world, [int(node.id) for node in world.inventory.controllers]):
         return  # the run that stopped them goes on with them
-    for entry in _faults(world):
+    for entry in faults:
         cause = entry.cause.reason if isinstance(entry.cause, Unknown) else entry.cause
         yield Problem(f"{cause} ({entry.code})", entry.next_step.rstrip("."))
-
-
-def _faults(world: World) -> Iterator[Explanation]:
-    return (entry for entry in stuck.explain(world) if entry.code in FAULTS)
 
 
 def _silent(world: World) -> Iterator[Problem]:

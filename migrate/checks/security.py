@@ -12,13 +12,13 @@ from migrate.checks.principals import (
     ANONYMOUS,
     AUTHORIZER,
     after_first_restart,
-    asked,
     authorizer,
     controller_listener,
     controller_principals,
-    logins_of,
+    not_looked_for,
     principal_to,
     super_users,
+    without_login,
 )
 from migrate.checks.registry import ALWAYS, BEFORE_COPY, Blind, Hit, Result, check, placed
 from migrate.checks.sight import (
@@ -28,19 +28,17 @@ from migrate.checks.sight import (
     broker_configs,
     controller_configs,
     entities,
-    of_node,
     zookeeper,
 )
 from migrate.hosts.collect_disks import DIGEST, HIDDEN
 from migrate.model.broker_modes import Mode, mode_of
 from migrate.model.config_keys import is_at_start
 from migrate.model.kafka_values import connect_string, truth
-from migrate.model.listeners import JAAS, inter_broker_listener, jaas_key, mechanisms, protocols
-from migrate.model.outcome import Unknown
+from migrate.model.listeners import JAAS, inter_broker_listener, mechanisms, protocols
 from migrate.model.secrets import Digester
 from migrate.model.stage import Stage
 from migrate.model.views import ZookeeperView
-from migrate.model.world import NOT_ASKED, World
+from migrate.model.world import World
 
 ACL_AUTHORIZERS: Final = ("kafka.security.authorizer.AclAuthorizer", "kafka.security.auth.SimpleAclAuthorizer")
 STANDARD_AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
@@ -140,7 +138,7 @@ def _not_let_in(about: str, allowed: frozenset[str], callers: list[tuple[str, st
     missing: dict[str, list[str]] = {}
     for who, principal in callers:
         if isinstance(principal, Blind):
-            if principal.reason.endswith(NOT_ASKED.reason) and not asked(world):
+            if not_looked_for(principal, world):
                 continue
             yield Blind(f"the principal of {who}", principal.reason)
         elif principal not in allowed:
@@ -273,13 +271,7 @@ def controllers_can_call(seen: tuple[Configs, Configs], world: World) -> Result:
             mechanism = values.get(BROKER_MECHANISM, "GSSAPI").strip()
             if mechanism not in mechanisms(values, listener):
                 yield Hit(about, f"{mechanism} is not among the enabled mechanisms of listener {listener}")
-            key = jaas_key(listener, mechanism)
-            known = logins_of(values, listener, mechanism, of_node(world.launches, file.node))
-            if isinstance(known, Unknown):
-                if asked(world):
-                    yield Blind(about, known.reason)
-            elif not known:
-                yield Hit(about, f"neither {key} nor a section KafkaServer of its JAAS file is there")
+            yield from without_login(about, file, listener, mechanism, world, of=values)
 
 
 @check(
