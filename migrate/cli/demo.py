@@ -19,7 +19,7 @@ from migrate.cli.planning import load_plan, make_plan, save_plan
 from migrate.cli.progress import ProgressLines
 from migrate.cli.report import Judged, read_report, write_reports
 from migrate.cli.screen import page_width
-from migrate.errors import LabNotReady, LabProofFailed, LabRefused, MigrateError, PlanIsStale
+from migrate.errors import LabNotReady, LabProofFailed, MigrateError, PlanIsStale
 from migrate.lab import proofs, tokens
 from migrate.lab.cluster import Lab
 from migrate.lab.load import find_load, start_load, stop_load
@@ -75,11 +75,7 @@ class Demo:
         ssh, mechanism = options.executor == "ssh", options.mechanism
         shape = replace(self.shape, ssh=ssh, secured=options.secured, quorum=options.quorum, mechanism=mechanism)
         self._lab = self.lab.create(options.directory, shape, kafka_home=options.kafka_home, progress=lines.say)
-        self._lab.require(options.executor, secured=options.secured, mechanism=mechanism)
-        if options.quorum is not self._lab.topology.quorum:
-            raise LabRefused(
-                f"this lab was made with --quorum {self._lab.topology.quorum}", where=str(options.directory)
-            )
+        self._lab.require(options.executor, secured=options.secured, mechanism=mechanism, quorum=options.quorum)
         self._folder = pathlib.Path(self._lab.topology.directory)
         self._state_file = self._folder / "demo.json"
 
@@ -100,7 +96,7 @@ class Demo:
 
     def _run(self) -> int:
         playbook = self._begin()
-        sources = Sources(load_inventory(self._lab.inventory_path), playbook, self._folder / "spark")
+        sources = self._sources(playbook)
         if self._options.until >= Stage.HYBRID:
             self._lines.say("Spark is being started for the comparisons")
             sources.start_spark()
@@ -111,6 +107,10 @@ class Demo:
         if self._options.until < Stage.CLEANUP:
             return self._parked(plan, folder)
         return self._finish(plan, folder, playbook)
+
+    def _sources(self, playbook: Playbook) -> Sources:
+        """By the inventory's file, whose sum a plan is bound to."""
+        return Sources(load_inventory(self._lab.inventory_path), playbook, self._folder / "spark")
 
     def _begin(self) -> Playbook:
         """The cluster up and seeded, or adopted; the load running."""

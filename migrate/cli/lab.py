@@ -293,7 +293,14 @@ def demo(chosen: LabOptions, until: str, rollback_from: str | None, keep: bool, 
 
     stage = stage_named(until, MIGRATION)
     options = DemoOptions(
-        *(chosen.directory, chosen.kafka_home, stage, keep, load, chosen.executor, chosen.secured, QuorumKind(quorum)),
+        chosen.directory,
+        chosen.kafka_home,
+        stage,
+        keep,
+        load,
+        executor=chosen.executor,
+        secured=chosen.secured,
+        quorum=QuorumKind(quorum),
         mechanism=chosen.mechanism,
     )
     if rollback_from is not None:

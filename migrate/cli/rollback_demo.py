@@ -28,7 +28,6 @@ from migrate.model.plan import Plan
 from migrate.model.stage import Stage
 from migrate.observe.sources import Sources
 from migrate.observe.world import ClusterObserver
-from migrate.playbook.load import load_inventory
 from migrate.report.lines import Tone
 from migrate.report.rehearsal import COUNTED_WHOLE, Leg, Rehearsal, down_between, load_between, markdown, values
 from migrate.report.run_values import Claim, Holds, RunReport
@@ -117,7 +116,7 @@ class RollbackDemo(Demo):
         playbook = self._begin()
         if "files" not in self._state():
             self._remember(files=hash_broker_files(self._lab))
-        lender = Sources(load_inventory(self._lab.inventory_path), playbook, self._folder / "spark")
+        lender = self._sources(playbook)
         try:
             if not self._state().get("parked"):
                 with self._looking(lender, playbook, spark=self._turn.target >= Stage.HYBRID) as sources:
@@ -143,7 +142,7 @@ class RollbackDemo(Demo):
     @contextmanager
     def _looking(self, lender: Sources, playbook: Playbook, *, spark: bool) -> Iterator[Sources]:
         """Sources of their own for each part: the next quorum is another, and nothing of the last one is kept."""
-        sources = Sources(load_inventory(self._lab.inventory_path), playbook, self._folder / "spark")
+        sources = self._sources(playbook)
         handle = lender.spark() if spark else None
         if handle is not None:
             sources.use_spark(handle)

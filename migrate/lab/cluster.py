@@ -42,6 +42,7 @@ from migrate.lab.topology import (
     Shape,
     Topology,
 )
+from migrate.model.config_keys import QuorumKind
 from migrate.model.inventory import Inventory
 from migrate.model.views import Stopped
 from migrate.playbook.load import shipped
@@ -100,28 +101,32 @@ class Lab:
         topology = topologies.load_topology(directory)
         return cls(topology, Supervisor(topology.processes))
 
-    def require(self, executor: str, *, secured: bool, mechanism: str = "PLAIN") -> None:
-        """Refuse a lab that was made with another executor, or in clear where a secured one is wanted.
+    def require(
+        self, executor: str, *, secured: bool, mechanism: str = "PLAIN", quorum: QuorumKind | None = None
+    ) -> None:
+        """Refuse a lab that was made with another executor or quorum, or in clear where a secured one is wanted.
 
         Raises:
             LabRefused: it is another kind of lab.
         """
-        made, where = self.inventory.executor, self.topology.directory
-        if made != executor:
-            raise LabRefused(
-                f"this lab was made with --executor {made}",
-                where=where,
-                next_step=f"say --executor {made}, or make another lab in an empty folder",
-            )
+        self._made_with("--executor", self.inventory.executor, executor)
         if secured and not self.topology.secured:
             raise LabRefused(
-                "this lab was made without --secured", where=where, next_step="make another in an empty folder"
+                "this lab was made without --secured",
+                where=self.topology.directory,
+                next_step="make another in an empty folder",
             )
-        if secured and mechanism != self.topology.mechanism:
+        if secured:
+            self._made_with("--mechanism", self.topology.mechanism, mechanism)
+        if quorum is not None:
+            self._made_with("--quorum", self.topology.quorum, quorum)
+
+    def _made_with(self, option: str, has: str, wanted: str) -> None:
+        if has != wanted:
             raise LabRefused(
-                f"this lab was made with --mechanism {self.topology.mechanism}",
-                where=where,
-                next_step=f"say --mechanism {self.topology.mechanism}, or make another lab in an empty folder",
+                f"this lab was made with {option} {has}",
+                where=self.topology.directory,
+                next_step=f"say {option} {has}, or make another lab in an empty folder",
             )
 
     @property
