@@ -105,6 +105,7 @@ def without(world: World, lost: list[PartitionHealth]) -> World:
 
 
 def assessed(lab: Lab, playbook: Path) -> set[str]:
-    """The codes of `assess`."""
+    """The codes of `assess`, with those that stand behind another finding as their cause."""
     ended = kraft_migrate("assess", str(playbook), "-o", "json")
-    return {one["code"] for one in json.loads(ended.stdout)["findings"]}
+    findings = json.loads(ended.stdout)["findings"]
+    return {one.split()[0] for finding in findings for one in (finding["code"], *finding["behind"])}
