@@ -77,6 +77,8 @@ def apply(
     On a terminal a live board is shown below the lines: steps done, what is waited for, since when, who owns it,
     what comes next. Without one there are plain lines.
 
+    PLAN may also be a run's folder or its id, or a playbook or an inventory of which one plan is left to carry out.
+
     Safe to run again: it resumes after an interruption.  It never stops the cluster.  Ctrl-C parks at the next safe
     point; a second one stops at once and says what is half done.  SIGTERM does the same, and a closed terminal (SIGHUP)
     parks it.
@@ -85,9 +87,10 @@ def apply(
     begun; 5: parked at a safe point, or a wait made no progress; 6: the plan is stale; 7: another run holds the
     lock; 130: parked by Ctrl-C, or stopped by a second one.
     """
-    from migrate.cli.planning import load_plan
+    from migrate.cli.given import load_plan, plan_given
     from migrate.plan.parking import last_before
 
+    plan_file = plan_given(plan_file, back=False)
     plan = load_plan(plan_file)
     if plan.kind.rolls_back:
         raise UsageWrong("this plan is a rollback: `kraft-migrate rollback apply` applies it", where=str(plan_file))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pathlib
 from collections.abc import Iterable
 
 import click
@@ -35,9 +34,8 @@ def complete_kind(_: click.Context, __: click.Parameter, incomplete: str) -> lis
 
 
 def complete_run(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Folders of runs below the present folder, the newest first; where there is none, folders."""
-    here = pathlib.Path()
-    found = [path for above in ("", "*/", "*/*/") for path in here.glob(f"{above}runs/*/journal.jsonl")]
-    newest = sorted(found, key=lambda path: -path.stat().st_mtime)
-    runs = _begin((str(path.parent) for path in newest), incomplete)
-    return [CompletionItem(run) for run in runs] or [CompletionItem(incomplete, type="dir")]
+    """Folders of runs below the present folder, the newest first; where there is none, files."""
+    from migrate.cli.given import runs_below
+
+    runs = _begin((str(path.parent) for path in runs_below("*/journal.jsonl")), incomplete)
+    return [CompletionItem(run) for run in runs] or [CompletionItem(incomplete, type="file")]

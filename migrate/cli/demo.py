@@ -14,8 +14,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final
 
+from migrate.cli.given import load_plan
 from migrate.cli.options import write_text
-from migrate.cli.planning import load_plan, make_plan, save_plan
+from migrate.cli.planning import make_plan, save_plan
 from migrate.cli.progress import ProgressLines
 from migrate.cli.report import Judged, read_report, write_reports
 from migrate.cli.screen import page_width

@@ -79,6 +79,7 @@ MANUALS: Final[Mapping[str, Manual]] = {
     "apply": Manual(
         (
             ("apply runs/1a2b3c4d/plan.json", "exactly that plan; the same command resumes after any stop"),
+            ("apply 1a2b3c4d", "the same, by its id"),
             ("apply runs/1a2b3c4d/plan.json --until hybrid", "park after a stage, or a step such as kraft-mode/1"),
             ("apply runs/1a2b3c4d/plan.json --json-lines", "each event for a program, on stdout"),
             ("apply runs/1a2b3c4d/plan.json --on-event ./tell-mail", "each event to a command: docs/automation.md"),

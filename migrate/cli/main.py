@@ -108,14 +108,15 @@ class LazyGroup(click.Group):
         """UsageWrong where a file of a known kind stands in the place of a command."""
         group: click.Command | None = self
         for number, word in enumerate(words):
-            if not isinstance(group, click.Group):
+            if not isinstance(group, click.Group) or hasattr(group, "default"):  # that one takes what is no command
                 return
             if (inner := group.get_command(ctx, word)) is not None:
                 group = inner
-            elif not word.startswith("-") and (path := pathlib.Path(word)).is_file():
+            elif not word.startswith("-"):  # a mistyped command hides no file behind it
                 from migrate.playbook.document import PLAYBOOK, read_kind
 
-                if (kind := read_kind(path)) is not None:
+                path = pathlib.Path(word)
+                if path.is_file() and (kind := read_kind(path)) is not None:
                     back = kind == PLAYBOOK and words[number - 1 : number] == ("rollback",)
                     raise UsageWrong(
                         f"this is {kind.name}, not a command",
@@ -123,6 +124,7 @@ class LazyGroup(click.Group):
                         why=kind.why,
                         next_step=f"kraft-migrate rollback plan {word}" if back else kind.used(path),
                     )
+                return
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
         """The list of commands, without importing them."""

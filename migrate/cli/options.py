@@ -106,9 +106,17 @@ def spark_given(unnamed: str = LOCAL) -> SparkWhere:
 
 
 def cluster_options(command: F) -> F:
-    """A playbook as argument, or `--inventory FILE`."""
-    command = click.option("--inventory", "-i", type=FILE, help="Inventory of the cluster.")(command)
-    return click.argument("playbook", required=False, type=FILE)(command)
+    """A playbook, an inventory or a run as argument, or `--inventory FILE`: found as `playbook` and `inventory`."""
+
+    @functools.wraps(command)
+    def with_cluster(*args: Any, playbook: pathlib.Path | None, inventory: pathlib.Path | None, **words: Any) -> Any:
+        from migrate.cli.given import cluster_given
+
+        playbook, inventory = cluster_given(playbook, inventory)
+        return command(*args, playbook=playbook, inventory=inventory, **words)
+
+    option = click.option("--inventory", "-i", type=FILE, help="Inventory of the cluster.")
+    return click.argument("playbook", required=False, type=FILE)(option(with_cluster))  # type: ignore[return-value] # a wrapper of the same shape
 
 
 class Evidence:

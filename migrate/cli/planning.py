@@ -7,45 +7,39 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import count
-from typing import Final
 
 from migrate.checks.problems import headline, problems
 from migrate.checks.rollback.readiness import rollback_readiness
 from migrate.cli import assessing
 from migrate.cli.answers import give_answer
 from migrate.cli.assessing import PLANNED_ON, lasting_findings
+from migrate.cli.given import FIRST_NAME, load_plan
 from migrate.cli.options import stage_named
 from migrate.cli.screen import page_width, say, say_lines, say_text
 from migrate.errors import (
     InputError,
     JournalDamaged,
-    MalformedPlan,
     MigrateError,
     PlanExists,
     PlanIsStale,
-    PlanUnreadable,
     UsageWrong,
 )
-from migrate.hosts.files import create_file, read_within
+from migrate.hosts.files import create_file
 from migrate.model.inventory import Inventory, Playbook
 from migrate.model.plan import Plan, PlanSummary
 from migrate.model.ports import Observer
 from migrate.model.rollback_readiness import Weight
 from migrate.model.stage import Stage
-from migrate.model.trusted import distrust_at
 from migrate.model.world import Need, World
 from migrate.plan import directories, protocol, rollback
 from migrate.plan.build import build
 from migrate.plan.schedule import scheduled
-from migrate.playbook.document import read_kind
-from migrate.report.plan_json import plan_from_json, plan_to_json, plan_values
+from migrate.report.plan_json import plan_to_json, plan_values
 from migrate.report.plan_text import plan_html, plan_lines, plan_text
 from migrate.run import journal as journals
 from migrate.run.carry_out import folder_of, gone_back
 from migrate.run.clock import SystemClock
 from migrate.run.past_runs import ROLLBACK_NEEDS, by_journals, rollback_facts
-
-FIRST_NAME: Final = "plan.json"
 
 
 def target_stage(playbook: Playbook, name: str | None) -> Stage:
@@ -253,26 +247,3 @@ def _saved_as(path: pathlib.Path, plan: Plan) -> bool:
         return replace(load_plan(path), created=plan.created) == plan
     except InputError:
         return False
-
-
-def load_plan(path: pathlib.Path) -> Plan:
-    """A saved plan, or that of a run's folder.
-
-    PlanUnreadable where it is none, was changed by hand, or could have been written by others.
-    """
-    path = path / FIRST_NAME if path.is_dir() else path
-    try:
-        if problem := distrust_at(path):
-            raise PlanUnreadable(f"it cannot be trusted: {problem}", where=str(path), next_step="chmod go-w, or chown")
-        text = read_within(path, "plan").decode("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise PlanUnreadable(f"the plan cannot be read: {why}", where=str(path)) from error
-    try:
-        return plan_from_json(text)
-    except (MalformedPlan, PlanUnreadable) as error:
-        if (kind := read_kind(path)) is not None:
-            raise MalformedPlan(
-                f"this is {kind.name}, not a saved plan", where=str(path), why=kind.why, next_step=kind.used(path)
-            ) from error
-        raise type(error)(error.what, where=str(path), why=error.why) from error

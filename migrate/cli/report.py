@@ -12,7 +12,7 @@ import click
 
 from migrate.cli.completion import complete_run
 from migrate.cli.errors import EXIT_OK
-from migrate.cli.options import OUTPUT_FOLDER, write_text
+from migrate.cli.options import FILE, OUTPUT_FOLDER, write_text
 from migrate.cli.screen import say
 from migrate.errors import JournalDamaged, JudgedUnreadable, NotVisible
 from migrate.hosts.files import read_no_follow
@@ -34,17 +34,19 @@ RUN: Final = click.argument(
     "folder",
     metavar="RUN",
     shell_complete=complete_run,
-    type=click.Path(path_type=pathlib.Path, file_okay=False, exists=True),
+    type=FILE,
 )
 
 
 class ReportGroup(click.Group):
-    """`report RUN` is `report write RUN`: a folder is no command's name."""
+    """`report RUN` is `report write RUN`: a run is no command's name."""
+
+    default: Final = "write"
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Put `write` in front of what is no command and no option of the group."""
+        """Put the default in front of what is no command and no option of the group."""
         if args and args[0] not in self.commands and args[0] not in ("-h", "--help"):
-            args = ["write", *args]
+            args = [self.default, *args]
         return super().parse_args(ctx, args)
 
 
@@ -56,11 +58,14 @@ def report() -> None:
 @report.command()
 @RUN
 def write(folder: pathlib.Path) -> int:
-    """Write report.html and report.json of the run in that folder."""
-    from migrate.cli.planning import load_plan
+    """Write report.html and report.json of a run.
+
+    RUN is its folder, its id or its plan; of a playbook or an inventory it is the newest run.
+    """
+    from migrate.cli.given import load_plan, run_given
     from migrate.run.carry_out import RunFolder
 
-    run = RunFolder(folder)
+    run = RunFolder(run_given(folder))
     plan = load_plan(run.plan)
     if not run.journal.exists():
         raise NotVisible(
@@ -83,9 +88,10 @@ def changes(folder: pathlib.Path, out: pathlib.Path) -> int:
     gone. RUN is the run that carried out the stage prepare: it kept the files from before. The files of now are read on
     their hosts. Secrets are hidden in both.
     """
-    from migrate.cli.planning import load_plan
+    from migrate.cli.given import load_plan, run_given
     from migrate.run.carry_out import RunFolder
 
+    folder = run_given(folder)
     plan = load_plan(RunFolder(folder).plan)
     found = list(_handed_over(plan, folder))
     out.mkdir(parents=True, exist_ok=True)

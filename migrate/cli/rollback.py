@@ -44,6 +44,8 @@ def plan_back(
 ) -> int:
     """Plan the rollback from the cluster's current state without changing anything.
 
+    PLAYBOOK may also be an inventory, or a run's id, its folder or its plan.
+
     The state is found from the cluster itself: no journal is needed.  Every file's change is shown; a file is restored
     from a copy that is proven to be its own of before, or the plan is refused.
 
@@ -57,12 +59,13 @@ def plan_back(
     Exit code 0: nothing to undo; 2: changes are planned; 3: NOT READY, for the reasons that `status` has as well,
     differences block it, no rollback exists, or a part of it is not visible.
     """
+    from migrate.cli.given import playbook_given
     from migrate.cli.options import load_target, observing
     from migrate.cli.planning import keep, make_rollback_plan, require_no_other, show
 
     if copy_again and discard_differences:
         raise UsageWrong("--copy-again gives nothing up: take one of the two options")
-    found, loaded = load_target(playbook, None)
+    found, loaded = load_target(playbook_given(playbook), None)
     assert isinstance(loaded, Playbook)
     if out is not None:
         require_no_other(out)
@@ -89,14 +92,17 @@ def plan_back(
 def apply_back(plan_file: pathlib.Path, confirm: str, json_lines: bool, on_event: tuple[str, ...]) -> int:
     """Carry out a saved rollback plan, with a proof after every step.
 
+    PLAN may also be a run's folder or its id, or a playbook or an inventory of which one plan is left to carry out.
+
     Safe to run again: it resumes after an interruption.  Afterwards the cluster can be migrated again.
 
     Exit code 0: carried out; 3: a gate or a proof stopped it; 4: not confirmed; 5: a wait made no progress; 6: the plan
     is stale; 7: another run holds the lock.
     """
     from migrate.cli.apply import carry_out_saved
-    from migrate.cli.planning import load_plan
+    from migrate.cli.given import load_plan, plan_given
 
+    plan_file = plan_given(plan_file, back=True)
     plan = load_plan(plan_file)
     if not plan.kind.rolls_back:
         raise UsageWrong("this plan goes forward: `kraft-migrate apply` carries it out", where=str(plan_file))

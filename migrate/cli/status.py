@@ -77,6 +77,7 @@ def status(playbook: pathlib.Path | None, inventory: pathlib.Path | None, output
     """Show how far the migration is, and the next command.
 
     Where something is wrong the first line says it, and the next step is its remedy.
+    PLAYBOOK may also be an inventory, or a run's id, its folder or its plan.
 
     Exit code 0: nothing is wrong, at whatever stage; 3: a problem stands.
     """
@@ -299,7 +300,7 @@ def unended(runs: pathlib.Path, playbook: Playbook | None = None) -> RunLeft | U
 
     A plan that cannot be read gives nothing here: `apply` says what is wrong with it.
     """
-    from migrate.cli.planning import load_plan
+    from migrate.cli.given import load_plan
     from migrate.run import journal as journals
 
     found = [(path.stat().st_mtime, path) for path in runs.glob("*/journal.jsonl")]

@@ -251,11 +251,12 @@ class FileKind:
 
 
 PLAYBOOK: Final = FileKind("a playbook", "kraft-migrate plan FILE")
+INVENTORY: Final = FileKind("an inventory", "kraft-migrate status --inventory FILE")
 OURS: Final = {
     "MigrationPlaybook": PLAYBOOK,
     "DirectoryPlaybook": PLAYBOOK,
     "ProtocolPlaybook": PLAYBOOK,
-    "Inventory": FileKind("an inventory", "kraft-migrate status --inventory FILE"),
+    "Inventory": INVENTORY,
     "Fleet": FileKind("a fleet", "kraft-migrate fleet assess FILE"),
     "AcceptedDifferences": FileKind(
         "a list of accepted differences", "name it in a playbook: diff.accept of the stage hybrid"

@@ -11,8 +11,9 @@ import pytest
 
 from migrate import checks
 from migrate.cli.assessing import lasting_findings
+from migrate.cli.given import load_plan
 from migrate.cli.options import write_text
-from migrate.cli.planning import keep, load_plan, make_plan, save_plan, target_stage
+from migrate.cli.planning import keep, make_plan, save_plan, target_stage
 from migrate.errors import MalformedPlan, PlanUnreadable, UsageWrong
 from migrate.model.findings import Finding, Severity
 from migrate.model.plan import Plan

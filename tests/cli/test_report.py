@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from migrate.cli.planning import load_plan
+from migrate.cli.given import load_plan
 from migrate.cli.report import JUDGED, Judged, write_reports
 from migrate.model.history import LoadSummary
 from migrate.report.run_values import Claim, Holds

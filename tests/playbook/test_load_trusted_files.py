@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from migrate.cli.planning import load_plan
+from migrate.cli.given import load_plan
 from migrate.errors import DocumentNotTrusted, JournalDamaged, MigrateError, PlanUnreadable
 from migrate.playbook.load import load_inventory, load_playbook
 from migrate.run.journal import Journal

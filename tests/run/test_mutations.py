@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from migrate.checks.registry import CHECKS
-from migrate.cli import planning
+from migrate.cli import given
 from migrate.errors import (
     JournalDamaged,
     LockLost,
@@ -390,9 +390,9 @@ def test_an_edited_plan_skips_nothing(tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
     path.write_text(plan_to_json(edited).replace(edited.fingerprint, plan.fingerprint))
     with pytest.raises(PlanUnreadable, match="fingerprint"):
-        planning.load_plan(path)
+        given.load_plan(path)
     path.write_text(plan_to_json(edited))
-    loaded: Plan = planning.load_plan(path)
+    loaded: Plan = given.load_plan(path)
     events = run(cluster, loaded, tmp_path)
     assert cluster.finalized
     assert "hybrid/hybrid" not in journals.concluded(events)

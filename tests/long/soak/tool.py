@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final
 
-from migrate.cli.planning import load_plan
+from migrate.cli.given import load_plan
 from migrate.errors import MigrateError
 from migrate.lab import ready
 from migrate.lab.cluster import Lab

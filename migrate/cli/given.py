@@ -1,0 +1,238 @@
+"""What a command is given: a playbook, an inventory, a run's id, its folder or its plan, whichever is at hand.
+
+`apply`, `report`, and what `cluster_options` gives its argument to find here what they need of it.  A plan to carry out
+is never chosen among several: they are named, and a person chooses.
+"""
+
+from __future__ import annotations
+
+import pathlib
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from migrate.cli.screen import say
+from migrate.errors import InputError, JournalDamaged, MalformedPlan, PlanUnreadable, UsageWrong
+from migrate.hosts.files import read_within
+from migrate.model.inventory import Inventory, Playbook
+from migrate.model.outcome import Unknown
+from migrate.model.plan import Plan
+from migrate.model.trusted import distrust_at
+from migrate.model.words import plural
+from migrate.playbook.document import INVENTORY, PLAYBOOK, read_kind
+from migrate.playbook.load import load_inventory, load_playbook_with_inventory
+from migrate.report.plan_json import plan_from_json
+from migrate.run import journal as journals
+from migrate.run.carry_out import folder_of
+
+FIRST_NAME: Final = "plan.json"
+RUN_ID: Final = re.compile(r"[0-9a-f]{8}")
+BELOW: Final = ("", "*/", "*/*/")  # where folders of runs are looked for, from the present one
+MOST_NAMED: Final = 5
+
+
+def runs_below(pattern: str) -> list[pathlib.Path]:
+    """What matches the pattern in folders of runs below the present folder, the newest first."""
+    found = [path for above in BELOW for path in pathlib.Path().glob(f"{above}runs/{pattern}")]
+    return sorted(found, key=lambda path: -path.stat().st_mtime)
+
+
+def cluster_given(
+    given: pathlib.Path | None, inventory: pathlib.Path | None
+) -> tuple[pathlib.Path | None, pathlib.Path | None]:
+    """The playbook's file and the inventory's, as the command line gives them or as a plan names them."""
+    if given is None:
+        return None, inventory
+    plan = _plan_file(given)
+    if plan is not None:
+        return pathlib.Path(load_plan(plan).playbook), inventory
+    if inventory is None and read_kind(given) == INVENTORY:
+        return None, given
+    return given, inventory
+
+
+def playbook_given(given: pathlib.Path) -> pathlib.Path:
+    """The playbook's file; of an inventory the one by which its plans were made, where that is one."""
+    playbook, inventory = cluster_given(given, None)
+    if playbook is not None:
+        return playbook
+    assert inventory is not None
+    known = load_inventory(inventory)
+    found = sorted({plan.playbook for _, plan in _plans(known) if plan.inventory_sha256 == known.sha256})
+    if len(found) == 1:
+        return pathlib.Path(found[0])
+    why = f"its plans were made by {', '.join(found)}" if found else "no plan was made by it as it is now"
+    raise UsageWrong(
+        "this is an inventory, and a playbook is needed", where=str(given), why=why, next_step="name the playbook"
+    )
+
+
+def plan_given(given: pathlib.Path, *, back: bool) -> pathlib.Path:
+    """The plan's file; of a playbook or an inventory the only plan of it that is not carried out.
+
+    Raises:
+        UsageWrong: there is none, or more than one; they are named.
+    """
+    plan = _plan_file(given)
+    if plan is not None:
+        return plan
+    kind = read_kind(given)
+    if kind not in (PLAYBOOK, INVENTORY):
+        return given
+    inventory, playbook = _loaded(given)
+    command = f"kraft-migrate {'rollback ' * back}"
+    left = [
+        _Left(path, found)
+        for path, found in _plans(inventory)
+        if found.kind.rolls_back is back
+        and found.inventory_sha256 == inventory.sha256
+        and (isinstance(playbook, Unknown) or found.playbook_sha256 == playbook.sha256)
+        and not _ended(path)
+    ]
+    if len(left) == 1:
+        say(f"plan {left[0]}", err=True)
+        return left[0].path
+    what = f"this is {kind.name}, not a saved plan, and "
+    if left:
+        listed = "; ".join(map(str, left[:MOST_NAMED])) + f"; and {len(left) - MOST_NAMED} more" * (
+            len(left) > MOST_NAMED
+        )
+        raise UsageWrong(
+            f"{what}{plural(len(left), 'plan')} of it {'is' if len(left) == 1 else 'are'} not carried out",
+            where=str(given),
+            why=listed,
+            next_step=f"{command}apply, with the one of them that you have read",
+        )
+    named = shlex.quote(str(given)) if kind == PLAYBOOK else "PLAYBOOK"
+    raise UsageWrong(
+        f"{what}no plan of it as it is now is left to carry out",
+        where=str(given),
+        why=f"plans are in {inventory.runs}",
+        next_step=f"{command}plan {named}",
+    )
+
+
+def run_given(given: pathlib.Path) -> pathlib.Path:
+    """The run's folder; of a playbook or an inventory that of its newest run.
+
+    Raises:
+        UsageWrong: there is none.
+    """
+    path = _plan_file(given)
+    if path is not None:
+        if given.is_dir():  # a copy elsewhere as well
+            return given
+        plan = load_plan(path)
+        return path.parent if path.parent.name == plan.short else folder_of(load_inventory(plan.inventory), plan).path
+    kind = read_kind(given)
+    if kind in (PLAYBOOK, INVENTORY):
+        inventory, _ = _loaded(given)
+        found = sorted(pathlib.Path(inventory.runs).glob("*/journal.jsonl"), key=lambda run: -run.stat().st_mtime)
+        if found:
+            say(f"run {found[0].parent.name}: {found[0].parent}", err=True)
+            return found[0].parent
+        raise UsageWrong(
+            f"no run of {kind.name} like this is there",
+            where=str(given),
+            why=f"its runs are in {inventory.runs}",
+            next_step="`kraft-migrate apply` begins one",
+        )
+    named = [str(run.parent) for run in runs_below("*/journal.jsonl")][:MOST_NAMED]
+    raise UsageWrong(
+        "no run is there",
+        where=str(given),
+        why="it is no folder of a run, no run's id, no plan, no playbook and no inventory",
+        next_step=f"name one of {', '.join(named)}" if named else "name the folder RUNS/PLAN that `apply` wrote",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Left:
+    path: pathlib.Path
+    plan: Plan
+
+    def __str__(self) -> str:
+        begun = "begun" if (self.path.parent / "journal.jsonl").exists() else "not begun"
+        return f"{self.path} (up to {self.plan.target.label}, {begun})"
+
+
+def _plan_file(given: pathlib.Path) -> pathlib.Path | None:
+    """The plan that a run's folder, its id or the plan's own name names; None for what is none of these.
+
+    Raises:
+        UsageWrong: more than one run below the present folder has that id, or a folder is none of a run.
+    """
+    if given.is_dir():
+        if (given / FIRST_NAME).exists():
+            return given / FIRST_NAME
+        inside = [path for path in sorted(given.glob("*.yaml")) if read_kind(path) == PLAYBOOK]
+        raise UsageWrong(
+            "this is a folder, and none of a run",
+            where=str(given),
+            next_step=f"did you mean {inside[0]}?" if inside else "name a playbook, an inventory, a run or its plan",
+        )
+    if given.exists() or not RUN_ID.fullmatch(str(given)):
+        return given if given.exists() and read_kind(given) is None and given.suffix == ".json" else None
+    found = {path.resolve(): path for path in runs_below(f"{given}/{FIRST_NAME}")}
+    if len(found) > 1:
+        listed = ", ".join(map(str, found.values()))
+        raise UsageWrong("more than one run has that id", where=str(given), why=listed, next_step="name its folder")
+    if not found:
+        known = [path.parent.name for path in runs_below(f"*/{FIRST_NAME}")][:MOST_NAMED]
+        raise UsageWrong(
+            "no run of that id is below this folder",
+            where=str(given),
+            why=f"there are {', '.join(known)}" if known else "",
+            next_step="name its folder or its plan",
+        )
+    return next(iter(found.values()))
+
+
+def _loaded(given: pathlib.Path) -> tuple[Inventory, Playbook | Unknown]:
+    if read_kind(given) == INVENTORY:
+        return load_inventory(given), Unknown("an inventory was given")
+    playbook, inventory = load_playbook_with_inventory(given)
+    return inventory, playbook
+
+
+def _plans(inventory: Inventory) -> Iterator[tuple[pathlib.Path, Plan]]:
+    """Every plan in the inventory's folder of runs that can be read."""
+    for path in sorted(pathlib.Path(inventory.runs).glob(f"*/{FIRST_NAME}")):
+        try:
+            yield path, load_plan(path)
+        except InputError:
+            continue
+
+
+def _ended(plan: pathlib.Path) -> bool:
+    """Is it carried out?  A damaged journal is none that says so: `apply` refuses it, and says why."""
+    journal = plan.parent / "journal.jsonl"
+    try:
+        return journal.exists() and any(event.name == "end" for event in journals.read(journal).events)
+    except JournalDamaged:
+        return False
+
+
+def load_plan(path: pathlib.Path) -> Plan:
+    """A saved plan, or that of a run's folder.
+
+    PlanUnreadable where it is none, was changed by hand, or could have been written by others.
+    """
+    path = path / FIRST_NAME if path.is_dir() else path
+    try:
+        if problem := distrust_at(path):
+            raise PlanUnreadable(f"it cannot be trusted: {problem}", where=str(path), next_step="chmod go-w, or chown")
+        text = read_within(path, "plan").decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise PlanUnreadable(f"the plan cannot be read: {why}", where=str(path)) from error
+    try:
+        return plan_from_json(text)
+    except (MalformedPlan, PlanUnreadable) as error:
+        if (kind := read_kind(path)) is not None:
+            raise MalformedPlan(
+                f"this is {kind.name}, not a saved plan", where=str(path), why=kind.why, next_step=kind.used(path)
+            ) from error
+        raise type(error)(error.what, where=str(path), why=error.why) from error
