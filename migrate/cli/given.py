@@ -28,6 +28,7 @@ from migrate.run import journal as journals
 from migrate.run.carry_out import folder_of
 
 FIRST_NAME: Final = "plan.json"
+JOURNAL: Final = "journal.jsonl"
 RUN_ID: Final = re.compile(r"[0-9a-f]{8}")
 BELOW: Final = ("", "*/", "*/*/")  # where folders of runs are looked for, from the present one
 MOST_NAMED: Final = 5
@@ -129,7 +130,7 @@ def run_given(given: pathlib.Path) -> pathlib.Path:
     kind = read_kind(given)
     if kind in (PLAYBOOK, INVENTORY):
         inventory, _ = _loaded(given)
-        found = sorted(pathlib.Path(inventory.runs).glob("*/journal.jsonl"), key=lambda run: -run.stat().st_mtime)
+        found = sorted(pathlib.Path(inventory.runs).glob(f"*/{JOURNAL}"), key=lambda run: -run.stat().st_mtime)
         if found:
             say(f"run {found[0].parent.name}: {found[0].parent}", err=True)
             return found[0].parent
@@ -139,7 +140,7 @@ def run_given(given: pathlib.Path) -> pathlib.Path:
             why=f"its runs are in {inventory.runs}",
             next_step="`kraft-migrate apply` begins one",
         )
-    named = [str(run.parent) for run in runs_below("*/journal.jsonl")][:MOST_NAMED]
+    named = [str(run.parent) for run in runs_below(f"*/{JOURNAL}")][:MOST_NAMED]
     raise UsageWrong(
         "no run is there",
         where=str(given),
@@ -154,7 +155,7 @@ class _Left:
     plan: Plan
 
     def __str__(self) -> str:
-        begun = "begun" if (self.path.parent / "journal.jsonl").exists() else "not begun"
+        begun = "begun" if (self.path.parent / JOURNAL).exists() else "not begun"
         return f"{self.path} (up to {self.plan.target.label}, {begun})"
 
 
@@ -165,7 +166,7 @@ def _plan_file(given: pathlib.Path) -> pathlib.Path | None:
         UsageWrong: more than one run below the present folder has that id, or a folder is none of a run.
     """
     if given.is_dir():
-        if (given / FIRST_NAME).exists():
+        if any((given / name).exists() for name in (FIRST_NAME, JOURNAL)):
             return given / FIRST_NAME
         inside = [path for path in sorted(given.glob("*.yaml")) if read_kind(path) == PLAYBOOK]
         raise UsageWrong(
@@ -208,7 +209,7 @@ def _plans(inventory: Inventory) -> Iterator[tuple[pathlib.Path, Plan]]:
 
 def _ended(plan: pathlib.Path) -> bool:
     """Is it carried out?  A damaged journal is none that says so: `apply` refuses it, and says why."""
-    journal = plan.parent / "journal.jsonl"
+    journal = plan.parent / JOURNAL
     try:
         return journal.exists() and any(event.name == "end" for event in journals.read(journal).events)
     except JournalDamaged:
