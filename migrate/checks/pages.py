@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import difflib
 import inspect
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from migrate import checks, errors
 from migrate.checks import stuck
+from migrate.checks.words import WordDoc, all_words, family, key
 from migrate.errors import MigrateError, Retryable, UnknownCode
 from migrate.model.findings import CodeDoc, WaitDoc
 
@@ -25,8 +27,8 @@ class ErrorDoc:
     blocks: str = ""  # as every code answers: no stage
 
 
-Doc = ErrorDoc | CodeDoc | WaitDoc
-ExplainAnswer = list[ErrorDoc | WaitDoc | CodeDoc]
+Doc = ErrorDoc | CodeDoc | WaitDoc | WordDoc
+ExplainAnswer = list[ErrorDoc | WaitDoc | CodeDoc | WordDoc]
 
 
 def error_docs() -> dict[str, ErrorDoc]:
@@ -40,18 +42,34 @@ def error_docs() -> dict[str, ErrorDoc]:
     return dict(sorted(found.items()))
 
 
-def all_docs() -> dict[str, Doc]:
+def all_docs() -> dict[str, ErrorDoc | CodeDoc | WaitDoc]:
     """The text of every code: errors, findings, waits."""
     return {**error_docs(), **checks.CODES, **stuck.CODES}
 
 
 def find(code: str) -> Doc:
-    """The text of a code, in any case; UnknownCode with the nearest ones for any other."""
+    """The text of a code, a family or a word, in any case; UnknownCode with the nearest ones for any other."""
     wanted = code.strip().upper()
-    known = all_docs()
+    known, words = all_docs(), all_words()
     if wanted in known:
         return known[wanted]
-    near = difflib.get_close_matches(wanted, known, n=3, cutoff=0.5)
+    if (word := words.get(key(code))) is not None:
+        return word
+    if (codes := family(code, {name: title(doc) for name, doc in known.items()})) is not None:
+        return codes
+    near = [words[one].code for one in difflib.get_close_matches(key(code), words, n=1, cutoff=0.75)]
+    near = near or difflib.get_close_matches(wanted, [*known, *families(known)], n=3, cutoff=0.5)
     raise UnknownCode(
-        f"no code {code.strip()[:40]!r}", next_step=f"did you mean {', '.join(near)}?" if near else UnknownCode.hint
+        f"no code or word {code.strip()[:40]!r}",
+        next_step=f"did you mean {', '.join(near)}?" if near else UnknownCode.hint,
     )
+
+
+def families(codes: Iterable[str]) -> list[str]:
+    """The beginnings that codes share, such as `B-DIR`."""
+    return list(dict.fromkeys(code.rpartition("-")[0] for code in codes))
+
+
+def title(doc: Doc) -> str:
+    """What a code or a word means, in a line."""
+    return doc.meaning if isinstance(doc, ErrorDoc) else doc.title

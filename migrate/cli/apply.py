@@ -85,7 +85,7 @@ def apply(
 
     Exit code 0: carried out; 3: a gate or a proof stopped it; 4: waits for confirmation or a window, nothing was
     begun; 5: parked at a safe point, or a wait made no progress; 6: the plan is stale; 7: another run holds the
-    lock; 130: parked by Ctrl-C, or stopped by a second one.
+    lock; 10: the lock was lost; 130: parked by Ctrl-C, or stopped by a second one.
     """
     from migrate.cli.given import load_plan, plan_given
     from migrate.plan.parking import last_before

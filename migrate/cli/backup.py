@@ -55,7 +55,7 @@ def _absolute(below: str) -> str:
 def create(file: pathlib.Path, playbook: pathlib.Path | None, inventory: pathlib.Path | None) -> int:
     """Write the whole live tree (data, versions, ACLs) to FILE, which must not exist.  Nothing in ZooKeeper changes.
 
-    The file holds credentials; it is made for its owner alone.  Exit code 2: some znodes could not be read.
+    The file holds credentials; it is made for its owner alone.  Exit code 0: whole; 2: some znodes could not be read.
     """
     from migrate.zookeeper.backup import write_backup
 
@@ -105,7 +105,7 @@ def restore(
     start, or when that entity is changed again.
 
     Exit code 0: put back, or nothing to do; 2: shown, not confirmed; 3: refused, a controller runs; 6: the tree changed
-    since it was shown; 7: another run holds the lock.
+    since it was shown; 7: another run holds the lock; 10: the lock was lost.
     """
     from migrate.run.carry_out import acting_alone
     from migrate.run.clock import SystemClock

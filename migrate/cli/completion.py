@@ -20,10 +20,12 @@ def complete_stage(_: click.Context, __: click.Parameter, incomplete: str) -> li
 
 
 def complete_code(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
-    """All codes that `explain` knows."""
-    from migrate.checks import pages
+    """All codes that `explain` knows, their families, and words."""
+    from migrate.checks import pages, words
 
-    return _begin(pages.all_docs(), incomplete)
+    codes = pages.all_docs()
+    named = dict.fromkeys(doc.code for doc in words.all_words().values())
+    return _begin([*codes, *pages.families(codes), *named], incomplete)
 
 
 def complete_kind(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:

@@ -221,7 +221,7 @@ def _paths(world: World, broker: int) -> dict[str, str]:
 def assign(broker: int, playbook: pathlib.Path | None, inventory: pathlib.Path | None, yes: bool) -> int:
     """Send a broker's true directories (AssignReplicasToDirs), where registration and disk prove them.
 
-    Exit code 7: another run holds the lock.
+    Exit code 0: sent, or nothing to send; 7: another run holds the lock; 10: the lock was lost.
     """
     from migrate.kafka.controller import ActiveController
     from migrate.run.carry_out import acting_alone
@@ -350,7 +350,7 @@ def rescue(playbook: pathlib.Path | None, inventory: pathlib.Path | None, yes: b
     Partitions whose right directory is back and that have no leader yet are elected one.
 
     Exit code 0: nothing is left to do; 2: shown, not sent; 3: a directory's id is not proven; 5: sent, and not proven
-    by the metadata within a minute; 7: another run holds the lock.
+    by the metadata within a minute; 7: another run holds the lock; 10: the lock was lost.
     """
     from migrate.run.rescue import LOOK, proofs_of
 

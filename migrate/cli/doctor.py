@@ -62,9 +62,11 @@ def doctor(
     rights: bool,
     output: str,
 ) -> int:
-    """Check this host's prerequisites.  Nothing is changed; exits with 1 if something is missing.
+    """Check this host's prerequisites.  Nothing is changed.
 
     The cluster of --inventory is asked with --rights alone, and its hosts with --hosts.
+
+    Exit code 0: nothing is missing; 1: something is.
     """
     if undo and host_setup is None:
         raise UsageWrong("--undo is for --host-setup HOST")

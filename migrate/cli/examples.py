@@ -180,7 +180,13 @@ MANUALS: Final[Mapping[str, Manual]] = {
     "playbook lint": Manual((("playbook lint playbook.yaml inventory.yaml", "every problem, with line and column"),)),
     "playbook schema": Manual((("playbook schema > playbook.schema.json", "JSON Schema, for an editor"),)),
     "playbook show": Manual((("playbook show playbook.yaml", "every default, each window's next opening"),)),
-    "explain": Manual((("explain B-ZKN-01 E-JAVA-01", "these codes"), ("explain", "every code in a line"))),
+    "explain": Manual(
+        (
+            ("explain B-ZKN-01 E-JAVA-01", "these codes"),
+            ("explain MIGRATING", "a word"),
+            ("explain", "every code in a line"),
+        )
+    ),
     "unlock": Manual(
         (
             ("unlock playbook.yaml", "who holds the lock, and does it live?"),

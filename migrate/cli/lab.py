@@ -174,6 +174,8 @@ def up(
     """Make the lab, or start what of it does not run.
 
     Adopts what runs.  Safe to run again: it resumes after an interruption.
+
+    Exit code 0: it runs; 7: a run goes on.
     """
     from migrate.cli.progress import ProgressLines
     from migrate.lab.cluster import Lab
@@ -237,7 +239,10 @@ def status(directory: pathlib.Path) -> int:
 @lab.command()
 @dir_option
 def down(directory: pathlib.Path) -> int:
-    """Stop every process of the lab.  Nothing is deleted; `lab up` starts it again as it was."""
+    """Stop every process of the lab.  Nothing is deleted; `lab up` starts it again as it was.
+
+    Exit code 0: stopped; 7: a run goes on.
+    """
     from migrate.cli.progress import ProgressLines
     from migrate.lab.cluster import Lab
     from migrate.lab.load import find_load, stop_load
@@ -286,7 +291,8 @@ def demo(chosen: LabOptions, until: str, rollback_from: str | None, keep: bool, 
 
     Safe to run again with the same --dir: it resumes after an interruption.  Ctrl-C stops the cluster as well.
 
-    Exit code 0: proven, or parked where --until says; 1: it stopped, or something does not hold.
+    Exit code 0: proven, or parked where --until says; 1: something does not hold; 3, 5, 6, 7 or 10: it stopped, as
+    `apply` does.
     """
     from migrate.cli.demo import Demo, DemoOptions
     from migrate.cli.progress import ProgressLines

@@ -50,7 +50,7 @@ COMMANDS: Final = {
     "report": ("migrate.cli.report", "report", "Write a run's report, and what it changed in files."),
     "bundle": ("migrate.cli.bundle", "bundle", "Save all that was observed in one file, without secrets."),
     "backup": ("migrate.cli.backup", "backup", "Back up the ZooKeeper tree: create, restore."),
-    "explain": ("migrate.cli.explain", "explain", "Explain a finding or an error by its code."),
+    "explain": ("migrate.cli.explain", "explain", "Explain a code, a state, a stage, an exit code or a term."),
     "help": ("migrate.cli.show_help", "show_help", "Show the help of a command."),
     "lab": ("migrate.cli.lab", "lab", "Run a real test cluster on this host: up, seed, demo, status, down."),
 }

@@ -48,7 +48,7 @@ class LintAnswer(TypedDict):
 def lint(files: tuple[pathlib.Path, ...], output: str) -> int:
     """Check files, each with its line and column; a playbook is held against the inventory it names, if that is there.
 
-    Exit code 1 where there is a problem.
+    Exit code 0: no problem; 1: there is one.
     """
     from migrate.playbook.load import lint as read_and_compared
 

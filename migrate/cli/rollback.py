@@ -96,8 +96,8 @@ def apply_back(plan_file: pathlib.Path, confirm: str, json_lines: bool, on_event
 
     Safe to run again: it resumes after an interruption.  Afterwards the cluster can be migrated again.
 
-    Exit code 0: carried out; 3: a gate or a proof stopped it; 4: not confirmed; 5: a wait made no progress; 6: the plan
-    is stale; 7: another run holds the lock.
+    Exit code 0: carried out; 3: a gate or a proof stopped it; 4: not confirmed; 5: parked, or a wait made no progress;
+    6: the plan is stale; 7: another run holds the lock; 10: the lock was lost.
     """
     from migrate.cli.apply import carry_out_saved
     from migrate.cli.given import load_plan, plan_given

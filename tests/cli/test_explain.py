@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from migrate import checks
 from migrate.checks import stuck
-from migrate.checks.pages import error_docs
+from migrate.checks.pages import error_docs, find
 from migrate.cli.explain import explain
 from migrate.errors import UnknownCode
 from tests.cli.commands import kraft_migrate
+
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 def run(*arguments: str) -> str:
@@ -71,3 +75,45 @@ def test_an_unknown_code_is_a_typed_error() -> None:
     """With the nearest codes."""
     with pytest.raises(UnknownCode):
         run("B-ZKM-01")
+
+
+@pytest.mark.parametrize(
+    ("words", "part"),
+    [
+        (("MIGRATING",), "as it must be from the copy until its broker's second restart"),
+        (("not", "on", "disk"), "no healthy directory of the broker has it"),
+        (("hybrid",), "compared, field by field"),
+        (("finalize",), "no rollback is possible: point of no return"),
+        (("3",), "a problem stands"),
+        (("exit", "code", "7"), "another run holds the lock"),
+        (("exit_parked",), "parked at a safe point"),
+        (("B-DIR",), "findings that block about log directories"),
+        (("dir",), "B-DIR-01"),
+        (("S-STUCK",), "S-STUCK-33"),
+        (("E-RUN",), "E-RUN-03"),
+        (("ledger",), "one row per replica"),
+        (("blind spot", "roll"), "a restart of every broker"),
+    ],
+)
+def test_words_are_explained_as_codes_are(words: tuple[str, ...], part: str) -> None:
+    """What an operator reads on the screen is what can be asked."""
+    assert part in " ".join(run(*words).split())
+
+
+def test_every_word_of_the_pages_is_known() -> None:
+    """The glossary's words for users, and the terms of the first page."""
+    glossary = (DOCS / "glossary.md").read_text().partition("## Words in the code")[0]
+    terms = (DOCS / "index.md").read_text().partition("## Terms")[2]
+    rows = re.findall(r"^\| ([^|]+?) \| [^|]+?(?: \| [^|]*)?\|$", glossary + terms, flags=re.MULTILINE)
+    known = [word for row in rows if row not in ("word", "term", "---") for word in row.split(", ")]
+    assert len(known) > 60
+    for word in known:
+        assert find(word).code
+
+
+@pytest.mark.parametrize(("word", "near"), [("hybird", "hybrid"), ("migratng", "MIGRATING"), ("B-ZKM", "B-ZKN")])
+def test_a_mistyped_word_names_the_one_that_was_meant(word: str, near: str) -> None:
+    """Before the codes that look like it."""
+    with pytest.raises(UnknownCode) as refused:
+        find(word)
+    assert refused.value.next_step.startswith(f"did you mean {near}")

@@ -53,7 +53,7 @@ INIT = "kraft-migrate inventory init --zookeeper"
         (("assess",), 64, ["neither a playbook, an inventory nor a ZooKeeper", "--zookeeper HOST:PORT/CHROOT"]),
         (("diff", "--inventory", INVENTORY, "--spark-master", "sprak://x"), 64, ["'sprak://x' is none"]),
         (("lab", "demo", "--until", "hybird"), 64, ["there is no stage 'hybird'", "mean hybrid?"]),
-        (("explain", "B-ZKN-0l"), 1, ["no code 'B-ZKN-0l'", "did you mean B-ZKN-"]),
+        (("explain", "B-ZKN-0l"), 1, ["no code or word 'B-ZKN-0l'", "did you mean B-ZKN-"]),
         (("assess", "--zookeeper", "zk1:2181/kafka", "-i", INVENTORY), 64, ["give --zookeeper alone"]),
         (("assess", "--zookeeper", "zk1.invalid:2181/kafka"), 1, ["zk1.invalid:2181 does not resolve"]),
         (("lab", "up", "--dir", EXAMPLES), 1, [str(EXAMPLES), "empty"]),

@@ -12,7 +12,6 @@ import pytest
 
 from migrate.checks.registry import CHECKS
 from migrate.checks.releases import REFUSALS
-from migrate.cli import errors as cli_errors
 from migrate.cli.doctor import CACHE_DISK_MB, LAB_DISK_MB, LAB_MEMORY_MB
 from migrate.java.jars import KAFKA_VERSION
 from migrate.model.ledger import ReplicaState
@@ -58,15 +57,6 @@ def test_the_figure_is_whole_and_fetches_nothing() -> None:
     page = pages.read(figure)
 
     assert [fault for fault in page.faults if "http://www.w3.org/2000/svg" not in fault] == []
-
-
-def test_every_exit_code_has_its_row() -> None:
-    """By name and number, none more."""
-    wanted = {name: value for name, value in vars(cli_errors).items() if name.startswith("EXIT_")}
-    text = (DOCS / "exit-codes.md").read_text()
-    rows = {name: int(code) for code, name in re.findall(r"^\| (\d+) \| `(EXIT_\w+)`", text, flags=re.MULTILINE)}
-
-    assert rows == wanted
 
 
 def test_every_promise_is_there_and_names_tests_that_exist() -> None:
