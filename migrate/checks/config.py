@@ -8,6 +8,7 @@ from typing import Final
 
 from migrate.checks import processes
 from migrate.checks.phase import no_quorum_yet
+from migrate.checks.principals import AUTHORIZER, successor
 from migrate.checks.registry import ALWAYS, BEFORE_COPY, Blind, Hit, Result, check, placed
 from migrate.checks.sight import (
     Configs,
@@ -22,7 +23,7 @@ from migrate.checks.sight import (
 )
 from migrate.hosts.collect_disks import PASSWORDS, in_table, is_public
 from migrate.model.broker_modes import FLAG, Mode, mode_of, never_with_flag, roles_of
-from migrate.model.config_keys import BOOTSTRAP, VOTERS, Fate, Moment, fate, taken
+from migrate.model.config_keys import BOOTSTRAP, VOTERS, Fate, Moment, fate, row_of
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory
 from migrate.model.kafka_values import (
@@ -403,8 +404,16 @@ def own_classes(values: Mapping[str, str]) -> Iterator[tuple[str, str]]:
             yield from ((name, key) for name in elements(value) if "." in name and not name.startswith(NOT_OWN))
 
 
-def _is_kafkas(key: str) -> bool:
-    return is_public(key) or in_table(key, PASSWORDS)
+def own_keys(values: Mapping[str, str]) -> tuple[str, ...]:
+    """Keys that Kafka does not define, and of which only a class of somebody else's can know.
+
+    Confluent's are W-OPS-14's and B-OPS-02's.
+    """
+    return tuple(
+        key
+        for key in values
+        if row_of(key) is None and not (is_public(key) or in_table(key, PASSWORDS) or key.startswith("confluent."))
+    )
 
 
 @check(
@@ -415,28 +424,30 @@ def _is_kafkas(key: str) -> bool:
     "answers otherwise than before. Asked about are authorizers, principal builders, callback handlers, reporters, "
     "quota callbacks, policies, and providers of configuration, security and tiers.",
     "Ask its owners whether it works in KRaft mode and without ZooKeeper. If it does, name the class in the playbook's "
-    "policy.own_classes, put its jars on the controllers' class path, and give those of its own keys that controllers "
-    "need to the inventory's controllers.properties. If it does not, take it out first.",
-    "KafkaConfig: keys of type CLASS; controllers get the keys of docs/configuration.md alone",
+    "policy.own_classes, and put its jars on the controllers' class path; an authorizer must let brokers and "
+    "controllers act on the cluster, by super.users or by its policies. An authorizer that does not gets its "
+    "successor in policy.authorizer.kraft, whose jars every node needs. Otherwise take it out first.",
+    "KafkaConfig: keys of type CLASS; with such a class controllers get the keys that Kafka does not define",
 ).sees(broker_configs, blocks_from=Stage.PREPARE, when=BEFORE_COPY)
 def own_classes_are_answered_for(configs: Configs, world: World) -> Result:
-    """One hit per class, with the places that name it, and the keys that only it can know and no controller gets."""
-    known = () if isinstance(world.playbook, Unknown) else world.playbook.own_classes
+    """One hit per class, with the places that name it, and the keys that only it can know."""
+    known = {*(() if isinstance(world.playbook, Unknown) else world.playbook.own_classes)}
+    replaced = successor(world) is not None
     found: dict[str, dict[str, list[str]]] = {}  # class -> key -> places
     unknown: dict[str, None] = {}
     for node, file in configs.items():
-        copied = set(taken(file.values))
         for name, key in own_classes(file.values):
-            found.setdefault(name, {}).setdefault(key, []).append(str(node))
-        unknown |= dict.fromkeys(key for key in file.values if not _is_kafkas(key) and key not in copied)
+            if not (replaced and key == AUTHORIZER):
+                found.setdefault(name, {}).setdefault(key, []).append(str(node))
+        unknown |= dict.fromkeys(own_keys(file.values))
     stored = readable_zookeeper(world)
     yield from (Blind(*unseen) for unseen in stored.missing)
     if stored.value is not None:
         for entity, key, value, _ in entities(stored.value, "broker-config"):
             for name, _ in own_classes({key: value}):
                 found.setdefault(name, {}).setdefault(key, []).append(f"{entity} (in ZooKeeper)")
-    lacks = f"keys that Kafka does not define, and no controller gets: {', '.join(sorted(unknown))}" if unknown else ""
-    for name in sorted(set(found) - set(known)):
+    lacks = f"keys that Kafka does not define: {', '.join(sorted(unknown))}" if unknown else ""
+    for name in sorted(set(found) - known):
         places = "; ".join(f"{key} of broker {', '.join(where)}" for key, where in sorted(found[name].items()))
         yield Hit(f"class {name}", f"it is in {places}: does it work in KRaft mode, without ZooKeeper?", lacks)
 

@@ -15,6 +15,7 @@ from migrate.checks.registry import Blind, Hit, Result
 from migrate.checks.sight import of_node
 from migrate.hosts.jaas import options
 from migrate.model.broker_modes import SUPER_USERS, restarted
+from migrate.model.inventory import KraftAuthorizer
 from migrate.model.kafka_values import entries, listener_prefix, trim
 from migrate.model.kerberos_names import short_name
 from migrate.model.launch import JaasLogin, Launch
@@ -119,6 +120,26 @@ BUILDER: Final = "principal.builder.class"
 def authorizer(values: Mapping[str, str]) -> str:
     """authorizer.class.name, "" for none."""
     return values.get(AUTHORIZER, "").strip()
+
+
+ACL_AUTHORIZERS: Final = ("kafka.security.authorizer.AclAuthorizer", "kafka.security.auth.SimpleAclAuthorizer")
+STANDARD_AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+
+
+def in_kraft_mode(values: Mapping[str, str], kraft: KraftAuthorizer | None) -> Mapping[str, str]:
+    """Who decides about rights on a KRaft node, by a broker's values: the class and the keys that come with it.
+
+    AclAuthorizer and StandardAuthorizer decide alike; another class stays unless the playbook names its successor.
+    """
+    name = authorizer(values)
+    if name and kraft is not None:
+        return {AUTHORIZER: kraft.name, **kraft.properties}
+    return {AUTHORIZER: STANDARD_AUTHORIZER if name in ACL_AUTHORIZERS else name} if name else {}
+
+
+def successor(world: World) -> KraftAuthorizer | None:
+    """The class that the playbook names for KRaft mode; None without a playbook, too."""
+    return None if isinstance(world.playbook, Unknown) else world.playbook.kraft_authorizer
 
 
 def super_users(values: Mapping[str, str]) -> frozenset[str]:

@@ -9,14 +9,17 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from migrate.checks.principals import (
+    ACL_AUTHORIZERS,
     ANONYMOUS,
     AUTHORIZER,
     after_first_restart,
     authorizer,
     controller_listener,
     controller_principals,
+    in_kraft_mode,
     not_looked_for,
     principal_to,
+    successor,
     super_users,
     without_login,
 )
@@ -35,13 +38,12 @@ from migrate.model.broker_modes import Mode, mode_of
 from migrate.model.config_keys import is_at_start
 from migrate.model.kafka_values import connect_string, truth
 from migrate.model.listeners import JAAS, inter_broker_listener, mechanisms, protocols
+from migrate.model.outcome import Unknown
 from migrate.model.secrets import Digester
 from migrate.model.stage import Stage
 from migrate.model.views import ZookeeperView
 from migrate.model.world import World
 
-ACL_AUTHORIZERS: Final = ("kafka.security.authorizer.AclAuthorizer", "kafka.security.auth.SimpleAclAuthorizer")
-STANDARD_AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 ENCODER_SECRET: Final = "password.encoder.secret"  # noqa: S105 - a configuration's name
 TOKEN_SECRETS: Final = ("delegation.token.secret.key", "delegation.token.master.key")  # KafkaConfig: the newer wins
 CONTROLLER_MECHANISM: Final = "sasl.mechanism.controller.protocol"
@@ -312,21 +314,24 @@ def no_acl_authorizer_in_kraft(seen: tuple[Configs, Configs], world: World) -> R
     "B-SEC-19",
     "a controller decides about rights by another class than the brokers",
     "From the copy on controllers decide what brokers forward. Where the brokers let in everybody and a controller "
-    "asks for rights, topics can be made no more; where the brokers have a class of their own, its decisions end. "
-    "Rendered controllers have Kafka's own class where the brokers' is neither AclAuthorizer nor StandardAuthorizer.",
-    "Give the controllers the brokers' class: authorizer.class.name, and the class's own keys, in the "
-    "inventory's controllers.properties, its jars on their class path. Or none where the brokers have none.",
+    "asks for rights, topics can be made no more; where the brokers have a class of their own, its decisions end.",
+    "Give the controllers the brokers' class (authorizer.class.name, and the class's own keys), or the one that the "
+    "playbook's policy.authorizer.kraft names, its jars on their class path. Or none where the brokers have none.",
     "ControllerApis.scala; AclAuthorizer and StandardAuthorizer decide alike",
 ).sees(both_configs, blocks_from=Stage.CONTROLLERS, when=ALWAYS)
 def one_authorizer(seen: tuple[Configs, Configs], world: World) -> Result:
     """Kafka's own two count as one; a missing one is B-SEC-01."""
-    brokers, controllers = seen
-    theirs = {_as_kraft(authorizer(file.values)): node for node, file in brokers.items()}
+    (brokers, controllers), kraft = seen, successor(world)
+    theirs = {in_kraft_mode(file.values, kraft).get(AUTHORIZER, ""): node for node, file in brokers.items()}
+    if kraft is not None and "" in theirs:
+        yield Hit(f"broker {theirs['']}", f"policy.authorizer.kraft is {kraft.name}, and it has no {AUTHORIZER}")
     for about, file in placed("controller", controllers):
-        own = _as_kraft(authorizer(file.values))
+        own = in_kraft_mode(file.values, None).get(AUTHORIZER, "")
         for other, broker in theirs.items():
-            if own and own != other:
-                yield Hit(about, f"{AUTHORIZER} is {own}, broker {broker} has {other or 'none'}")
+            if own and other and own != other and isinstance(world.playbook, Unknown):
+                yield Blind(about, f"whether {own} is to follow {other}: {world.playbook.reason}")
+            elif own and own != other:
+                yield Hit(about, f"{AUTHORIZER} is {own}, broker {broker} has {other or 'none'} for KRaft mode")
 
 
 @check(
@@ -351,7 +356,3 @@ def _ensemble(text: str) -> tuple[frozenset[str], str] | None:
     except ValueError:
         return None
     return frozenset(found.servers), found.chroot
-
-
-def _as_kraft(name: str) -> str:
-    return STANDARD_AUTHORIZER if name in ACL_AUTHORIZERS else name

@@ -72,7 +72,13 @@ OWN: Final[Rows] = (  # what makes a node a member of one world or the other
     (
         "authorizer.class.name",
         "sksk",
-        "StandardAuthorizer in AclAuthorizer's place, which keeps ACLs in ZooKeeper; another class stays a broker's",
+        "StandardAuthorizer for AclAuthorizer, which needs ZooKeeper; another stays, or policy.authorizer.kraft",
+        SEEN,
+    ),
+    (
+        "early.start.listeners",
+        "skkk",
+        "beside a class that is not Kafka's: controllers call each other before its policies are there",
         SEEN,
     ),
 )

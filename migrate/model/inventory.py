@@ -385,6 +385,14 @@ class Pace:
 
 
 @dataclass(frozen=True, slots=True)
+class KraftAuthorizer:
+    """Which class decides about rights in KRaft mode, in place of the brokers', and its own keys."""
+
+    name: str
+    properties: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class Playbook:
     """Intent: which stages, under which policies.  A stage may only be narrowed, never weakened."""
 
@@ -412,6 +420,7 @@ class Playbook:
     canary_soak: float = 0.0  # seconds behind the first broker of a roll; 0: none
     accept_volatile: tuple[str, ...] = ()  # types of file systems that may hold log directories although they vanish
     own_classes: tuple[str, ...] = ()  # not Kafka's, of which the operator says that they work in KRaft mode
+    kraft_authorizer: KraftAuthorizer | None = None  # from the second roll on; of controllers from the start
     wait_for_moves: bool = False  # before a roll: for moves between directories to end, instead of refusing
     assignments_per_request: int = 2250  # policy drive: replicas in one AssignReplicasToDirs
     new_directories: Mapping[NodeId, tuple[str, ...]] = field(default_factory=dict)  # of a DirectoryPlaybook, absolute

@@ -13,9 +13,17 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 from pydantic import AfterValidator, Field
 
 from migrate.hosts.properties import is_secret
-from migrate.model.config_keys import override_fault
+from migrate.model.config_keys import override_fault, row_of
 from migrate.model.ids import NodeId
-from migrate.model.inventory import AcceptedDifference, HealthPolicy, Inventory, Pace, Playbook, RollOrder
+from migrate.model.inventory import (
+    AcceptedDifference,
+    HealthPolicy,
+    Inventory,
+    KraftAuthorizer,
+    Pace,
+    Playbook,
+    RollOrder,
+)
 from migrate.model.stage import MIGRATION, DirectoryPolicy, Stage
 from migrate.model.written import (
     ClusterId,
@@ -116,6 +124,19 @@ class MigrationRollout(Rollout):
     canary_soak: Annotated[Duration, lasting(0)] = 0.0  # watched behind the first broker of each roll
 
 
+class KraftClass(Section):
+    """The class that decides about rights in KRaft mode, in place of the brokers', and its own keys."""
+
+    name: Annotated[Text, Field(alias="class")]
+    properties: dict[Text, Text] = Field(default_factory=dict)
+
+
+class Authorizer(Section):
+    """Whose decisions count from when: controllers have the class from their start, brokers from the second roll."""
+
+    kraft: KraftClass
+
+
 class Policies(Section):
     """Policies over all stages."""
 
@@ -125,6 +146,7 @@ class Policies(Section):
     lock: Lock = Lock()
     health: HealthPolicy = HealthPolicy()
     own_classes: list[Text] = Field(default_factory=list)  # B-CFG-37
+    authorizer: Authorizer | None = None
     remove_copies: Flag = False
     hybrid_max_age: Annotated[Duration, lasting(60)] = 86400.0  # half rolled or hybrid; KAFKA-19622
     no_progress_timeout: Annotated[Duration, lasting(10)] = 600.0
@@ -207,6 +229,9 @@ class Spec(Section):
             yield from window_faults(self.windows, at, stage.window)
         yield from window_faults(self.windows, ("spec", "rollback"), self.rollback.window)
         yield from override_faults(self.controllers)
+        if self.policy.authorizer is not None:
+            own = self.policy.authorizer.kraft.properties
+            yield from _own_faults(("spec", "policy", "authorizer", "kraft", "properties"), own, _class_fault)
         yield from id_faults(BROKERS, self.policy.directories.brokers)
         for where, ids in (
             (("spec", "cluster", "expect", "brokers"), self.cluster.expect.brokers or []),
@@ -250,6 +275,9 @@ class MigrationPlaybook(WholeFile):
             broker_policies={NodeId(text): DirectoryPolicy[mode.upper()] for text, mode in directories.brokers.items()},
             accept_volatile=tuple(directories.accept_volatile),
             own_classes=tuple(policy.own_classes),
+            kraft_authorizer=None
+            if policy.authorizer is None
+            else KraftAuthorizer(policy.authorizer.kraft.name, policy.authorizer.kraft.properties),
             wait_for_moves=directories.moves == "wait",
             assignments_per_request=directories.assignments_per_request,
             accepted_differences=load_accepted(accepted[0]) if accepted else (),
@@ -448,9 +476,15 @@ def override_faults(section: Controllers | None) -> Iterator[Fault]:
         yield from _own_faults(here, values)
 
 
-def _own_faults(at: Location, values: Mapping[str, str]) -> Iterator[Fault]:
+def _class_fault(key: str) -> str | None:
+    return None if row_of(key) is None else "this key is Kafka's, and what becomes of it is known"
+
+
+def _own_faults(
+    at: Location, values: Mapping[str, str], fault_of: Callable[[str], str | None] = override_fault
+) -> Iterator[Fault]:
     for key, value in values.items():
-        why = override_fault(key)
+        why = fault_of(key)
         if not KEY.fullmatch(key):
             yield Fault((*at, key), "this is no configuration key of Kafka's")
         elif why is not None:

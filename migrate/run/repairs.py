@@ -17,6 +17,7 @@ from typing import Final
 from migrate import checks
 from migrate.checks import processes
 from migrate.checks.config_sources import refusals
+from migrate.checks.principals import successor
 from migrate.errors import MigrateError, PlanIsStale
 from migrate.hosts.leftovers import BACKUP_SUFFIX
 from migrate.hosts.properties import diff, for_people, parse, with_content
@@ -273,6 +274,7 @@ def _refused(plan: Plan, planned: PlannedStep, world: World, node: NodeId, what:
 def _is_ours(step: Step, key: str, world: World) -> bool:
     given = (world.inventory.broker_properties, world.inventory.controller_properties)
     added = {name for entry in given if entry is not None for name in entry.values}
+    added |= {*(kraft.properties if (kraft := successor(world)) else ())}
     return key in IDENTITY | added | {"super.users"} or any(fate(key, moment) in WRITTEN for moment in step.writes_at)
 
 

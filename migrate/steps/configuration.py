@@ -10,21 +10,28 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from migrate.checks.principals import ANONYMOUS, authorizer, caller, super_users
+from migrate.checks.config import own_classes, own_keys
+from migrate.checks.principals import (
+    ANONYMOUS,
+    AUTHORIZER,
+    STANDARD_AUTHORIZER,
+    authorizer,
+    caller,
+    in_kraft_mode,
+    super_users,
+)
 from migrate.checks.registry import Blind
 from migrate.checks.releases import PROTOCOL
 from migrate.hosts.properties import DEFAULT_LOG_DIR, edit, log_dirs, parse
 from migrate.model import config_keys
 from migrate.model.broker_modes import FLAG, with_added
 from migrate.model.config_keys import IBP, Fate, Moment, QuorumKind
-from migrate.model.inventory import AddedProperties, BrokerNode, ControllerNode, Inventory
+from migrate.model.inventory import AddedProperties, BrokerNode, ControllerNode, Inventory, KraftAuthorizer
 from migrate.model.kafka_values import entries, listener_of, listener_prefix, map_entries, version_name
 from migrate.model.listeners import DEFAULT_PROTOCOL_MAP, PROTOCOL_MAP, inter_broker_listener, protocols
 from migrate.model.outcome import Unknown
 from migrate.model.world import World
 
-ACL_AUTHORIZER: Final = "kafka.security.authorizer.AclAuthorizer"
-STANDARD_AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 LOG_DIRS: Final = "log.dirs"
 LISTENER: Final = "listener.name."
 
@@ -85,7 +92,8 @@ def migration_mode(raw: bytes, inventory: Inventory) -> bytes:
     return _edited(raw, values, changes, Moment.FIRST_ROLL, inventory)
 
 
-def kraft_mode(raw: bytes, inventory: Inventory, broker: BrokerNode) -> bytes:
+def kraft_mode(raw: bytes, inventory: Inventory, broker: BrokerNode, kraft: KraftAuthorizer | None = None) -> bytes:
+    """`kraft` is the playbook's, as for `controller`: the class that decides about rights in KRaft mode."""
     values = parse(raw)
     changes = {
         "process.roles": "broker",
@@ -94,9 +102,7 @@ def kraft_mode(raw: bytes, inventory: Inventory, broker: BrokerNode) -> bytes:
         "controller.listener.names": inventory.controller_listener,
         PROTOCOL_MAP: _protocol_map(values, inventory),
     }
-    if values.get("authorizer.class.name") == ACL_AUTHORIZER:
-        changes["authorizer.class.name"] = STANDARD_AUTHORIZER
-    return _edited(raw, values, changes, Moment.SECOND_ROLL, inventory)
+    return _edited(raw, values, changes, Moment.SECOND_ROLL, inventory, in_kraft_mode(values, kraft))
 
 
 def controller(
@@ -104,6 +110,7 @@ def controller(
     inventory: Inventory,
     node: ControllerNode,
     overrides: Mapping[str, str] | None = None,
+    kraft: KraftAuthorizer | None = None,
 ) -> bytes:
     """A controller's file, rendered from a broker's values: the flag is in it from the first start on.
 
@@ -121,15 +128,19 @@ def controller(
         FLAG: "true",
         "zookeeper.connect": broker.get("zookeeper.connect", inventory.zookeeper),
     }
-    if authorizer(broker):
-        # without it, what brokers forward in hybrid is checked by nobody
-        values["authorizer.class.name"] = STANDARD_AUTHORIZER
+    deciding = in_kraft_mode(broker, kraft)  # without a class, what brokers forward in hybrid is checked by nobody
+    values |= {key: value for key, value in deciding.items() if key == AUTHORIZER}
+    if deciding.get(AUTHORIZER, STANDARD_AUTHORIZER) != STANDARD_AUTHORIZER:
+        values["early.start.listeners"] = inventory.controller_listener
     _of_table(values, Moment.RENDERED, inventory.quorum)
     listeners = tuple(map(listener_prefix, (inter_broker_listener(broker), inventory.controller_listener)))
     for key in config_keys.taken(broker):
         # settings and secrets of listeners that a controller neither has nor calls stay with the brokers
         if not key.startswith(LISTENER) or key.startswith(listeners):
             values[key] = broker[key]
+    if any(own_classes(values)):
+        values |= {key: broker[key] for key in own_keys(broker)}
+    values |= deciding
     values |= {key: value for key, value in (overrides or {}).items() if config_keys.override_fault(key) is None}
     values.update(_added(inventory.controller_properties))
     if "super.users" in values:  # those of the brokers' file stay let in
@@ -150,7 +161,9 @@ def rendered(world: World, raw: bytes | None, node: ControllerNode) -> bytes | N
     """A controller's file from the first broker's, with the playbook's overrides; None where either is not known."""
     if raw is None or isinstance(world.playbook, Unknown):
         return None
-    return controller(parse(raw), world.inventory, node, world.playbook.controller_overrides.get(node.id, {}))
+    playbook = world.playbook
+    own = playbook.controller_overrides.get(node.id, {})
+    return controller(parse(raw), world.inventory, node, own, playbook.kraft_authorizer)
 
 
 def finalized_controller(raw: bytes) -> bytes:
@@ -159,10 +172,15 @@ def finalized_controller(raw: bytes) -> bytes:
 
 
 def _edited(
-    raw: bytes, values: Mapping[str, str], changes: dict[str, str], moment: Moment, inventory: Inventory
+    raw: bytes,
+    values: Mapping[str, str],
+    changes: dict[str, str],
+    moment: Moment,
+    inventory: Inventory,
+    deciding: Mapping[str, str] | None = None,
 ) -> bytes:
     """The file with these changes, and with what this cluster's operators add beside the table's keys."""
-    wanted = {**_brokers_own(values, inventory), **_of_table(changes, moment, inventory.quorum)}
+    wanted = {**_brokers_own(values, inventory), **(deciding or {}), **_of_table(changes, moment, inventory.quorum)}
     changed = {key: value for key, value in wanted.items() if values.get(key) != value}
     return edit(raw, changed, config_keys.removed(values, moment, inventory.quorum))
 

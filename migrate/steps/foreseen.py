@@ -10,6 +10,7 @@ from typing import Final
 
 from migrate import checks
 from migrate.checks.phase import Phase, no_quorum_yet
+from migrate.checks.principals import successor
 from migrate.checks.registry import run_on_files
 from migrate.checks.sight import remembering
 from migrate.errors import MigrateError
@@ -51,7 +52,9 @@ def as_rolled(world: World, goal: Mode) -> World:
         file = facts.config(world, node.id)
         if isinstance(file, ConfigFile) and node_mode(file.values) is before:
             if goal is Mode.KRAFT:
-                edits[node.id] = partial(configuration.kraft_mode, inventory=world.inventory, broker=node)
+                edits[node.id] = partial(
+                    configuration.kraft_mode, inventory=world.inventory, broker=node, kraft=successor(world)
+                )
             else:
                 edits[node.id] = partial(configuration.migration_mode, inventory=world.inventory)
     return _edited(world, edits)

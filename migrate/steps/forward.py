@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from migrate.checks.principals import successor
 from migrate.model.broker_modes import Mode, positions
 from migrate.model.config_keys import Moment
 from migrate.model.ids import NodeId
@@ -136,7 +137,7 @@ class RollToKraft(Roll):
     )
 
     def file(self, world: World, raw: bytes) -> Restored | Refused | Unknown:
-        return Restored(configuration.kraft_mode(raw, world.inventory, self.node(world)), "")
+        return Restored(configuration.kraft_mode(raw, world.inventory, self.node(world), successor(world)), "")
 
     def own_gates(self) -> tuple[Gate, ...]:
         return (

@@ -15,6 +15,7 @@ from functools import partial
 from typing import Final
 
 from migrate.checks.forms import meaning
+from migrate.checks.principals import AUTHORIZER, successor
 from migrate.errors import InputError, RestoreRefused
 from migrate.hosts.leftovers import BACKUP_SUFFIX
 from migrate.hosts.properties import diff, parse, restore_keys
@@ -68,7 +69,7 @@ class Written:
         before, after, now = parse(self.before), parse(self.after), parse(raw)
         return tuple(
             key
-            for key in self.owned
+            for key in dict.fromkeys((*self.owned, AUTHORIZER))  # never the class of another mode
             if not any(_same(key, now.get(key), kept.get(key)) for kept in (before, after))
             and not (key in SPENT and key not in before)
         )
@@ -208,7 +209,7 @@ def _forward(world: World, node: BrokerNode, original: bytes) -> tuple[bytes, ..
     rolled = _tried(lambda: configuration.migration_mode(original, world.inventory))
     if rolled is None:
         return ()
-    kraft = _tried(lambda: configuration.kraft_mode(rolled, world.inventory, node))
+    kraft = _tried(lambda: configuration.kraft_mode(rolled, world.inventory, node, successor(world)))
     return (rolled,) if kraft is None else (rolled, kraft)
 
 

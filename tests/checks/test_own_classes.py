@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from migrate.model.findings import Severity
+from migrate.model.inventory import KraftAuthorizer
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
 from migrate.model.views import PartlyRead
@@ -16,6 +17,7 @@ from tests.steps.looks import whole
 from tests.testing import worlds
 
 OPA = "org.openpolicyagent.kafka.OpaAuthorizer"
+SUCCESSOR = KraftAuthorizer("org.example.KraftAuthorizer", {"example.url": "https://policies"})
 REPORTER = "com.linkedin.kafka.cruisecontrol.metricsreporter.CruiseControlMetricsReporter"
 
 
@@ -41,6 +43,42 @@ def test_the_playbook_answers_by_name() -> None:
     assert not isinstance(world.playbook, Unknown)
     answered = replace(world, playbook=replace(world.playbook, own_classes=("a.B", OPA, "never.Used")))
     assert [entry.about for entry in of(answered, "B-CFG-37")] == [f"class {REPORTER}"]
+
+
+def with_successor(world: World) -> World:
+    """The playbook names the class that decides about rights in KRaft mode."""
+    assert not isinstance(world.playbook, Unknown)
+    return replace(world, playbook=replace(world.playbook, kraft_authorizer=SUCCESSOR))
+
+
+def test_an_authorizer_with_a_successor_is_no_question() -> None:
+    """It is replaced; other classes are asked about as before."""
+    assert [entry.about for entry in of(with_successor(of_opa()), "B-CFG-37")] == ["class a.B", f"class {REPORTER}"]
+
+
+def test_controllers_have_the_successor_of_the_brokers_class() -> None:
+    """From their start on; who has another one is named (B-SEC-19), and without a playbook nobody knows."""
+    bend = then(*(values(node, authorizer__class__name=OPA) for node in (0, 1, 2)))
+    ours = then(*(values(node, authorizer__class__name=SUCCESSOR.name) for node in (3000, 3001, 3002)))
+    world = ours(bend(whole(Stage.HYBRID)))
+    assert not of(with_successor(world), "B-SEC-19")
+    assert not of(with_successor(values(2, authorizer__class__name=SUCCESSOR.name)(world)), "B-SEC-19")
+    assert {entry.severity for entry in of(world, "B-SEC-19")} == {Severity.BLOCKER}
+    unseen = of(replace(world, playbook=Unknown("none was given")), "B-SEC-19")
+    assert {entry.severity for entry in unseen} == {Severity.BLIND_SPOT}
+    stranger = with_successor(values(3001, authorizer__class__name=OPA)(world))
+    assert [entry.about.partition(":")[0] for entry in of(stranger, "B-SEC-19")] == ["controller 3001"]
+
+
+def test_a_successor_of_no_authorizer_is_named() -> None:
+    """Controllers would ask for rights where brokers let in everybody."""
+    world = with_successor(
+        then(*(values(node, authorizer__class__name=None) for node in (0, 1, 2)))(whole(Stage.PREPARE))
+    )
+    assert "broker 2" in [entry.about for entry in of(world, "B-SEC-19")]
+    assert any(
+        "policy.authorizer.kraft is org.example.KraftAuthorizer" in entry.message for entry in of(world, "B-SEC-19")
+    )
 
 
 def test_a_class_is_named_beside_znodes_that_cannot_be_read() -> None:

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from migrate import checks
+from migrate.checks.principals import ACL_AUTHORIZERS
 from migrate.errors import MigrateError, NothingToPlan, NotVisible
 from migrate.model.broker_modes import Mode
 from migrate.model.config_keys import QuorumKind
@@ -27,7 +28,7 @@ from migrate.model.views import ConfigFile, ControllerZnode, MigrationZnode, Par
 from migrate.model.world import World
 from migrate.plan.build import build, roll_order, steps_of
 from migrate.playbook.load import load_playbook
-from migrate.steps import configuration, facts
+from migrate.steps import facts
 from migrate.steps.registry import rebuild
 from tests.checks.bends import directory
 from tests.cli.commands import PLAYBOOK
@@ -481,7 +482,7 @@ def test_the_plan_names_what_it_is_bound_to() -> None:
     assert (found.cluster, found.change, found.playbook_sha256) == ("lab", "CHG1", "0" * 64)
     assert (found.playbook, found.inventory, found.created) == ("/lab/playbook.yaml", "/lab/inventory.yaml", 1.0)
     assert found.summary.detected.startswith("assess (3 brokers in ZooKeeper mode")
-    assert configuration.ACL_AUTHORIZER in "".join(
+    assert ACL_AUTHORIZERS[0] in "".join(
         line for entry in found.steps for action in entry.actions for line in action.diff
     )
 

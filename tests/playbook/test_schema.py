@@ -10,7 +10,7 @@ import pytest
 from migrate.errors import DocumentInvalid
 from migrate.hosts.properties import parse
 from migrate.model.ids import NodeId
-from migrate.model.inventory import Playbook
+from migrate.model.inventory import KraftAuthorizer, Playbook
 from migrate.model.stage import Stage
 from migrate.model.step import Predicted
 from migrate.playbook.load import load_playbook
@@ -86,3 +86,19 @@ def test_a_rendered_file_has_its_controllers_overrides(tmp_path: Path) -> None:
     assert threads == [None, "5"]
     (action,) = RenderController(3001).actions(world, Predicted())
     assert "+num.io.threads=5" in action.diff
+
+
+def test_the_class_that_decides_in_kraft_mode_and_its_keys(tmp_path: Path) -> None:
+    """Its own keys alone; none that Kafka's table has, and no secret in clear."""
+    path = tmp_path / "p.yaml"
+    text = SPEC + "  policy:\n    authorizer:\n      kraft: {class: org.example.Kraft, properties: {PLACE}}\n"
+    path.write_text(text.replace("PLACE", "kraft.url: 'https://p'"), encoding="utf-8")
+    assert load_playbook(path).kraft_authorizer == KraftAuthorizer("org.example.Kraft", {"kraft.url": "https://p"})
+    for wrong, says in (
+        ("super.users: 'User:x'", "super.users cannot be overridden"),
+        ("kraft.password: hush", "kraft.password holds a secret"),
+        ("'a b': c", "no configuration key"),
+    ):
+        path.write_text(text.replace("PLACE", wrong), encoding="utf-8")
+        with pytest.raises(DocumentInvalid, match=says):
+            load_playbook(path)

@@ -1,13 +1,16 @@
 """The keys that change in each stage, on files such as operators have."""
 
+from typing import Final
+
 import pytest
 
-from migrate.hosts.properties import parse
+from migrate.checks.principals import STANDARD_AUTHORIZER
+from migrate.hosts.properties import edit, parse
 from migrate.model import config_keys
 from migrate.model.broker_modes import node_mode
 from migrate.model.config_keys import Fate, Moment
 from migrate.model.ids import NodeId
-from migrate.model.inventory import Access, BrokerNode, ControllerNode, Inventory
+from migrate.model.inventory import Access, BrokerNode, ControllerNode, Inventory, KraftAuthorizer
 from migrate.model.listeners import DEFAULT_PROTOCOL_MAP
 from migrate.steps import configuration
 
@@ -76,7 +79,7 @@ def test_kraft_mode_leaves_nothing_of_zookeeper_and_keeps_what_is_the_operators(
     assert not config_keys.removed(after, Moment.SECOND_ROLL)
     assert after["process.roles"] == "broker"
     assert after["node.id"] == "1"
-    assert after["authorizer.class.name"] == configuration.STANDARD_AUTHORIZER
+    assert after["authorizer.class.name"] == STANDARD_AUTHORIZER
     assert after["custom.key"] == "kept"
     assert b"# the broker of rack a" in raw
     assert b"# where the data is" in raw
@@ -99,7 +102,7 @@ def test_a_blank_behind_the_authorizers_name_does_not_keep_it(written: str) -> N
     migrating = configuration.migration_mode(own, inventory())
     assert f"authorizer.class.name={written}\n".encode() in migrating, "a line that does not change keeps its bytes"
     raw = configuration.kraft_mode(migrating, inventory(), inventory().brokers[0])
-    assert parse(raw)["authorizer.class.name"] == configuration.STANDARD_AUTHORIZER
+    assert parse(raw)["authorizer.class.name"] == STANDARD_AUTHORIZER
 
 
 def test_an_authorizer_without_a_value_is_none() -> None:
@@ -146,7 +149,7 @@ def test_a_controller_has_the_flag_the_authorizer_and_the_brokers_secrets() -> N
     after = parse(configuration.controller(parse(BROKER), inventory(), node))
     assert after["zookeeper.metadata.migration.enable"] == "true"
     assert after["zookeeper.connect"] == "zk1:2181/kafka"
-    assert after["authorizer.class.name"] == configuration.STANDARD_AUTHORIZER
+    assert after["authorizer.class.name"] == STANDARD_AUTHORIZER
     assert after["super.users"] == "User:ANONYMOUS;User:admin"
     assert after["password.encoder.secret"] == "hush"
     assert after["inter.broker.listener.name"] == "INTERNAL"
@@ -221,6 +224,55 @@ def test_a_controller_takes_the_settings_of_the_listeners_that_it_has_or_calls()
         "listener.name.internal.plain.sasl.jaas.config",
         "listener.name.ctl.plain.sasl.jaas.config",
     }
+
+
+OWN: Final = {
+    "authorizer.class.name": "org.example.Own",
+    "own.url": "https://policies",
+    "own.token": "hush",
+    "metric.reporters": "org.example.Reporter",
+    "confluent.metrics.reporter.topic": "m",
+    "ssl.key.password": "k",
+}
+SUCCESSOR: Final = KraftAuthorizer("org.example.Kraft", {"kraft.url": "https://new"})
+
+
+def test_a_class_of_somebody_elses_comes_to_the_controllers_with_what_it_alone_knows() -> None:
+    """Its keys, and a listener that opens before its policies are there; what Kafka defines goes by the table."""
+    broker = {**parse(BROKER), **OWN}
+    after = parse(configuration.controller(broker, inventory(), inventory().controllers[0]))
+    assert {key: after[key] for key in OWN if key in after} == {
+        key: OWN[key] for key in ("authorizer.class.name", "own.url", "own.token", "ssl.key.password")
+    }
+    assert after["early.start.listeners"] == inventory().controller_listener
+    plain = parse(configuration.controller(parse(BROKER), inventory(), inventory().controllers[0]))
+    assert "early.start.listeners" not in plain
+
+
+@pytest.mark.parametrize("kraft", [SUCCESSOR, KraftAuthorizer(STANDARD_AUTHORIZER, {})], ids=["own", "kafkas"])
+def test_its_successor_is_written_in_the_second_roll_and_into_controllers_at_once(
+    kraft: KraftAuthorizer,
+) -> None:
+    """Migration mode keeps the brokers' class; each edit once more changes nothing."""
+    raw = edit(BROKER, {"authorizer.class.name": "org.example.Own", "own.url": "x"}, ())
+    first = configuration.migration_mode(raw, inventory())
+    assert parse(first)["authorizer.class.name"] == "org.example.Own"
+    second = configuration.kraft_mode(first, inventory(), inventory().brokers[0], kraft)
+    assert configuration.kraft_mode(second, inventory(), inventory().brokers[0], kraft) == second
+    rendered = configuration.controller(parse(raw), inventory(), inventory().controllers[0], None, kraft)
+    for values in (parse(second), parse(rendered)):
+        assert values["authorizer.class.name"] == kraft.name
+        assert kraft.properties.items() <= values.items()
+
+
+def test_where_nobody_asks_for_rights_no_successor_is_written() -> None:
+    """B-SEC-19 says that it stands in the playbook for nothing."""
+    bare = edit(BROKER, {}, ["authorizer.class.name"])
+    for raw in (
+        configuration.kraft_mode(bare, inventory(), inventory().brokers[0], SUCCESSOR),
+        configuration.controller(parse(bare), inventory(), inventory().controllers[0], None, SUCCESSOR),
+    ):
+        assert not {"authorizer.class.name", *SUCCESSOR.properties} & {*parse(raw)}
 
 
 def test_overrides_of_the_playbook_stand_in_a_controllers_file_and_never_replace_what_is_ours() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from migrate.checks.principals import ACL_AUTHORIZERS
 from migrate.hosts.properties import parse
 from migrate.model import config_keys
 from migrate.model.broker_modes import FLAG, node_mode
@@ -30,7 +31,7 @@ theirs = st.fixed_dictionaries(
         "zookeeper.session.timeout.ms": values,
         "broker.id.generation.enable": st.sampled_from(["true", "false"]),
         "control.plane.listener.name": values,
-        "authorizer.class.name": st.sampled_from([configuration.ACL_AUTHORIZER, "com.example.Own"]),
+        "authorizer.class.name": st.sampled_from([ACL_AUTHORIZERS[0], "com.example.Own"]),
         "super.users": values,
         PROTOCOL_MAP: maps.filter(bool),
     },
@@ -75,7 +76,7 @@ def test_the_first_edit_adds_and_the_second_leaves_nothing_of_zookeeper(raw: byt
     assert {key for key in before if key.startswith("zookeeper.")} <= gone
     changed = {key for key in second if key in before and second[key] != before[key]}
     assert changed <= {PROTOCOL_MAP, "authorizer.class.name"}
-    assert second.get("authorizer.class.name") != configuration.ACL_AUTHORIZER
+    assert second.get("authorizer.class.name") != ACL_AUTHORIZERS[0]
 
 
 @given(files())

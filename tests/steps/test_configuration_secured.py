@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from migrate.checks.principals import caller, super_users
+from migrate.checks.principals import STANDARD_AUTHORIZER, caller, super_users
 from migrate.hosts.properties import parse
 from migrate.model.broker_modes import with_added
 from migrate.model.inventory import Access, AddedProperties, Inventory
@@ -93,7 +93,7 @@ def test_a_controller_shares_what_copies_and_znodes_depend_on() -> None:
     for key in ("password.encoder.secret", "password.encoder.iterations", "delegation.token.secret.key"):
         assert found[key] == parse(BROKER)[key]
     assert found["zookeeper.set.acl"] == "true"
-    assert found["authorizer.class.name"] == configuration.STANDARD_AUTHORIZER
+    assert found["authorizer.class.name"] == STANDARD_AUTHORIZER
 
 
 def test_controllers_let_in_brokers_and_each_other() -> None:

@@ -9,6 +9,7 @@ import pytest
 from migrate import checks
 from migrate.checks.phase import Phase
 from migrate.checks.registry import run_on_files
+from migrate.hosts.properties import edit, with_content
 from migrate.model.broker_modes import Mode, mode_of
 from migrate.model.findings import Severity
 from migrate.model.inventory import Access, AddedProperties
@@ -18,7 +19,6 @@ from migrate.model.stage import Stage
 from migrate.model.views import ConfigFile, NoFile
 from migrate.model.world import World
 from migrate.steps import foreseen
-from tests.checks.bends import then, values
 from tests.checks.cases import CASES, Case
 from tests.steps.looks import whole
 
@@ -27,13 +27,24 @@ OPA = "org.openpolicyagent.kafka.OpaAuthorizer"
 
 def own_authorizer(world: World) -> World:
     """Every broker asks a class of somebody else's."""
-    bend = then(*(values(node, authorizer__class__name=OPA) for node in (0, 1, 2)))
-    return bend(world)
+    assert not isinstance(world.configs, Unknown)
+    files = {file.node: file for file in world.configs.values() if isinstance(file, ConfigFile)}
+    changed = {node: with_content(file, edit(file.raw, {"authorizer.class.name": OPA})) for node, file in files.items()}
+    return replace(world, configs={**world.configs, **changed})
+
+
+def test_a_controller_decides_by_the_brokers_own_class() -> None:
+    """Its rendered file has the class: nothing is asked but whether it works there (B-CFG-37)."""
+    found = foreseen.run(own_authorizer(whole(Stage.ASSESS)), target=Stage.PREPARE)
+    assert not [entry for entry in found if entry.code == "B-SEC-19"]
+    assert [entry.about for entry in found if entry.code == "B-CFG-37"] == [f"class {OPA}"]
 
 
 def test_a_controller_that_would_decide_by_another_class_is_told_before_it_is_rendered() -> None:
     """By the code that the run would stop with, for each controller; `checks.run` alone sees no file of theirs."""
-    world = own_authorizer(whole(Stage.ASSESS))
+    world = whole(Stage.ASSESS)
+    added = AddedProperties("", {"authorizer.class.name": OPA})
+    world = replace(world, inventory=replace(world.inventory, controller_properties=added))
     assert not [entry for entry in checks.run(world, target=Stage.PREPARE) if entry.code == "B-SEC-19"]
     found = [entry for entry in foreseen.run(world, target=Stage.PREPARE) if entry.code == "B-SEC-19"]
     assert [entry.about.partition(":")[0] for entry in found] == [f"controller {node}" for node in (3000, 3001, 3002)]

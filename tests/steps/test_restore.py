@@ -12,6 +12,7 @@ from hypothesis import given, strategies
 from migrate.errors import RestoreRefused
 from migrate.hosts.properties import edit, parse, restore_keys
 from migrate.model.ids import NodeId
+from migrate.model.inventory import KraftAuthorizer
 from migrate.model.outcome import Refused, Unknown
 from migrate.model.stage import Stage
 from migrate.model.views import HostFile, KeptFiles
@@ -185,6 +186,26 @@ def test_a_key_that_the_original_had_itself_is_refused_with_a_third_value() -> N
     found = to_zookeeper(world(copy(own)), 1, rolled.replace(voters, b"2@third:9090"))
     assert isinstance(found, Refused)
     assert "and controller.quorum.voters has neither" in found.reason
+
+
+def test_the_class_that_decides_about_rights_goes_back_with_the_file() -> None:
+    """By the playbook that wrote it; by another one the file is not guessed at, also where it was edited since."""
+    own = edit(ORIGINAL, {"authorizer.class.name": "org.example.Zookeepers"}, ())
+    rolled = configuration.migration_mode(own, KNOWN)
+    successor = KraftAuthorizer("org.example.Krafts", {"krafts.url": "u"})
+    kraft = configuration.kraft_mode(rolled, KNOWN, NODE, successor)
+    seen = world(copy(own), copy(rolled, BESIDE + "-12345678"))
+    assert not isinstance(seen.playbook, Unknown)
+    named = replace(seen, playbook=replace(seen.playbook, kraft_authorizer=successor))
+    for lies in (kraft, kraft + b"log.cleaner.threads=2\n"):
+        back, half = to_zookeeper(named, 1, lies), to_migration(named, 1, lies)
+        assert parse(bytes_of(back, 1))["authorizer.class.name"] == "org.example.Zookeepers"
+        assert parse(bytes_of(half, 1))["authorizer.class.name"] == "org.example.Zookeepers"
+        assert b"krafts.url" not in bytes_of(back, 1) + bytes_of(half, 1)
+        for other in (seen, replace(seen, playbook=Unknown("none was given"))):
+            for found in (to_zookeeper(other, 1, lies), to_migration(other, 1, lies)):
+                assert isinstance(found, Refused)
+                assert "and authorizer.class.name has neither" in found.reason
 
 
 def test_the_refusal_names_the_copy_that_is_closest() -> None:
