@@ -89,7 +89,6 @@ def main(words: list[str]) -> int:
         print("\npytest's own help: python -m pytest --help")
         return 0
     os.chdir(ROOT)
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # every process that a test starts would compile all modules
     first, *others = words or [""]
     if words == ["lowest"]:
         return lowest.run(FAST)
