@@ -58,7 +58,7 @@ DEVELOPMENT = [
 
 BENCH = ["duckdb==2.0.0", "polars==2.1.0"]  # what comparisons are measured against
 
-RELEASE = ["build>=1.2", "cyclonedx-bom>=7,<8", "pex>=2.90", "uv>=0.5"]  # python -m tests release
+RELEASE = ["build>=1.2", "cyclonedx-bom>=7,<8", "pex>=2.90", "pip-licenses>=5", "uv>=0.5"]  # python -m tests release
 BESIDE_THE_PACKAGE = ("docs", "tests", "playbooks", ".ci", ".github")  # folders of the sources
 
 

@@ -10,6 +10,7 @@ import argparse
 import gzip
 import hashlib
 import io
+import json
 import os
 import platform
 import re
@@ -19,7 +20,7 @@ import sys
 import tarfile
 import tempfile
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from email import message_from_bytes
 from pathlib import Path
 from typing import Final
@@ -30,7 +31,12 @@ LOCKS: Final = {  # and what each leaves out
     "requirements.txt": (),
     "requirements-small.txt": ("pandas", "pyarrow", "pyspark"),
 }
+UNKNOWN: Final = "UNKNOWN"  # what pip-licenses writes for what a package does not say
 OLDEST: Final = "3.11"  # the Python for which versions are chosen; markers and hashes are for all
+
+
+class LicenceUnknownError(Exception):
+    """A package that would be shipped says nothing of its licence."""
 
 
 def run(words: Sequence[str]) -> int:
@@ -45,6 +51,9 @@ def run(words: Sequence[str]) -> int:
     except subprocess.CalledProcessError as error:
         print(f"failed with exit code {error.returncode}: {' '.join(map(str, error.cmd))}", file=sys.stderr)
         return error.returncode or 1
+    except LicenceUnknownError as error:
+        print(error, file=sys.stderr)
+        return 1
     for name, size in ((path.name, path.stat().st_size) for path in sorted(out.iterdir())):
         print(f"{size / 1e6:9.2f} MB  {name}")
     return 0
@@ -61,7 +70,9 @@ def make(out: Path, work: Path) -> None:
         write_lock(out / lock, wheel, left_out)
         bom = f"kraft-migrate-{version}{lock.removeprefix('requirements').removesuffix('.txt')}.cdx.json"
         module("cyclonedx_py", "requirements", out / lock, "--output-reproducible", "--of", "JSON", "-o", out / bom)
-    single_file(out / single_file_name(version), out, work / "wheels")
+    write_licences(out / f"kraft-migrate-{version}-licences.txt", out, sources, work / "installed")
+    packed(newest(out, "*.tar.gz"), seconds)
+    single_file(out / single_file_name(version), out, work / "wheels", seconds)
     write_man_pages(out / f"kraft-migrate-{version}-man.tar.gz", sources, seconds)
     shutil.copy(sources / "docs" / "Containerfile", out)
     write_sums(out)
@@ -125,10 +136,58 @@ def single_file_name(version: str) -> str:
     return f"kraft-migrate-{version}-cp{major}{minor}-{platform.machine()}.pex"
 
 
-def single_file(target: Path, out: Path, wheels: Path) -> None:
+def write_licences(target: Path, out: Path, sources: Path, installed: Path) -> None:
+    """The licence and the notices of this package, of Kafka's files in it, and of each package that a lock installs."""
+    module("uv", "venv", "--python", sys.executable, installed)
+    python = installed / "bin" / "python"
+    words = ("--no-deps", "--require-hashes", "--find-links", out, "-r", out / "requirements.txt")
+    module("uv", "pip", "install", "--python", python, *words)
+    theirs = installed / "licences.json"
+    shape = ("--format", "json", "--with-urls", "--with-license-file", "--with-notice-file", "--no-license-path")
+    module("piplicenses", "--python", python, *shape, "--output-file", theirs)
+    notice = sources / "migrate" / "protocol" / "schemas" / "NOTICE.txt"
+    ours = [path.read_text(encoding="utf-8").strip("\n") for path in (sources / "LICENSE", notice)]
+    parts = [*ours, *map(licence_of, json.loads(theirs.read_text(encoding="utf-8")))]
+    target.write_text(f"\n\n{'-' * 80}\n".join(parts) + "\n", encoding="utf-8")
+
+
+def licence_of(package: Mapping[str, str]) -> str:
+    """Of a package as pip-licenses describes it; LicenceUnknownError where it names none."""
+    if package["License"] == UNKNOWN:
+        raise LicenceUnknownError(f"{package['Name']} {package['Version']} names no licence: it is not shipped")
+    head = ", ".join(package[key] for key in ("Name", "Version", "License", "URL") if package[key] != UNKNOWN)
+    texts = [package[key].strip("\n") for key in ("LicenseText", "NoticeText") if package[key] != UNKNOWN]
+    return "\n\n".join([head, *(texts or ["The package brings no text of its licence."])])
+
+
+def packed(archive: Path, seconds: int) -> None:
+    """Pack an archive again: its members by name, of nobody, with one time, so that a commit gives the same bytes."""
+    with tarfile.open(archive) as read:
+        found = sorted(read.getmembers(), key=lambda member: member.name)
+        files = [(member, read.extractfile(member)) for member in found]
+        members = [(member, file.read() if file else b"") for member, file in files]
+    write_archive(archive, members, seconds)
+
+
+def write_archive(target: Path, members: Iterable[tuple[tarfile.TarInfo, bytes]], seconds: int) -> None:
+    """A .tar.gz with nothing in it but names, modes, that one time, and bytes."""
+    with (
+        target.open("wb") as file,
+        gzip.GzipFile("", "wb", fileobj=file, mtime=seconds) as zipped,
+        tarfile.open(fileobj=zipped, mode="w") as archive,
+    ):
+        for given, content in members:
+            member = tarfile.TarInfo(given.name)
+            member.type, member.size, member.mtime = given.type, len(content), seconds
+            member.mode = 0o755 if given.mode & 0o100 else 0o644
+            archive.addfile(member, io.BytesIO(content))
+
+
+def single_file(target: Path, out: Path, wheels: Path, seconds: int) -> None:
     """A PEX of the small lock.  Packages of the Python that runs it are seen last: Spark can be installed there."""
     lock = out / "requirements-small.txt"
-    module("pip", "wheel", "--no-deps", "--require-hashes", "--find-links", out, "-r", lock, "-w", wheels)
+    words: tuple[str | Path, ...] = ("--no-deps", "--require-hashes", "--find-links", out, "-r", lock, "-w", wheels)
+    module("pip", "wheel", *words, SOURCE_DATE_EPOCH=str(seconds))
     words = ("--no-pypi", "--intransitive", "--inherit-path=fallback", "--python-shebang", "/usr/bin/env python3")
     module("pex", "-o", target, "-c", "kraft-migrate", *words, *sorted(wheels.glob("*.whl")))
 
@@ -137,16 +196,8 @@ def write_man_pages(target: Path, sources: Path, seconds: int) -> None:
     """An archive to be unpacked in a folder of MANPATH; the same bytes for the same commit."""
     pages = sources / "man" / "man1"
     subprocess.run([sys.executable, sources / "docs" / "man.py", pages], cwd=sources, check=True)
-    with (
-        target.open("wb") as file,
-        gzip.GzipFile("", "wb", fileobj=file, mtime=seconds) as packed,
-        tarfile.open(fileobj=packed, mode="w") as archive,
-    ):
-        for path in sorted(pages.iterdir()):
-            member = tarfile.TarInfo(f"man1/{path.name}")
-            member.size, member.mtime = path.stat().st_size, seconds
-            with path.open("rb") as content:
-                archive.addfile(member, content)
+    found = [(tarfile.TarInfo(f"man1/{path.name}"), path.read_bytes()) for path in sorted(pages.iterdir())]
+    write_archive(target, found, seconds)
 
 
 def sha256(path: Path) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -16,7 +18,7 @@ from docs.man import man_pages
 from migrate import __version__
 from migrate.cli.main import COMMANDS
 from tests.lowest import declared
-from tests.release import LOCKS, requirements, run, sha256, write_sums
+from tests.release import LOCKS, LicenceUnknownError, licence_of, packed, requirements, run, sha256, write_sums
 
 ROOT = Path(__file__).parents[2]
 
@@ -79,6 +81,34 @@ def test_a_lock_has_what_a_plain_installation_needs(tmp_path: Path) -> None:
     assert [name for left_out in LOCKS.values() for name in left_out if name not in names] == []
 
 
+def test_an_archive_that_is_packed_again_has_the_same_bytes_whoever_packs_it_when(tmp_path: Path) -> None:
+    """Names, modes and contents stay; times, owners and the order of the members do not."""
+    found = []
+    for name, when, order in (("a", 1, ("x/b.sh", "x/a.py")), ("b", 2, ("x/a.py", "x/b.sh"))):
+        archive = tmp_path / f"{name}.tar.gz"
+        with tarfile.open(archive, "w:gz") as file:
+            for path in order:
+                member = tarfile.TarInfo(path)
+                member.size, member.mtime, member.uid, member.mode = 2, when, when, 0o775 if "sh" in path else 0o640
+                file.addfile(member, io.BytesIO(b"hi"))
+        packed(archive, 1700000000)
+        found.append(archive.read_bytes())
+    assert found[0] == found[1]
+    with tarfile.open(tmp_path / "a.tar.gz") as file:
+        read = [(one.name, one.mode, one.mtime, one.uid) for one in file]
+        assert read == [("x/a.py", 0o644, 1700000000, 0), ("x/b.sh", 0o755, 1700000000, 0)]
+        assert [content.read() for one in file if (content := file.extractfile(one))] == [b"hi", b"hi"]
+
+
+def test_a_package_without_a_licence_is_not_shipped() -> None:
+    """One that brings no text is named with its licence."""
+    said = {"Name": "py4j", "Version": "0.10", "License": "BSD", "URL": "UNKNOWN", "NoticeText": "UNKNOWN"}
+    assert licence_of({**said, "LicenseText": "May be used."}) == "py4j, 0.10, BSD\n\nMay be used."
+    assert "brings no text" in licence_of({**said, "LicenseText": "UNKNOWN"})
+    with pytest.raises(LicenceUnknownError, match=r"py4j 0\.10 names no licence"):
+        licence_of({**said, "License": "UNKNOWN", "LicenseText": "May be used."})
+
+
 def test_the_checksums_are_read_by_sha256sum(tmp_path: Path) -> None:
     """One line a file; a changed file is named."""
     (tmp_path / "a.whl").write_bytes(b"wheel")
@@ -115,5 +145,15 @@ def test_the_container_file_copies_what_a_release_has() -> None:
 def test_the_page_on_releases_names_every_file() -> None:
     """In the table of what is made."""
     page = (ROOT / "docs" / "releasing.md").read_text(encoding="utf-8")
-    for name in (*LOCKS, "Containerfile", "SHA256SUMS", ".whl", ".tar.gz", ".pex", ".cdx.json", "-man.tar.gz"):
+    for name in (
+        *LOCKS,
+        "Containerfile",
+        "SHA256SUMS",
+        ".whl",
+        ".tar.gz",
+        ".pex",
+        ".cdx.json",
+        "-man.tar.gz",
+        "-licences.txt",
+    ):
         assert f"{name}`" in page, name

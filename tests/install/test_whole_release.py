@@ -19,7 +19,7 @@ from tests.release import LOCKS, single_file_name
 pytestmark = [
     pytest.mark.long,
     pytest.mark.skipif(
-        any(importlib.util.find_spec(name) is None for name in ("build", "cyclonedx_py", "pex", "uv")),
+        any(importlib.util.find_spec(name) is None for name in ("build", "cyclonedx_py", "pex", "piplicenses", "uv")),
         reason="the extra `release` is not installed",
     ),
 ]
@@ -44,7 +44,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_release_is_whole_and_its_checksums_are_right(release: Path) -> None:
     """Nothing but what the page on releases names."""
     name = f"kraft-migrate-{__version__}"
-    files = {f"{name}-man.tar.gz", f"{name}.cdx.json", f"{name}-small.cdx.json", single_file_name(__version__)}
+    files = {
+        f"{name}-man.tar.gz",
+        f"{name}-licences.txt",
+        f"{name}.cdx.json",
+        f"{name}-small.cdx.json",
+        single_file_name(__version__),
+    }
     built = {f"kafka_kraft_migrate-{__version__}-py3-none-any.whl", f"kafka_kraft_migrate-{__version__}.tar.gz"}
     assert {path.name for path in release.iterdir()} == files | built | {*LOCKS, "Containerfile", "SHA256SUMS"}
     run("sha256sum", "--check", "--strict", "SHA256SUMS", cwd=release)
@@ -62,6 +68,26 @@ def test_the_sbom_names_every_package_of_its_lock(release: Path) -> None:
     assert "kafka-kraft-migrate" in small
     of_pandas = {"numpy", "pandas", "python-dateutil", "pytz", "six"}
     assert whole - small == {"py4j", "pyarrow", "pyspark"} | of_pandas
+
+
+def test_every_package_of_a_lock_has_its_licence_in_the_file(release: Path) -> None:
+    """With its version; our own stands first."""
+    text = (release / f"kraft-migrate-{__version__}-licences.txt").read_text(encoding="utf-8")
+    named = {line.partition(", ")[0].lower().replace("_", "-") for line in text.splitlines()}
+    lines = (release / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    here = {line.partition("==")[0] for line in lines if "==" in line and "sys_platform == 'win32'" not in line}
+    assert here - named == set()
+    assert text.lstrip().startswith("Apache License")
+
+
+def test_a_commit_gives_the_same_bytes_twice(release: Path, tmp_path: Path) -> None:
+    """With the versions of the lock files that are there already."""
+    again = tmp_path / "again"
+    again.mkdir()
+    for lock in LOCKS:
+        shutil.copy(release / lock, again)
+    subprocess.run([sys.executable, "-m", "tests", "release", again], cwd=ROOT, check=True)
+    assert (again / "SHA256SUMS").read_text() == (release / "SHA256SUMS").read_text()
 
 
 def test_the_single_file_looks_plans_and_explains(release: Path, folder: Path) -> None:
