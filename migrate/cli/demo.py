@@ -45,6 +45,7 @@ from migrate.report.plan_text import plan_lines
 from migrate.report.run_values import Claim, Holds, RunReport, RunWord
 from migrate.run import journal as journals
 from migrate.run.carry_out import Options, RunFolder, carry_out, folder_of
+from migrate.run.locks import LockFile
 
 CLAIMED: Final = {Holds.YES: Tone.GOOD, Holds.NO: Tone.BAD, Holds.NOT_SEEN: Tone.WARN}
 
@@ -82,6 +83,7 @@ class Demo:
 
     def run(self) -> int:
         """0 where everything that is due is proven; 1 otherwise.  Ctrl-C and SIGTERM stop the cluster."""
+        LockFile(pathlib.Path(self._lab.inventory.runs) / "lock").release()  # where a run goes on, nothing is begun
         try:
             with _sigterm_interrupts():
                 return self._run()
@@ -131,10 +133,17 @@ class Demo:
     def _migrate(self, sources: Sources, playbook: Playbook) -> tuple[Plan, RunFolder]:
         """The plan in progress to its end, then a further one where it does not reach far enough."""
         while True:
+            kept = self._kept_plan("plan")
             plan = self._plan(sources, playbook)
             folder = folder_of(self._lab.inventory, plan)
             if not ended(folder):
-                self._carry_out("plan", plan, sources, playbook, self._lines)
+                try:
+                    self._carry_out("plan", plan, sources, playbook, self._lines)
+                except PlanIsStale as error:
+                    if plan != kept:
+                        raise
+                    self._lines.say(f"the cluster went on without plan {plan.short}: {error.what}; it is planned anew")
+                    continue
             if plan.target >= self._options.until:
                 return plan, folder
 

@@ -52,7 +52,7 @@ def plan(
     stands in its migration is unknown.
     """
     from migrate.cli.options import load_target
-    from migrate.cli.planning import keep, make_plan, require_no_other, save_copy, show, target_stage
+    from migrate.cli.planning import keep, make_plan, require_no_other, save_copy, show, target_stage, tell_of_run
 
     if stage is not None and to is not None:
         raise UsageWrong("--stage plans one stage alone, --to all up to one: give one of them")
@@ -70,6 +70,7 @@ def plan(
         require_no_other(out)
     if evidence.live:
         require_folder(pathlib.Path(found.runs))
+        tell_of_run(found)
     with observing(found, loaded, evidence=evidence) as observer:
         made = make_plan(
             observer, loaded, target=target, only=stage is not None, created=time.time(), live=evidence.live

@@ -37,6 +37,7 @@ from migrate.plan.schedule import scheduled
 from migrate.report.plan_json import plan_to_json, plan_values
 from migrate.report.plan_text import plan_html, plan_lines, plan_text
 from migrate.run import journal as journals
+from migrate.run import locks
 from migrate.run.carry_out import folder_of, gone_back
 from migrate.run.clock import SystemClock
 from migrate.run.past_runs import ROLLBACK_NEEDS, by_journals, rollback_facts
@@ -81,6 +82,14 @@ def make_plan(
     }
     summary = _with_problems(observer, world, plan.summary) if live else plan.summary
     return replace(plan, summary=replace(summary, rollback=(row, *summary.rollback)))
+
+
+def tell_of_run(inventory: Inventory) -> None:
+    """Say first that a run is in progress: what is planned beside it is stale soon."""
+    runs = pathlib.Path(inventory.runs)
+    found = locks.file_owner(runs / "lock")
+    if found is not None and found.held:
+        say(f"{locks.said_of(found.text, runs)}; what is planned now is stale when it goes on", err=True)
 
 
 def _seen(observer: Observer, needs: frozenset[Need]) -> World:

@@ -61,7 +61,7 @@ def plan_back(
     """
     from migrate.cli.given import playbook_given
     from migrate.cli.options import load_target, observing
-    from migrate.cli.planning import keep, make_rollback_plan, require_no_other, show
+    from migrate.cli.planning import keep, make_rollback_plan, require_no_other, show, tell_of_run
 
     if copy_again and discard_differences:
         raise UsageWrong("--copy-again gives nothing up: take one of the two options")
@@ -70,6 +70,7 @@ def plan_back(
     if out is not None:
         require_no_other(out)
     require_folder(pathlib.Path(found.runs))
+    tell_of_run(found)
     with observing(found, loaded, spark=not (loaded.of_directories or loaded.of_protocol)) as observer:
         made = make_rollback_plan(
             observer,

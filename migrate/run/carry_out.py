@@ -11,6 +11,7 @@ import socket
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
 from typing import Final
 
@@ -114,7 +115,9 @@ def carry_out(plan: Plan, sources: Sources, options: Options) -> RunFolder:
     folder.path.mkdir(parents=True, exist_ok=True, mode=0o700)
     alone = not plan.kind.has_zookeeper  # to lock in, or to roll back to
     clock, request = SystemClock(), ParkRequest()
-    lock = RunLock(LockFile(folder.path.parent / "lock"), None)
+    since = datetime.fromtimestamp(clock.now(), UTC).isoformat(timespec="seconds")
+    who = {"owner": options.owner, "run": plan.short, "since": since}
+    lock = RunLock(LockFile(folder.path.parent / "lock", who), None)
     journal = None
     observer = ClusterObserver(sources)
     try:

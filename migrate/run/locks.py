@@ -9,20 +9,25 @@ import fcntl
 import json
 import os
 import pathlib
+import re
 import secrets
 import socket
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Final, Protocol, Self
 
-from migrate.errors import DirectoriesRefused, LockLost, RunLocked
+from migrate.errors import DirectoriesRefused, LockLost, MigrateError, RunLocked
 from migrate.hosts.remote_files import LOCK_SUFFIX
 from migrate.model import strict_json
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory
+from migrate.run import journal as journals
 
 HOST_SUFFIX: Final = LOCK_SUFFIX
+NOBODY: Final[Mapping[str, str]] = MappingProxyType({})
+RUN: Final = re.compile(r"[0-9a-f]{8}")
 
 
 class ZookeeperLock(Protocol):
@@ -45,9 +50,12 @@ class HeldFile(Protocol):
 
 
 class LockFile:
-    """An flock on a file: the kernel frees it when the process ends, however it ends."""
+    """An flock on a file: the kernel frees it when the process ends, however it ends.
 
-    def __init__(self, path: pathlib.Path) -> None:
+    `who` is what it says of its holder beside process and host: the person, the run, since when.
+    """
+
+    def __init__(self, path: pathlib.Path, who: Mapping[str, str] = NOBODY) -> None:
         self.path = path
         path.parent.mkdir(parents=True, exist_ok=True)
         self._handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
@@ -56,9 +64,9 @@ class LockFile:
         except OSError as error:
             owner = path.read_text(errors="replace").strip()
             os.close(self._handle)
-            raise RunLocked(f"another process holds this run: {_said(owner)}", where=str(path)) from error
+            raise RunLocked(said_of(owner, path.parent), where=str(path)) from error
         os.ftruncate(self._handle, 0)
-        os.write(self._handle, json.dumps(_ourselves()).encode())
+        os.write(self._handle, json.dumps({**_ourselves(), **who}).encode())
 
     def release(self) -> None:
         os.close(self._handle)
@@ -114,13 +122,28 @@ def of_brokers(inventory: Inventory, take: Callable[[NodeId, str, str], HeldFile
     return HostLocks.on_hosts(((node.id, node.config) for node in inventory.brokers), take)
 
 
-def _said(owner: str) -> str:
-    """`pid 15585 on vm`; what is none of our words as it is."""
+def said_of(owner: str, runs: pathlib.Path) -> str:
+    """`run 164dcc01 is in progress: root, pid 15585 on vm, since ..., now at step ...`; other words as they are."""
     try:
-        found = strict_json.loads(owner)
-        return f"pid {found['pid']} on {found['host']}"
+        found = {str(name): str(value) for name, value in strict_json.mapping(owner).items()}
+        process = f"pid {found['pid']} on {found['host']}"
     except (ValueError, KeyError, TypeError):
-        return owner or "unknown"
+        return f"another process holds this run: {owner or 'unknown'}"
+    if not RUN.fullmatch(run := found.get("run", "")):
+        return f"another process holds this run: {process}"
+    parts = [f"{found.get('owner', 'somebody')}, {process}", f"since {found.get('since', '?')}"]
+    if step := _last_step(runs / run / "journal.jsonl"):
+        parts.append(f"now at step {step}")
+    return f"run {run} is in progress: {', '.join(parts)}"
+
+
+def _last_step(journal: pathlib.Path) -> str:
+    """The step that the run's journal names last; "" where none is."""
+    try:
+        events = journals.read(journal).events
+    except (OSError, MigrateError):
+        return ""
+    return next((str(event.data["step"]) for event in reversed(events) if "step" in event.data), "")
 
 
 def _ourselves() -> dict[str, str | int]:

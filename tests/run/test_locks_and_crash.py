@@ -13,6 +13,7 @@ import pytest
 
 from migrate.errors import LockLost, RunLocked
 from migrate.run.effects import VARIABLE, CrashPoints
+from migrate.run.journal import Journal
 from migrate.run.locks import LockFile, RunLock
 
 
@@ -25,6 +26,26 @@ def test_a_second_holder_of_the_lock_file_is_refused_by_name(tmp_path: Path) -> 
     assert caught.value.exit_code == 7
     first.release()
     LockFile(tmp_path / "runs" / "lock").release()
+
+
+def test_a_run_in_progress_is_named_with_person_host_and_step(tmp_path: Path) -> None:
+    """Whoever comes second reads whom to ask, and what would be interrupted."""
+    who = {"owner": "alice", "run": "164dcc01", "since": "2026-11-29T01:15:52+00:00"}
+    first = LockFile(tmp_path / "lock", who)
+    process = f"pid {os.getpid()} on {socket.gethostname()}"
+    said = f"run 164dcc01 is in progress: alice, {process}, since 2026-11-29T01:15:52+00:00"
+    with pytest.raises(RunLocked) as caught:
+        LockFile(tmp_path / "lock")
+    assert caught.value.what == said
+    (tmp_path / "164dcc01").mkdir()
+    journal = Journal.begin(tmp_path / "164dcc01" / "journal.jsonl", 1.0, {"plan": "164dcc01" * 8})
+    journal.append(2.0, "conclude", {"step": "kraft-mode/0", "outcome": "verified"})
+    journal.append(3.0, "note", {"key": "a", "value": "b"})
+    journal.close()
+    with pytest.raises(RunLocked) as caught:
+        LockFile(tmp_path / "lock")
+    assert caught.value.what == f"{said}, now at step kraft-mode/0"
+    first.release()
 
 
 def test_a_lock_file_is_made_for_its_owner_alone_wherever_it_is(tmp_path: Path) -> None:
