@@ -16,11 +16,12 @@ from rich.live import Live
 from rich.text import Text
 
 from migrate.errors import MigrateError
+from migrate.model.durations import Samples
 from migrate.model.history import Event
 from migrate.model.inventory import Playbook
 from migrate.model.plan import Plan
 from migrate.report.lines import fold
-from migrate.report.run_board import Board, board, lines
+from migrate.report.run_board import NOTHING_EARLIER, Board, board, lines
 from migrate.report.wording import printable
 from migrate.run import journal as journals
 
@@ -44,8 +45,10 @@ class LiveBoard:
         now: Callable[[], float] = time.time,
         playbook: Playbook | None = None,
         work: Callable[[], object] = str,
+        earlier: Samples = NOTHING_EARLIER,
     ) -> None:
         self._plan, self._journal, self._now, self._playbook, self._work = plan, journal, now, playbook, work
+        self._earlier = earlier
         self._events: list[Event] = []
         self._board: Board | None = None
 
@@ -58,7 +61,7 @@ class LiveBoard:
             if event.number > len(self._events):
                 self._events = [known for known in self._before() if known.number < event.number]
             self._events.append(event)
-            self._board = board(self._plan, self._events, self._playbook)
+            self._board = board(self._plan, self._events, self._playbook, self._earlier)
         except Exception:
             LOG.debug("the board of event %d cannot be made", event.number, exc_info=True)
             self._board = None

@@ -28,7 +28,7 @@ from migrate.hosts.files import create_file
 from migrate.model.inventory import Inventory, Playbook
 from migrate.model.plan import Plan, PlanSummary
 from migrate.model.ports import Observer
-from migrate.model.rollback_readiness import Weight
+from migrate.model.rollback_readiness import RollbackReadiness, Weight
 from migrate.model.stage import Stage
 from migrate.model.world import Need, World
 from migrate.plan import directories, protocol, rollback
@@ -40,7 +40,7 @@ from migrate.run import journal as journals
 from migrate.run import locks
 from migrate.run.carry_out import folder_of, gone_back
 from migrate.run.clock import SystemClock
-from migrate.run.past_runs import ROLLBACK_NEEDS, by_journals, rollback_facts
+from migrate.run.past_runs import ROLLBACK_NEEDS, by_journals, durations_of, rollback_facts
 
 
 def target_stage(playbook: Playbook, name: str | None) -> Stage:
@@ -69,19 +69,24 @@ def make_plan(
     if playbook.of_protocol:
         return make_protocol_plan(observer, playbook, created=created)
     world = _seen(observer, PLANNED_ON | ROLLBACK_NEEDS)
+    facts = rollback_facts(world)
     with _problems_first(world):
-        plan = scheduled(build(world, playbook, target=target, only=only, created=created), playbook)
+        plan = build(world, playbook, target=target, only=only, created=created)
+        plan = scheduled(_with_rollback_now(plan, rollback_readiness(world, facts)), playbook, facts.durations)
     found = lasting_findings(observer, plan.findings, SystemClock())
     plan = _anew(replace(plan, findings=found), world)
-    now = rollback_readiness(world, rollback_facts(world))
+    return replace(plan, summary=_with_problems(observer, world, plan.summary)) if live else plan
+
+
+def _with_rollback_now(plan: Plan, now: RollbackReadiness) -> Plan:
     row = {
         "stage": f"now ({now.origin})",
         "procedure": now.line if now.of(Weight.BAR) else f"{now.word}: {now.procedure}",
         "rolls": str(now.cost.rolls),
+        "restarts": str(now.cost.restarts),
         "controller_gap": now.cost.gap,
     }
-    summary = _with_problems(observer, world, plan.summary) if live else plan.summary
-    return replace(plan, summary=replace(summary, rollback=(row, *summary.rollback)))
+    return replace(plan, summary=replace(plan.summary, rollback=(row, *plan.summary.rollback)))
 
 
 def tell_of_run(inventory: Inventory) -> None:
@@ -101,13 +106,14 @@ def _seen(observer: Observer, needs: frozenset[Need]) -> World:
 def make_directory_plan(observer: Observer, playbook: Playbook, *, created: float, back: bool = False) -> Plan:
     """Observe, and plan a KRaft cluster's directories, or their rollback; raises NothingToPlan, DirectoriesRefused."""
     world = observer.observe(directories.PLANNED_ON | {Need.HOST_RIGHTS}, {})
-    return _anew(scheduled(directories.build(world, playbook, created=created, back=back), playbook), world)
+    plan = directories.build(world, playbook, created=created, back=back)
+    return _anew(scheduled(plan, playbook, durations_of(world)), world)
 
 
 def make_protocol_plan(observer: Observer, playbook: Playbook, *, created: float, back: bool = False) -> Plan:
     """Observe, and plan the raise of the brokers' protocol version, or its rollback; raises NothingToPlan."""
     world = observer.observe(protocol.PLANNED_ON | {Need.HOST_RIGHTS}, {})
-    plan = scheduled(protocol.build(world, playbook, created=created, back=back), playbook)
+    plan = scheduled(protocol.build(world, playbook, created=created, back=back), playbook, durations_of(world))
     return _anew(replace(plan, findings=lasting_findings(observer, plan.findings, SystemClock())), world)
 
 
@@ -134,9 +140,10 @@ def make_rollback_plan(
             world, playbook, created=created, copy_again=copy_again, discard_differences=discard_differences
         )
     discarded = rollback.discarded_of(world) if discard_differences else ()
-    found = rollback_readiness(world, replace(rollback_facts(world), discarded=discarded))
+    facts = replace(rollback_facts(world), discarded=discarded)
+    found = rollback_readiness(world, facts)
     summary = rollback.with_readiness(_with_problems(observer, world, plan.summary), plan, found)
-    return _anew(scheduled(replace(plan, summary=summary), playbook), world)
+    return _anew(scheduled(replace(plan, summary=summary), playbook, facts.durations), world)
 
 
 @contextmanager

@@ -79,8 +79,10 @@ class ProgressLines:
             yield
             return
         from migrate.cli.live_board import LiveBoard, live_region
+        from migrate.run.past_runs import samples_of
 
-        self._board = LiveBoard(plan, journal, playbook=playbook, work=work)
+        earlier = samples_of(journal.parent.parent, plan.cluster, but=journal.parent)
+        self._board = LiveBoard(plan, journal, playbook=playbook, work=work, earlier=earlier)
         try:
             with live_region(self._console, self._board):
                 yield

@@ -328,13 +328,15 @@ def _left(
     from migrate.report import run_board
     from migrate.run import journal as journals
     from migrate.run import locks
+    from migrate.run.past_runs import samples_of
 
     done = journals.concluded(events)
     left = [step for step in plan.steps if step.id not in done]
     if not left:
         return None
     lock = locks.file_owner(runs / "lock")
-    told, *doing = run_board.lines(run_board.board(plan, events, playbook), time.time())
+    earlier = samples_of(runs, plan.cluster, but=folder)
+    told, *doing = run_board.lines(run_board.board(plan, events, playbook, earlier), time.time())
     run: Run = {
         "plan": plan.short,
         "back": plan.kind.rolls_back,

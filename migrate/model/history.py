@@ -13,7 +13,7 @@
 | `diff` | step, offset, lag, counts: {kind: {class: fields}}, unexcused, expected: {rule: fields}, blind_spots |
 | `copy-check` | step, zxid, offset, at_end, counts: {kind: [before, after]}, lost, known, and more; or not_checked |
 | `units` | step, executor, nodes: list of {node, unit, word, starts, why}, unseen: which units a boot starts |
-| `conclude` | step, stage, outcome (as `Verified`, `AlreadyDone`, `Failed`), reason, evidence, left, boot, at |
+| `conclude` | step, stage, kind, outcome (as `Verified`, `AlreadyDone`, `Failed`), reason, evidence, left, boot, at |
 | `fault` | step, state (began, ended, happened), what: while a soak lasted something did not hold, or was restarted |
 | `stop` | reason, code: why the engine stopped before the end |
 | `note` | key, value |
@@ -85,7 +85,7 @@ SHAPES: Final[Mapping[str, dict[str, Any]]] = {
     },
     "copy-check": {"at_end": bool},
     "units": {"nodes": [UNIT]},
-    "conclude": {**STEP, "stage?": str, "outcome": str, "evidence?": [str], **READING},
+    "conclude": {**STEP, "stage?": str, "kind?": str, "outcome": str, "evidence?": [str], **READING},
     "stop": {"reason": str},
     "note": {"key": str, "value": str},
 }

@@ -380,7 +380,7 @@ class HealthPolicy:
 class Pace:
     """How long things may be expected, or allowed, to take, in seconds."""
 
-    node_estimate: float = 900.0  # a node, before this run has measured one
+    node_estimate: float = 900.0  # a node, before a run here has measured one
     hybrid_max_age: float = 86400.0  # from the first broker in migration mode to the last one in KRaft mode
 
 

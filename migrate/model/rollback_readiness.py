@@ -12,10 +12,13 @@ from typing import Final
 
 from migrate.model.columns import PartitionColumns
 from migrate.model.difference import DifferenceName
+from migrate.model.durations import Durations
 from migrate.model.ids import NodeId
+from migrate.model.inventory import Pace
 from migrate.model.outcome import Unknown
 from migrate.model.stage import ZkMigrationState
 from migrate.model.views import KraftView, NoZnode, ZookeeperView
+from migrate.model.words import span
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +81,6 @@ class StateBehind:
     partition_epoch: int
 
 
-RESTART_SECONDS: Final = 120.0  # of one broker, until its ISRs are full: said to be a default wherever it is used
 GAP_SECONDS: Final = 30.0  # from the order to stop the last controller to the deletion of /controller, without the logs
 READ_RATE: Final = 1e8  # bytes of stopped controllers' logs read in a second, all together: NoOps (docs/performance.md)
 NOT_LOOKED_AT: Final = Unknown("backups were not looked at")
@@ -152,7 +154,7 @@ class RollbackFacts:
         default_factory=dict
     )  # ZooKeeper-mode files, of changed brokers
     zookeeper: KeptFile | Unknown = NOT_LOOKED_AT
-    restart: Measured | None = None
+    durations: Durations = field(default_factory=lambda: Durations(Pace().node_estimate))
     gap: Measured | None = None
     unflagged: tuple[int, ...] = ()  # controllers that a run started without the flag
     discarded: tuple[DifferenceName, ...] = ()  # differences that the rollback gives up by name
@@ -168,17 +170,22 @@ def gap_seconds(log_bytes: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What the rollback would take: `rolls` over the brokers, `restarts` of brokers in all, minutes, and the gap.
+    """What the rollback would take: `rolls` over the brokers, `restarts` of brokers in all, seconds, and the gap.
 
     `gap_seconds` is the time in which nobody is controller (no leader is elected then; leaders that live go on);
-    it is in `minutes` where it is known.  `basis` says which of the durations were measured and which are defaults.
+    it is in `p50` and `p90` where it is known.  `basis` says what each was taken from.
     """
 
     rolls: int
     restarts: int
-    minutes: float
+    p50: float
+    p90: float
     gap_seconds: float | Unknown
     basis: str
+
+    @property
+    def time(self) -> str:
+        return f"about {span(self.p50, self.p90)}"
 
     @property
     def gap(self) -> str:
@@ -206,7 +213,7 @@ class RollbackReadiness:
     def line(self) -> str:
         """The answer in one line, as journals and tables keep it: the word, the first reason, the cost."""
         first = [f"{entry.about}: {entry.what}" for entry in self.reasons if entry.weight is not Weight.NOTE][:1]
-        cost = f"{self.cost.rolls} rolls, {self.cost.restarts} restarts, about {self.cost.minutes:.1f} min, "
+        cost = f"{self.cost.rolls} rolls, {self.cost.restarts} restarts, {self.cost.time}, "
         gap = self.cost.gap_seconds
         cost += f"{'an unknown time' if isinstance(gap, Unknown) else f'{gap:.0f} s'} without a controller"
         return "; ".join([f"{self.word} from {self.origin}", *first, *([] if self.gone else [cost])])

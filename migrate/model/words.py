@@ -37,6 +37,12 @@ def estimate(seconds: float) -> str:
     return duration(max(unit, round(seconds / unit) * unit)) if seconds > 0 else duration(0)
 
 
+def span(low: float, high: float) -> str:
+    """`18 min to 45 min`; once where both round to the same."""
+    first, last = estimate(low), estimate(high)
+    return first if first == last else f"{first} to {last}"
+
+
 def registered_as(*, migrating: bool, fenced: bool) -> str:
     """A broker's registration: `registered in migration mode, fenced`."""
     mode = "migration" if migrating else "KRaft"

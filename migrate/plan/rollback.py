@@ -357,7 +357,6 @@ def with_readiness(summary: PlanSummary, plan: Plan, found: RollbackReadiness) -
                 "procedure": found.procedure,
                 "rolls": str(found.cost.rolls),
                 "restarts": str(found.cost.restarts),
-                "minutes": f"{found.cost.minutes:.1f}",
                 "controller_gap": found.cost.gap,
             },
         ),

@@ -1,26 +1,24 @@
-"""A plan's time: how long each step takes, and whether the plan fits its windows (pure).
+"""A plan's time: when each step would happen, and whether the plan fits its windows (pure).
 
 The same arithmetic decides in a run, before every step: now + p90 of what must follow + reserve <= the window's end.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
 from migrate.errors import WindowNeverOpens
+from migrate.model.durations import ENDED_WELL, Durations, Estimate
 from migrate.model.history import Event
 from migrate.model.inventory import Playbook
 from migrate.model.plan import Plan, PlannedStep
 from migrate.model.stage import Stage
 from migrate.model.windows import Closed, Open, Window, label, local, longest, state
-from migrate.model.words import duration, estimate
+from migrate.model.words import duration, estimate, plural, span
 from migrate.plan.parking import block, in_between
-
-MINUTE: Final = 60.0
 
 
 class Fits(StrEnum):
@@ -200,92 +198,6 @@ def half_rolled_too_long(schedule: Schedule, limit: float) -> ParkAt | None:
     return None
 
 
-ENDED_WELL: Final = ("Verified", "AlreadyDone")
-BROKER: Final = "broker"
-FAMILIES: Final[Mapping[str, str]] = {  # kinds whose steps take alike: the restart of one broker, whatever its mode
-    "roll-to-migration-mode": BROKER,
-    "roll-to-kraft": BROKER,
-    "roll-back-to-migration-mode": BROKER,
-    "roll-to-zookeeper-mode": BROKER,
-    "add-directories": BROKER,
-    "remove-directories": BROKER,
-}
-NODE_SHARE: Final[Mapping[str, tuple[float, float]]] = {  # of the playbook's estimate of a node: (p50, p90)
-    BROKER: (0.4, 1.0),
-    "finalize-controller": (0.2, 0.5),
-    "finish-finalize": (0.2, 0.5),
-    "start-controllers": (0.1, 0.4),
-    "start-voters": (0.1, 0.4),
-    "stop-controllers": (0.1, 0.4),
-}
-CANARIES: Final = ("canary-in-migration-mode", "canary-in-kraft-mode")
-OTHERS: Final = (60.0, 300.0)  # seconds: a look, a backup, a file, a comparison
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    p50: float
-    p90: float
-    source: str
-
-
-@dataclass(frozen=True, slots=True)
-class Durations:
-    """What is known of durations: seconds of steps of this run by kind, and the playbook's estimate of a node."""
-
-    node_estimate: float
-    measured: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-
-    def of(self, step: PlannedStep) -> Estimate:
-        if step.kind == "soak":
-            seconds = float(step.params.get("seconds", "0"))
-            return Estimate(seconds + OTHERS[0], seconds + OTHERS[1], "the playbook's soak")
-        if step.kind in CANARIES:
-            seconds = float(step.params.get("seconds", "0"))
-            return Estimate(seconds, seconds + OTHERS[0], "the playbook's canary_soak")
-        family = FAMILIES.get(step.kind, step.kind)
-        samples = self.measured.get(step.kind) or self.measured.get(family) or ()
-        if samples:
-            number = f"{len(samples)} of this run" if len(samples) > 1 else "the first of this run"
-            return Estimate(percentile(samples, 0.5), percentile(samples, 0.9), f"measured on {number}")
-        if family in NODE_SHARE:
-            low, high = NODE_SHARE[family]
-            return Estimate(low * self.node_estimate, high * self.node_estimate, "the playbook's node_estimate")
-        return Estimate(*OTHERS, "a stated default")
-
-
-def percentile(samples: Iterable[float], share: float) -> float:
-    """The smallest sample that at least that share of all does not exceed (nearest rank)."""
-    ordered = sorted(samples)
-    return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
-
-
-def measured(events: Iterable[Event], kinds: Mapping[str, str]) -> dict[str, tuple[float, ...]]:
-    """Seconds of the steps that a journal concluded well, by kind and by family; `kinds` maps step ids to kinds.
-
-    A step counts from its first event to its conclusion, where it acted between them in one session: what was done
-    already, or lies on both sides of a kill, says nothing about the next node.
-    """
-    began: dict[str, float] = {}
-    acted: set[str] = set()
-    found: dict[str, list[float]] = {}
-    for event in events:
-        if event.name == "session":
-            began.clear()
-            acted.clear()
-        step = event.data.get("step")
-        if not isinstance(step, str) or step not in kinds:
-            continue
-        began.setdefault(step, event.time)
-        if event.name == "intend":
-            acted.add(step)
-        if event.name == "conclude" and step in acted and event.data["outcome"] in ENDED_WELL:
-            kind = kinds[step]
-            for name in {kind, FAMILIES.get(kind, kind)}:
-                found.setdefault(name, []).append(max(0.0, event.time - began[step]))
-    return {kind: tuple(seconds) for kind, seconds in found.items()}
-
-
 Spread = tuple[float, float]  # seconds: p50, p90
 
 
@@ -293,7 +205,7 @@ Spread = tuple[float, float]  # seconds: p50, p90
 class TimeLeft:
     """What is left of a run: the step in progress since `began`, and those after it.
 
-    `measured` counts the steps of this run that the figures rest on.
+    `measured` counts the steps of this cluster that the figures rest on.
     """
 
     began: float
@@ -306,41 +218,19 @@ class TimeLeft:
         return max(0.0, self.step[0] - passed) + self.later[0], max(0.0, self.step[1] - passed) + self.later[1]
 
 
-def time_left(steps: Sequence[PlannedStep], node_estimate: float, events: Sequence[Event]) -> TimeLeft | None:
-    """What the steps take that are not concluded; None where none is left, or no session has begun.
-
-    Kinds that this run has measured count by that; the others by the plan's estimate, scaled as those kinds were that
-    are like them.  Only for a person's eyes: no window is decided by a scaled figure.
-    """
+def time_left(steps: Sequence[PlannedStep], durations: Durations, events: Sequence[Event]) -> TimeLeft | None:
+    """What the steps take that are not concluded; None where none is left, or no session has begun."""
     done = {event.data["step"] for event in events if event.name == "conclude" and event.data["outcome"] in ENDED_WELL}
     left = [step for step in steps if step.id not in done]
     began = next((event.time for event in reversed(events) if event.name in ("session", "conclude")), None)
     if not left or began is None:
         return None
-    found = measured(events, {step.id: step.kind for step in steps})
-    plain, known = Durations(node_estimate), Durations(node_estimate, found)
-    scales = _scales(steps, plain, found)
-    spreads = []
-    for step in left:
-        estimate, stated = known.of(step), plain.of(step)
-        scaled = estimate == stated and step.kind not in ("soak", *CANARIES)
-        scale = scales.get(stated.source, 1.0) if scaled else 1.0
-        spreads.append((scale * estimate.p50, scale * estimate.p90))
     if left[0].kind == "soak":
         began = _soaked_since(events, began)
-    later = sum(p50 for p50, _ in spreads[1:]), sum(p90 for _, p90 in spreads[1:])
-    return TimeLeft(began, spreads[0], later, sum(len(found.get(kind, ())) for kind in {step.kind for step in steps}))
-
-
-def _scales(steps: Sequence[PlannedStep], plain: Durations, found: Mapping[str, tuple[float, ...]]) -> dict[str, float]:
-    """By source of an estimate: what the steps took that were estimated so, as a share of their p50."""
-    took: dict[str, float] = {}
-    expected: dict[str, float] = {}
-    for step in {step.kind: step for step in steps}.values():
-        estimate, samples = plain.of(step), found.get(step.kind, ())
-        took[estimate.source] = took.get(estimate.source, 0.0) + sum(samples)
-        expected[estimate.source] = expected.get(estimate.source, 0.0) + len(samples) * estimate.p50
-    return {source: took[source] / seconds for source, seconds in expected.items() if seconds}
+    first, *later = map(durations.of, left)
+    sums = sum(entry.p50 for entry in later), sum(entry.p90 for entry in later)
+    count = sum(len(durations.measured.get(kind, ())) for kind in {step.kind for step in steps})
+    return TimeLeft(began, (first.p50, first.p90), sums, count)
 
 
 def _soaked_since(events: Sequence[Event], began: float) -> float:
@@ -355,8 +245,8 @@ def _soaked_since(events: Sequence[Event], began: float) -> float:
 UTC: Final = Window("UTC", "UTC", (), (), 0.0)
 
 
-def scheduled(plan: Plan, playbook: Playbook) -> Plan:
-    """The plan with its schedule in the summary, which is no part of the fingerprint.
+def scheduled(plan: Plan, playbook: Playbook, durations: Durations) -> Plan:
+    """The plan with its schedule, and the times of its rollbacks, in the summary: no part of the fingerprint.
 
     Raises WindowNeverOpens where a stage of it waits for a window that does not open any more.
     """
@@ -364,14 +254,44 @@ def scheduled(plan: Plan, playbook: Playbook) -> Plan:
     if not plan.kind.rolls_back:
         must_open(playbook, stages, plan.created)
     windows = {stage: window for stage in stages if (window := window_for(plan, playbook, stage)) is not None}
-    found = lay_out(plan.steps, windows, Durations(playbook.pace.node_estimate), plan.created)
+    found = lay_out(plan.steps, windows, durations, plan.created)
+    short: tuple[str, ...] = ()
+    rollback = plan.summary.rollback
+    if not plan.kind.rolls_back:  # a rollback's own time is the plan's
+        short = tuple(_short_reserves(plan, windows, durations))
+        rollback = tuple(_with_time(row, durations) for row in rollback)
     summary = replace(
         plan.summary,
         fit=found.line,
         schedule=tuple(_rows(found, windows, playbook)),
-        parks=tuple(_parks(found, windows, playbook)),
+        parks=(*_parks(found, windows, playbook), *short),
+        rollback=rollback,
     )
     return replace(plan, summary=summary)
+
+
+def _with_time(row: Mapping[str, str], durations: Durations) -> Mapping[str, str]:
+    """What the restarts of a rollback take, all brokers one after the other."""
+    if not row.get("restarts", "").isdecimal():
+        return row
+    number, each = int(row["restarts"]), durations.restart
+    return {**row, "time": span(number * each.p50, number * each.p90) if number else "no restart"}
+
+
+def _short_reserves(plan: Plan, windows: Mapping[Stage, Window], durations: Durations) -> Iterator[str]:
+    """The windows whose reserve is shorter than the longest rollback from a stage that they bind."""
+    each = durations.restart
+    longest_back: dict[Window, int] = {}
+    restarts = {row["stage"]: int(row["restarts"]) for row in plan.summary.rollback if row["restarts"].isdecimal()}
+    for stage, window in windows.items():
+        if restarts.get(stage.label, 0) * each.p90 > window.reserve:
+            longest_back[window] = max(longest_back.get(window, 0), restarts[stage.label])
+    for window, number in longest_back.items():
+        time = span(number * each.p50, number * each.p90)
+        yield (
+            f"warning: window {window.name} keeps {duration(window.reserve)} for a rollback (reserve), the longest "
+            f"from its stages takes about {time} ({plural(number, 'restart')}, {each.source})"
+        )
 
 
 def _rows(found: Schedule, windows: Mapping[Stage, Window], playbook: Playbook) -> Iterator[Mapping[str, str]]:

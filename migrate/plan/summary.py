@@ -19,7 +19,6 @@ from migrate.model.plan import PlanSummary
 from migrate.model.step import Predicted
 from migrate.model.views import ConfigFile, NoFile
 from migrate.model.world import World
-from migrate.plan.schedule import BROKER, MINUTE, NODE_SHARE
 from migrate.steps.prepare import RenderController
 
 
@@ -66,7 +65,7 @@ def summarize(world: World, playbook: Playbook, here: Detected) -> PlanSummary:
                 "stage": stage,
                 "procedure": procedure,
                 "rolls": rolls,
-                "minutes": _minutes(rolls, world, playbook),
+                "restarts": str(int(rolls) * len(world.inventory.brokers)) if rolls.isdecimal() else "-",
                 "controller_gap": gap,
                 "lost": lost,
             }
@@ -76,15 +75,6 @@ def summarize(world: World, playbook: Playbook, here: Detected) -> PlanSummary:
         parity_unset=unset(rows) if rows else 0,
         own=tuple(_own(world.inventory)),
     )
-
-
-def _minutes(rolls: str, world: World, playbook: Playbook) -> str:
-    """What the rolls of all brokers take, by the playbook's estimate of a node: p50 to p90."""
-    if not rolls.isdecimal():
-        return "-"
-    restarts = int(rolls) * len(world.inventory.brokers)
-    low, high = (share * playbook.pace.node_estimate * restarts / MINUTE for share in NODE_SHARE[BROKER])
-    return f"{low:.0f} to {high:.0f}" if restarts else "no roll"
 
 
 def _inventory(world: World) -> dict[str, int]:

@@ -111,7 +111,7 @@ class Rollout(Section):
     later: ClassVar[Mapping[str, str]] = dict.fromkeys(
         ("order", "canary_soak", "batches"), "the plan shows the order; `apply --until` parks after a stage"
     )
-    node_estimate: Annotated[Duration, lasting(1)] = 900.0  # a node's p90, until this run has measured one
+    node_estimate: Annotated[Duration, lasting(1)] = 900.0  # a node's p90, until the cluster's runs have measured one
 
 
 class MigrationRollout(Rollout):

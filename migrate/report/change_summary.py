@@ -163,8 +163,8 @@ def rollback_by_procedure(plan: Plan) -> list[dict[str, str]]:
 
 def rollback_words(row: Mapping[str, str]) -> str:
     """One of these rows as a sentence, without what is nothing."""
-    minutes, lost = row.get("minutes", ""), row.get("lost", "")
-    told = [f"{minutes} min"] if minutes[:1].isdecimal() else []
+    time, lost = row.get("time", ""), row.get("lost", "")
+    told = [f"about {time}"] if time[:1].isdecimal() else []
     told += [f"lost: {lost}"] if lost not in ("", "-", "nothing") else []
     return f"{row.get('stage', '')}: {'; '.join([row.get('procedure', ''), *told])}"
 

@@ -7,16 +7,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from migrate.model.durations import Durations, Samples, measured, with_more
 from migrate.model.history import Event
 from migrate.model.inventory import Playbook
 from migrate.model.plan import Plan
 from migrate.model.windows import Closed, Window, local, state
-from migrate.model.words import estimate
+from migrate.model.words import span
 from migrate.plan.schedule import TimeLeft, time_left, window_for
 from migrate.report.wording import duration, plural
 from migrate.run.journal import concluded
 
 COMING: Final = 3
+NOTHING_EARLIER: Final[Samples] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +46,13 @@ class Board:
     problem: str = ""
 
 
-def board(plan: Plan, events: Sequence[Event], playbook: Playbook | None = None) -> Board:
-    """The board of the journal so far; with the playbook, the time that is left and the change window."""
+def board(
+    plan: Plan, events: Sequence[Event], playbook: Playbook | None = None, earlier: Samples = NOTHING_EARLIER
+) -> Board:
+    """The board of the journal so far; with the playbook, the time that is left and the change window.
+
+    `earlier` is what other runs of this cluster measured.
+    """
     done = concluded(events)
     found = Present()
     for event in events:
@@ -58,7 +65,8 @@ def board(plan: Plan, events: Sequence[Event], playbook: Playbook | None = None)
     under_way = next((step for step in plan.steps if step.id == current), None)
     time, window = None, None
     if playbook is not None and under_way is not None and not stopped:
-        time = time_left(plan.steps, playbook.pace.node_estimate, events)
+        known = Durations(playbook.pace.node_estimate, with_more(earlier, measured(events)))
+        time = time_left(plan.steps, known, events)
         window = window_for(plan, playbook, under_way.stage)
     return Board(
         plan=plan.short,
@@ -151,9 +159,8 @@ def lines(found: Board, now: float) -> list[str]:
 def _left(left: TimeLeft | None, now: float) -> str:
     if left is None:
         return ""
-    low, high = map(estimate, left.at(now))
     by = f"{plural(left.measured, 'step')} measured" if left.measured else "nothing measured yet"
-    return f"; about {low if low == high else f'{low} to {high}'} left (p50 to p90, {by})"
+    return f"; about {span(*left.at(now))} left (p50 to p90, {by})"
 
 
 def _ends(window: Window, now: float) -> str:

@@ -13,6 +13,7 @@ from migrate.model.disk_remedies import DiskTrouble
 from migrate.model.findings import Explanation
 from migrate.model.outcome import Unknown
 from migrate.model.rollback_readiness import Reason, RollbackReadiness, reason_lines
+from migrate.model.words import span
 from migrate.report.wording import duration, hanging, plural, printable
 
 INDENT: Final = " " * 9
@@ -46,11 +47,12 @@ class WaitingRow(TypedDict):
 
 
 class CostRow(TypedDict):
-    """What a rollback would take; `gap_seconds` without a controller are null where they are unknown."""
+    """What a rollback would take: `minutes` by the p50; `gap_seconds` without a controller are null where unknown."""
 
     rolls: int
     restarts: int
     minutes: float
+    minutes_p90: float
     gap_seconds: float | None
     basis: str
 
@@ -250,7 +252,8 @@ def rollback_values(found: RollbackReadiness) -> RollbackAnswer:
         "cost": {
             "rolls": found.cost.rolls,
             "restarts": found.cost.restarts,
-            "minutes": round(found.cost.minutes, 1),
+            "minutes": round(found.cost.p50 / 60, 1),
+            "minutes_p90": round(found.cost.p90 / 60, 1),
             "gap_seconds": None if isinstance(gap, Unknown) else round(gap, 1),
             "basis": found.cost.basis,
         },
@@ -402,7 +405,7 @@ def cost_text(cost: CostRow) -> str:
     if not cost["restarts"]:
         return f"no broker is restarted, {gap}"
     rolls = f"{plural(cost['rolls'], 'roll')} ({plural(cost['restarts'], 'restart')})"
-    return f"{rolls}, about {duration(cost['minutes'] * 60)}, {gap}"
+    return f"{rolls}, about {span(cost['minutes'] * 60, cost['minutes_p90'] * 60)}, {gap}"
 
 
 def rollback_lines(values: RollbackAnswer) -> Iterator[str]:

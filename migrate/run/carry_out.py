@@ -53,7 +53,7 @@ from migrate.run.interrupts import ParkRequest, half_done, parking_on_interrupt
 from migrate.run.journal import Journal
 from migrate.run.last_words import last_words_told, once_more
 from migrate.run.locks import LockFile, RunLock, of_brokers
-from migrate.run.past_runs import kept_before_copy, readiness_noted
+from migrate.run.past_runs import kept_before_copy, readiness_noted, samples_of
 from migrate.steps.rollback.control import HandBackControl
 from migrate.zookeeper.layout import Absent
 from migrate.zookeeper.lock import LOCK_PATH, Fence, ZookeeperLock, acquire, look_at_lock
@@ -145,7 +145,16 @@ def carry_out(plan: Plan, sources: Sources, options: Options) -> RunFolder:
             sources.start_spark()
         effects = _effects(observer, options, folder, journal, lock, fence, clock)
         gate = RunGate(
-            plan, sources.playbook, folder.path, journal, clock, observer, options.listen, request, options.until
+            plan,
+            sources.playbook,
+            folder.path,
+            journal,
+            clock,
+            observer,
+            options.listen,
+            request,
+            options.until,
+            samples_of(folder.path.parent, plan.cluster, but=folder.path),
         )
         patience = (lambda _: NO_PROGRESS) if isinstance(sources.playbook, Unknown) else sources.playbook.patience
         engine = Engine(plan, Machinery(observer, effects, journal, lock, clock, patience, options.listen, gate))

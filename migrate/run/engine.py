@@ -19,6 +19,7 @@ from migrate.checks import processes
 from migrate.checks.problems import headline, problems
 from migrate.errors import JournalUnwritable, MigrateError, PlanIsStale, PlanStopped
 from migrate.model import strict_json
+from migrate.model.durations import CANARIES
 from migrate.model.history import Event
 from migrate.model.ids import NodeId
 from migrate.model.outcome import (
@@ -40,7 +41,6 @@ from migrate.model.step import HalfDone, NotBegun, Predicted, Progress, Step
 from migrate.model.views import KeptFiles, Quorum, Running
 from migrate.model.world import BROKER, NOT_ASKED, Need, World
 from migrate.observe.world import SLOW
-from migrate.plan.schedule import CANARIES
 from migrate.run import guards, repairs, snapshots
 from migrate.run import journal as journals
 from migrate.run.gatekeeper import Gatekeeper
@@ -303,7 +303,12 @@ class Engine:
         said = outcome if isinstance(outcome, Verified) else Verified()
         evidence = [outcome.how] if isinstance(outcome, AlreadyDone) else [*said.evidence]
         evidence += repairs.told(journals.notes(self._with.journal.events), planned.id)
-        data = {"step": planned.id, "stage": planned.stage.label, "outcome": type(outcome).__name__}
+        data = {
+            "step": planned.id,
+            "stage": planned.stage.label,
+            "kind": planned.kind,
+            "outcome": type(outcome).__name__,
+        }
         self._write(
             "conclude", **data, reason=reason, evidence=evidence, left=[*said.left], **reading(self._with.clock)
         )

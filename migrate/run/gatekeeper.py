@@ -20,8 +20,9 @@ from migrate.errors import (
     RunParked,
     WindowClosed,
 )
+from migrate.model.durations import Durations, Samples, measured, with_more
 from migrate.model.history import Event
-from migrate.model.inventory import HealthPolicy, Playbook
+from migrate.model.inventory import HealthPolicy, Pace, Playbook
 from migrate.model.outcome import Readiness, Ready, Refused, Unknown
 from migrate.model.plan import Plan, PlannedStep
 from migrate.model.ports import Clock, Observer
@@ -38,11 +39,9 @@ from migrate.plan.parking import (
     may_park_before,
 )
 from migrate.plan.schedule import (
-    Durations,
     NoRoom,
     half_rolled_too_long,
     lay_out,
-    measured,
     room,
     window_for,
     windows_of,
@@ -80,6 +79,7 @@ class RunGate:
     listen: Callable[[Event], None]
     request: ParkRequest = field(default_factory=ParkRequest)
     until: str = ""  # the stage or step after which the run stops
+    earlier: Samples = field(default_factory=dict)  # what other runs of this cluster measured
     _aged: bool = False
     _since: tuple[float, float] | None = None
     _postponed: str = ""  # what was asked for where the run may not park, as the journal says it
@@ -226,8 +226,8 @@ class RunGate:
         return next(index for index, step in enumerate(self.plan.steps) if step.id == planned.id)
 
     def _durations(self) -> Durations:
-        estimate = 900.0 if isinstance(self.playbook, Unknown) else self.playbook.pace.node_estimate
-        return Durations(estimate, measured(self.journal.events, {step.id: step.kind for step in self.plan.steps}))
+        estimate = Pace().node_estimate if isinstance(self.playbook, Unknown) else self.playbook.pace.node_estimate
+        return Durations(estimate, with_more(self.earlier, measured(self.journal.events)))
 
     def _acted(self) -> bool:
         touched: set[str] = set()

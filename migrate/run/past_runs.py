@@ -21,9 +21,10 @@ from migrate.checks.rollback.readiness import rollback_readiness
 from migrate.errors import JournalUnwritable, MigrateError
 from migrate.model.copied import KeptTree
 from migrate.model.detect import CLEANUP_PROVEN, HYBRID_PROVEN
+from migrate.model.durations import Durations, Samples, measured
 from migrate.model.history import Event
 from migrate.model.ids import NodeId
-from migrate.model.inventory import Inventory
+from migrate.model.inventory import Inventory, Pace
 from migrate.model.outcome import Refused, Unknown
 from migrate.model.ports import Clock, Observer
 from migrate.model.rollback_readiness import KeptFile, Measured, RollbackFacts
@@ -54,11 +55,10 @@ def rollback_facts(world: World) -> RollbackFacts:
     inventory = world.inventory
     runs = list(runs_of(pathlib.Path(inventory.runs), inventory.name))
     events = [event for _, found in runs for event in found]
-    brokers = {str(int(node.id)) for node in inventory.brokers}
     return RollbackFacts(
         configs={node.id: kept_config(world, node.id) for node in inventory.brokers},
         zookeeper=_kept_tree(runs),
-        restart=_middle(restarts(events, brokers)),
+        durations=_durations(world, runs),
         gap=_middle(gaps(events)),
         unflagged=_unflagged(events, inventory),
     )
@@ -109,18 +109,19 @@ def _kept_tree(runs: Sequence[Run]) -> KeptFile | Unknown:
 
 
 # -- durations ---------------------------------------------------------------------------------------------------
-def restarts(events: Iterable[Event], brokers: frozenset[str] | set[str]) -> Iterator[float]:
-    """Seconds from the order to stop a broker until the step that restarted it was proven."""
-    stopped: dict[str, float] = {}
-    for event in events:
-        if event.name == "effect" and event.data["effect"] == "stop" and event.data["node"] in brokers:
-            stopped.setdefault(event.data["step"], event.time)
-        elif event.name == "session":
-            stopped.clear()  # a killed run's pause is no duration of a restart
-        elif event.name == "conclude" and event.data["step"] in stopped:
-            since = stopped.pop(event.data["step"])
-            if event.data["outcome"] in journals.ENDED_WELL:
-                yield event.time - since
+def durations_of(world: World) -> Durations:
+    """What is known of this cluster's durations: what its runs measured, and its playbook's estimate."""
+    return _durations(world, runs_of(pathlib.Path(world.inventory.runs), world.inventory.name))
+
+
+def _durations(world: World, runs: Iterable[Run]) -> Durations:
+    pace = Pace() if isinstance(world.playbook, Unknown) else world.playbook.pace
+    return Durations(pace.node_estimate, measured(*(events for _, events in runs)))
+
+
+def samples_of(runs: pathlib.Path, cluster: str, *, but: pathlib.Path) -> Samples:
+    """What the steps of that cluster's runs took, but for the run of that folder."""
+    return measured(*(events for folder, events in runs_of(runs, cluster) if folder != but))
 
 
 def gaps(events: Iterable[Event]) -> Iterator[float]:

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from migrate.errors import WindowNeverOpens
+from migrate.model.durations import Durations, measured, percentile
 from migrate.model.history import Event
 from migrate.model.plan import PlannedStep
 from migrate.model.stage import Stage
@@ -16,15 +17,12 @@ from migrate.model.step import Action
 from migrate.model.windows import Dated, Weekly, Window, local
 from migrate.plan.parking import block, in_between, may_leave_while_waiting, may_park_before
 from migrate.plan.schedule import (
-    Durations,
     Fits,
     NoRoom,
     Room,
     half_rolled_too_long,
     lay_out,
-    measured,
     must_open,
-    percentile,
     room,
     time_left,
 )
@@ -200,27 +198,27 @@ def test_a_window_that_is_over_is_refused_by_name() -> None:
 
 
 # -- durations -------------------------------------------------------------------------------------------------------
-def events(*seconds: float, kind: str = "roll-to-kraft") -> tuple[list[Event], dict[str, str]]:
+def events(*seconds: float, kind: str = "roll-to-kraft") -> list[Event]:
     """A journal of steps that took so long, one after the other."""
-    found, now = [Event(0, 0.0, "session", {})], 100.0
+    found, now = [Event(0, 100.0, "session", {})], 100.0
     for number, took in enumerate(seconds):
         name = f"{kind}/{number}"
-        found.append(Event(1, now, "intend", {"step": name}))
-        found.append(Event(2, now + took, "conclude", {"step": name, "outcome": "Verified"}))
+        found.append(Event(1, now + took / 2, "intend", {"step": name}))
+        found.append(Event(2, now + took, "conclude", {"step": name, "kind": kind, "outcome": "Verified"}))
         now += took
-    return found, {f"{kind}/{number}": kind for number in range(len(seconds))}
+    return found
 
 
 def test_the_first_node_of_the_run_replaces_the_estimate() -> None:
     """And with fewer than ten the p90 is the longest."""
-    known = Durations(900.0, measured(*events(60.0, 240.0, 90.0)))
+    known = Durations(900.0, measured(events(60.0, 240.0, 90.0)))
     found = known.of(second_roll(1)[0])
-    assert (found.p50, found.p90, found.source) == (90.0, 240.0, "measured on 3 of this run")
+    assert (found.p50, found.p90, found.source) == (90.0, 240.0, "measured here on 3 steps")
 
 
 def test_brokers_of_the_first_roll_tell_about_the_second() -> None:
     """A restart is a restart; controllers are not brokers."""
-    known = Durations(900.0, measured(*events(60.0, kind="roll-to-migration-mode")))
+    known = Durations(900.0, measured(events(60.0, kind="roll-to-migration-mode")))
     assert known.of(second_roll(1)[0]).p90 == 60.0
     assert known.of(step(1, "finalize-controller", Stage.FINALIZE)).p90 == 450.0
 
@@ -234,9 +232,9 @@ def test_estimates_say_that_they_are_estimates() -> None:
 
 def test_a_step_over_two_sessions_is_no_sample() -> None:
     """What lay between the kill and the next morning says nothing about a node."""
-    found, kinds = events(60.0, 70.0)
+    found = events(60.0, 70.0)
     found.insert(4, Event(9, 9e6, "session", {}))  # between the second step's intent and its end
-    assert measured(found, kinds)["roll-to-kraft"] == (60.0,)
+    assert measured(found)["roll-to-kraft"] == (60.0,)
 
 
 def test_percentiles_are_nearest_rank() -> None:
@@ -246,28 +244,40 @@ def test_percentiles_are_nearest_rank() -> None:
     assert percentile([5.0], 0.5) == 5.0
 
 
+def test_what_a_person_had_to_mend_meanwhile_is_no_sample() -> None:
+    """A night with a dead disk would stand for every node after it."""
+    found = events(60.0, 7000.0)
+    found.insert(3, Event(8, 200.0, "waiting", {"step": "roll-to-kraft/1", "problem": "1 PROBLEM: a disk is dead"}))
+    assert measured(found)["roll-to-kraft"] == (60.0,)
+
+
+def test_all_runs_of_the_cluster_are_counted_and_health_and_looks_with_them() -> None:
+    """From the end of one step to that of the next, so that the steps' sum is what the run took."""
+    assert measured(events(60.0), events(80.0, 90.0))["broker"] == (60.0, 80.0, 90.0)
+
+
 # -- the time that is left -------------------------------------------------------------------------------------------
 def test_the_time_left_is_the_sum_of_the_steps_that_are_not_concluded() -> None:
     """The step in progress counts less what passed of it, and never less than nothing."""
-    found = time_left(second_roll(3), 900.0, [Event(0, 1000.0, "session", {})])
+    found = time_left(second_roll(3), QUARTERS, [Event(0, 1000.0, "session", {})])
     assert found is not None
     assert found.measured == 0
     assert found.at(1000.0) == (3 * 360.0, 3 * 900.0)
     assert found.at(1400.0) == (2 * 360.0, 2 * 900.0 + 500.0)
-    assert time_left(second_roll(3), 900.0, []) is None
+    assert time_left(second_roll(3), QUARTERS, []) is None
 
 
 def test_what_the_run_measured_stands_for_the_steps_that_are_left() -> None:
-    """Its own kind by the measurement; a kind that is estimated in the same way by the same share."""
-    journal, _ = events(60.0, 90.0)
+    """Its own kind by the measurement; the others by what the plan says of them."""
+    journal = events(60.0, 90.0)
     steps = [replace(one, id=f"roll-to-kraft/{at}") for at, one in enumerate(second_roll(3))]
-    found = time_left([*steps, step(1, "finalize-controller", Stage.FINALIZE)], 900.0, journal)
+    known = Durations(900.0, measured(journal))
+    found = time_left([*steps, step(1, "finalize-controller", Stage.FINALIZE)], known, journal)
     assert found is not None
     assert found.measured == 2
-    share = 150.0 / (2 * 360.0)
     assert found.step == (60.0, 90.0)
-    assert found.later == pytest.approx((share * 180.0, share * 450.0))
-    assert time_left(steps[:2], 900.0, journal) is None
+    assert found.later == (180.0, 450.0)
+    assert time_left(steps[:2], known, journal) is None
 
 
 def test_a_soak_keeps_the_playbooks_length_and_counts_since_the_last_roll() -> None:
@@ -276,9 +286,9 @@ def test_a_soak_keeps_the_playbooks_length_and_counts_since_the_last_roll() -> N
     rolled = {"step": "kraft-mode/0", "stage": "kraft-mode", "outcome": "Verified", "boot": "a"}
     session = Event(1, 4000.0, "session", {"boot": "a"})
     journal = [Event(0, 1000.0, "conclude", rolled), session]
-    found = time_left([*second_roll(1), soak], 900.0, journal)
+    found = time_left([*second_roll(1), soak], QUARTERS, journal)
     assert found is not None
     assert found.at(4000.0) == (7260.0 - 3000.0, 7500.0 - 3000.0)
-    again = time_left([*second_roll(1), soak], 900.0, [journal[0], replace(session, data={"boot": "b"})])
+    again = time_left([*second_roll(1), soak], QUARTERS, [journal[0], replace(session, data={"boot": "b"})])
     assert again is not None
     assert again.at(4000.0) == (7260.0, 7500.0)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from migrate.errors import WindowNeverOpens
+from migrate.model.durations import Durations
 from migrate.model.inventory import Pace
 from migrate.model.plan import Plan
 from migrate.model.stage import Stage
@@ -27,7 +28,7 @@ def made(created: float = EVENING, **changes: Any) -> tuple[Plan, Plan]:
     """The plan of the healthy world up to the soak, without and with its schedule."""
     playbook = replace(worlds.playbook(), **{"windows": {"default": NIGHTS}, **changes})
     plan = build(whole(Stage.ASSESS), playbook, target=Stage.SOAK, only=False, created=created)
-    return plan, scheduled(plan, playbook)
+    return plan, scheduled(plan, playbook, Durations(playbook.pace.node_estimate))
 
 
 def test_the_schedule_is_no_part_of_the_fingerprint() -> None:
@@ -74,13 +75,24 @@ def test_a_node_that_fits_no_window_is_said() -> None:
     assert "does not fit" in plan_html(plan)
 
 
+def test_a_reserve_that_is_shorter_than_the_rollback_is_a_warning_with_both_numbers() -> None:
+    """Two rolls of three brokers at 15 minutes do not fit 45; at one minute they do."""
+    (said,) = [entry for entry in made()[1].summary.parks if entry.startswith("warning: ")]
+    assert said == (
+        "warning: window default keeps 45 min for a rollback (reserve), the longest from its stages takes about "
+        "36 min to 1 h 30 min (6 restarts, the playbook's node_estimate)"
+    )
+    assert said.removeprefix("warning: ").split(",")[0] in " ".join(plan_text(made()[1]).split())
+    assert not any(entry.startswith("warning: ") for entry in made(pace=Pace(node_estimate=60.0))[1].summary.parks)
+
+
 def test_a_roll_that_would_stand_half_done_too_long_is_said() -> None:
     """The freeze begins after tonight."""
     freeze = replace(NIGHTS, deny=(Dated("2026-12-08T05:00", "2027-01-05T00:00"),))
     playbook = replace(worlds.playbook(), windows={"default": freeze}, pace=Pace(node_estimate=2 * HOUR))
     plan = build(whole(Stage.ASSESS), playbook, target=Stage.SOAK, only=False, created=EVENING)
-    parks = scheduled(plan, playbook).summary.parks
-    assert "hybrid_max_age allows (1 d): the first roll does not begin" in parks[-1]
+    parks = scheduled(plan, playbook, Durations(2 * HOUR)).summary.parks
+    assert any("hybrid_max_age allows (1 d): the first roll does not begin" in entry for entry in parks)
 
 
 def test_a_window_that_never_opens_any_more_is_refused() -> None:

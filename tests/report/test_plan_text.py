@@ -8,6 +8,7 @@ import re
 
 import pytest
 
+from migrate.model.durations import Durations
 from migrate.model.findings import Finding, Severity
 from migrate.model.inventory import Playbook
 from migrate.model.plan import Plan
@@ -246,7 +247,7 @@ def _of_brokers(brokers: int) -> Plan:
     world = big_world(Stage.ASSESS, brokers, 100)
     assert isinstance(world.playbook, Playbook)
     made = build(world, world.playbook, target=Stage.CLEANUP, only=False, created=story.START)
-    return scheduled(made, world.playbook)
+    return scheduled(made, world.playbook, Durations(world.playbook.pace.node_estimate))
 
 
 @pytest.mark.parametrize(("brokers", "most"), [(3, 150), (30, 250)])

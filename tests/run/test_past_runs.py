@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from migrate.model.durations import Durations
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory
 from migrate.model.outcome import Unknown
@@ -18,7 +19,7 @@ from migrate.model.stage import Stage
 from migrate.model.views import HostFile, KeptFiles, NoFile
 from migrate.model.world import World
 from migrate.run.journal import Journal
-from migrate.run.past_runs import rollback_facts
+from migrate.run.past_runs import durations_of, rollback_facts, samples_of
 from tests.testing import worlds
 from tests.testing.worlds import BROKER_FILE
 
@@ -103,35 +104,27 @@ def test_the_tree_that_a_journal_names_is_held_against_its_hash(tmp_path: Path) 
     assert said.problem
 
 
-def stop(time: float, node: int, step: str) -> tuple[float, str, Data]:
-    """The order to stop a node."""
-    return time, "effect", {"effect": "stop", "node": str(node), "step": step, "detail": ""}
-
-
 def end(time: float, step: str, outcome: str = "Verified") -> tuple[float, str, Data]:
-    """The end of a step."""
-    return time, "conclude", {"step": step, "outcome": outcome}
+    """The end of a step that restarted a broker."""
+    return time, "conclude", {"step": step, "kind": "roll-to-kraft", "outcome": outcome}
 
 
-def test_restarts_are_measured_from_the_order_to_stop_to_the_proof(tmp_path: Path) -> None:
-    """The middle one of those that ended well; refused ones, killed ones and controllers do not count."""
+def acts(time: float, step: str) -> tuple[float, str, Data]:
+    """A step acts."""
+    return time, "intend", {"step": step}
+
+
+def test_durations_are_those_of_this_clusters_runs(tmp_path: Path) -> None:
+    """What ended well of each of them, and nothing of another cluster's; the playbook's estimate beside it."""
     world = here(tmp_path)
-    journal(
-        world.inventory,
-        "one",
-        stop(10, 0, "roll/0"),
-        end(15, "roll/0"),
-        stop(20, 1, "roll/1"),
-        end(27, "roll/1"),
-        stop(30, 2, "roll/2"),
-        end(90, "roll/2", "Failed"),
-        stop(100, 2, "roll/2"),
-        (500, "session", {}),
-        end(510, "roll/2"),
-        stop(600, 3000, "finalize/1"),
-        end(700, "finalize/1"),
-    )
-    assert rollback_facts(world).restart == Measured(6.0, 2)
+    journal(world.inventory, "one", (10, "session", {}), acts(12, "roll/0"), end(15, "roll/0"), acts(17, "roll/1"))
+    journal(world.inventory, "two", (30, "session", {}), acts(31, "roll/2"), end(90, "roll/2", "Failed"))
+    three = journal(world.inventory, "three", (600, "session", {}), acts(601, "roll/1"), end(607, "roll/1"))
+    journal(world.inventory, "other", (1, "session", {}), acts(2, "roll/0"), end(5, "roll/0"), cluster="other")
+    known = Durations(900.0, {"roll-to-kraft": (5.0, 7.0), "broker": (5.0, 7.0)})
+    assert durations_of(world) == known
+    assert rollback_facts(world).durations == known
+    assert samples_of(three.parent, "lab", but=three) == {"roll-to-kraft": (5.0,), "broker": (5.0,)}
 
 
 def test_gaps_are_those_that_rollbacks_noted(tmp_path: Path) -> None:

@@ -27,7 +27,6 @@ from migrate.model.disk_trouble import sick_directories
 from migrate.model.outcome import Unknown
 from migrate.model.rollback_readiness import (
     GAP_SECONDS,
-    RESTART_SECONDS,
     Cost,
     Growing,
     Measured,
@@ -48,7 +47,7 @@ from migrate.model.views import (
     Stopped,
     majority,
 )
-from migrate.model.words import plural
+from migrate.model.words import plural, span
 from migrate.model.world import NOT_ASKED, World
 
 LAG_MOST: Final = 100  # records: at rest the dual write is a NoOp or two behind
@@ -369,7 +368,7 @@ def rollback_readiness(world: World, facts: RollbackFacts = NO_FACTS) -> Rollbac
         what = "the migration is finalized, or there was none: ZooKeeper is not written any more"
         next_step = "none: roll forward every broker that is not in KRaft mode yet"
         reasons: tuple[Reason, ...] = (bar("finalized", "the KRaft metadata", what, next_step),)
-        cost = Cost(0, 0, 0.0, 0.0, "-")
+        cost = Cost(0, 0, 0.0, 0.0, 0.0, "-")
         return RollbackReadiness(RollbackWord.NOT_READY, begin.label, procedure, reasons, cost, gone=True)
     reasons = tuple(reason for rule in RULES for reason in rule(world, facts, begin))
     if begin.start is Start.NOTHING:  # a fault of the cluster does not bar what needs no step
@@ -385,15 +384,16 @@ def rollback_readiness(world: World, facts: RollbackFacts = NO_FACTS) -> Rollbac
 
 
 def _cost(world: World, facts: RollbackFacts, begin: Origin) -> Cost:
-    """Rolls, restarts, minutes, and the gap; the gap is there only where KRaft has to give /controller back."""
+    """Rolls, restarts, their time, and the gap; the gap is there only where KRaft has to give /controller back."""
     rolls = 2 if begin.kraft else int(bool(begin.migration))
     restarts = len(begin.migration) + 2 * len(begin.kraft)
-    each = facts.restart.seconds if facts.restart else RESTART_SECONDS
+    each = facts.durations.restart
     gap, gap_rests_on = _gap(world, facts)
-    basis = [_duration_in_words(each, "per restart", facts.restart, "a default, none was measured")] if restarts else []
+    basis = [f"{span(each.p50, each.p90)} per restart ({each.source})"] if restarts else []
     basis += [gap_rests_on] if gap_rests_on else []
-    minutes = (restarts * each + (0.0 if isinstance(gap, Unknown) else gap)) / 60
-    return Cost(rolls, restarts, minutes, gap, "; ".join(basis) or "nothing is restarted")
+    without = 0.0 if isinstance(gap, Unknown) else gap
+    low, high = (restarts * one + without for one in (each.p50, each.p90))
+    return Cost(rolls, restarts, low, high, gap, "; ".join(basis) or "nothing is restarted")
 
 
 def _gap(world: World, facts: RollbackFacts) -> tuple[float | Unknown, str]:

@@ -10,6 +10,7 @@ import pytest
 
 from migrate.checks.rollback.readiness import rollback_readiness
 from migrate.model.difference import DifferenceClass, DiffReport
+from migrate.model.durations import Durations
 from migrate.model.ids import NodeId
 from migrate.model.inventory import SecretFile, ZookeeperLogin
 from migrate.model.outcome import Unknown
@@ -56,9 +57,8 @@ from tests.testing.worlds import BROKERS, CONTROLLERS, kraft, live, zk
 
 Bend = Callable[[World], World]
 KEPT = {node: KeptFile(f"/conf/b{node}.properties.kraft-migrate-backup") for node in BROKERS}
-GOOD = RollbackFacts(
-    configs=KEPT, zookeeper=KeptFile("zookeeper.jsonl.gz"), restart=Measured(6.0, 3), gap=Measured(4.0, 1)
-)
+KNOWN = Durations(900.0, {"broker": (6.0, 6.0, 9.0)})
+GOOD = RollbackFacts(configs=KEPT, zookeeper=KeptFile("zookeeper.jsonl.gz"), durations=KNOWN, gap=Measured(4.0, 1))
 READY, WORK, NOT = RollbackWord.READY, RollbackWord.READY_WITH_WORK, RollbackWord.NOT_READY
 
 
@@ -104,12 +104,12 @@ def test_half_of_the_second_roll_costs_two_restarts_for_each_broker_in_kraft_mod
 def test_minutes_and_gap_are_measured_or_said_to_be_defaults() -> None:
     """Six seconds a restart, four without a controller; without a journal the defaults, by name."""
     cost = asked(whole(Stage.SOAK)).cost
-    assert cost.minutes == pytest.approx((6 * 6 + 4) / 60)
+    assert (cost.p50, cost.p90) == (6 * 6 + 4, 6 * 9 + 4)
     assert cost.gap_seconds == 4
-    assert "median of 3 measured here" in cost.basis
-    plain = asked(whole(Stage.SOAK), replace(GOOD, restart=None, gap=None)).cost
-    assert plain.minutes == pytest.approx((6 * 120 + 33) / 60)
-    assert "120 s per restart (a default, none was measured)" in plain.basis
+    assert "10 s per restart (measured here on 3 steps)" in cost.basis
+    plain = asked(whole(Stage.SOAK), replace(GOOD, durations=Durations(900.0), gap=None)).cost
+    assert (plain.p50, plain.p90) == (6 * 360 + 33, 6 * 900 + 33)
+    assert "6 min to 15 min per restart (the playbook's node_estimate)" in plain.basis
 
 
 def test_without_a_measured_gap_it_is_estimated_by_the_size_of_the_logs() -> None:
