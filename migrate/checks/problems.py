@@ -19,8 +19,8 @@ from migrate.model.findings import Explanation, ranges
 from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode, ControllerNode
 from migrate.model.outcome import Unknown
-from migrate.model.views import ConfigFile, NoFile, NoZnode, Running
-from migrate.model.words import plural
+from migrate.model.views import ConfigFile, NoFile, NoZnode, Running, Stopped
+from migrate.model.words import moment, plural
 from migrate.model.world import NOT_ASKED, Need, World
 
 NAMED: Final = 3  # problems that the first line names; the others are counted
@@ -58,7 +58,7 @@ def problems(world: World) -> tuple[Problem, ...]:
 
 
 def headline(found: Sequence[Problem]) -> str:
-    """`2 PROBLEMS: broker 1 is stopped on kafka-2; ZooKeeper cannot be read`; "" for none."""
+    """`2 PROBLEMS: broker 1 is stopped on kafka-2 since 01:12:50 UTC; ZooKeeper cannot be read`; "" for none."""
     if not found:
         return ""
     more = [f"{len(found) - NAMED} more"] if len(found) > NAMED else []
@@ -98,11 +98,21 @@ def _stopped(world: World, sick: Collection[int], *, began: bool) -> Iterator[Pr
         held = held_by_runs(world, down)
         if own := [node for node in down if node not in held]:
             typed = f"{processes.start(world.inventory, own)}; the log says why it ended"
-            yield Problem(f"{_named(kind, own)} stopped on {_hosts(world, own)}", typed)
+            yield Problem(f"{_named(kind, own)} stopped on {_hosts(world, own)}{_since(world, own)}", typed)
         for run in dict.fromkeys(filter(None, held.values())):
             nodes = [node for node in down if held.get(node) == run]
             what = f"{_named(kind, nodes)} stopped: run {run} stopped {'it' if len(nodes) == 1 else 'them'}"
             yield Problem(f"{what} and has not ended", f"continue run {run}: {STATUS} has its command", run)
+
+
+def _since(world: World, nodes: Sequence[int]) -> str:
+    """Since when they are stopped, of several the first; "" where a host does not know it."""
+    states = {} if isinstance(world.services, Unknown) else world.services
+    found = [state.since for node in nodes if isinstance(state := states.get(NodeId(node)), Stopped)]
+    known = [since for since in found if since is not None]
+    if len(known) < len(nodes):
+        return ""
+    return f"{'' if len(nodes) == 1 else ', the first'} since {moment(min(known))}"
 
 
 def _handed_back(world: World) -> bool:

@@ -66,7 +66,7 @@ SAID, SHOWN = 4000, 1024 * 1024  # bytes at the end of what they say; a status c
 SHA256 = re.compile(r"[0-9a-f]{64}")
 UNIT_PROPERTIES = (
     "LoadState,ActiveState,SubState,MainPID,ExecMainStartTimestampMonotonic,ExecMainStatus,Restart,TimeoutStopUSec,"
-    "RestartPreventExitStatus,SendSIGKILL,User,FragmentPath,DropInPaths,EnvironmentFiles,WantedBy,RequiredBy,"
+    "InactiveEnterTimestampMonotonic,RestartPreventExitStatus,SendSIGKILL,User,FragmentPath,DropInPaths,EnvironmentFiles,WantedBy,RequiredBy,"
     "NeedDaemonReload,Type,RemainAfterExit,KillMode,KillSignal,Group,ExecStart,ExecStop,RefuseManualStart,"
     "RefuseManualStop"
 )

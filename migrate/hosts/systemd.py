@@ -50,7 +50,7 @@ class Waits(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class UnitState:
-    """A unit as `systemctl show` reports it: `started` in seconds since the boot, 0 for never."""
+    """A unit as `systemctl show` reports it: `started` and `ended` in seconds since the boot, 0 for never."""
 
     load: str
     active: str
@@ -59,6 +59,7 @@ class UnitState:
     started: float
     exit_code: int
     properties: Mapping[str, str]
+    ended: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +89,7 @@ def parse_unit(output: bytes) -> UnitState:
         started=int(values.get("ExecMainStartTimestampMonotonic") or 0) / 1e6,
         exit_code=int(values.get("ExecMainStatus") or 0),
         properties=values,
+        ended=int(values.get("InactiveEnterTimestampMonotonic") or 0) / 1e6,
     )
 
 
@@ -144,6 +146,15 @@ def _clock(done: Completed) -> tuple[float, float]:
     return now, up
 
 
+def _ended(unit: UnitState, clock: Completed) -> float | None:
+    """When the unit became inactive; None where it never ran in this boot, or the host's clock was not read."""
+    try:
+        now, up = _clock(clock)
+    except (OSError, ValueError):
+        return None
+    return now - (up - unit.ended) if 0 < unit.ended <= up else None
+
+
 def _file_before(config: str, answers: Sequence[Completed], began: float) -> str | None:
     """The file's hash where it did not change since before the start, by its status, bytes and status; else None."""
     for done in answers:
@@ -189,7 +200,7 @@ class SystemdServices:
             after = f"on {host}: `journalctl -u {service.unit} -n 50` shows why; repair that; "
             after += "the run then continues"
             return Awaited(f"{found}: its process ended, and systemd starts it again", f"whoever runs {host}", after)
-        return Unknown(found) if unit.active in LIVING else Stopped(unit.exit_code)
+        return Unknown(found) if unit.active in LIVING else Stopped(unit.exit_code, since=_ended(unit, clock))
 
     def _unit(self, service: Service) -> UnitState:
         return self._decoded(service, service.runner.run(commands.unit_state(service.unit)))

@@ -513,10 +513,14 @@ class Running:
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """No such process; `exit_code` where the executor saw it end, `config_sha256` is the file its last one had."""
+    """No such process; `exit_code` where the executor saw it end, `config_sha256` is the file its last one had.
+
+    `since` is when it ended, in seconds since the epoch, where its host knows that.
+    """
 
     exit_code: int | None = None
     config_sha256: str | None = field(default=None, compare=False)
+    since: float | None = field(default=None, compare=False)
 
 
 ServiceState = Running | Stopped | Unknown

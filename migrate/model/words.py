@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping
 
 
@@ -41,6 +42,14 @@ def span(low: float, high: float) -> str:
     """`18 min to 45 min`; once where both round to the same."""
     first, last = estimate(low), estimate(high)
     return first if first == last else f"{first} to {last}"
+
+
+def moment(seconds: float) -> str:
+    """A time since the epoch as UTC: `2025-03-01 21:04:05 UTC`; the number itself where no calendar has it."""
+    try:
+        return dt.datetime.fromtimestamp(seconds, tz=dt.UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    except (ValueError, OverflowError, OSError):
+        return f"{seconds} s since 1970"
 
 
 def registered_as(*, migrating: bool, fenced: bool) -> str:

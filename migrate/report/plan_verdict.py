@@ -119,7 +119,7 @@ def head(plan: Plan) -> list[tuple[str, str]]:
         ("Cluster", _cluster(plan)),
         ("Restarts", _restarts(plan)),
         ("Time", f"{took}; {plan.summary.fit}{bound}" if total else "not computed"),
-        ("No return", _no_return(plan)),
+        ("No return", no_return(plan)),
     ]
 
 
@@ -136,7 +136,8 @@ def _restarts(plan: Plan) -> str:
     return f"{len(found):,}: {stages}" if found else "none"
 
 
-def _no_return(plan: Plan) -> str:
+def no_return(plan: Plan) -> str:
+    """Where the plan's point of no return is, in words."""
     if plan.kind.rolls_back or not (plan.kind.migrates or plan.irreversible):
         return "not in this plan"
     before = sum(step.stage.reversible for step in plan.steps)

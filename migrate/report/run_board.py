@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -12,8 +13,9 @@ from migrate.model.history import Event
 from migrate.model.inventory import Playbook
 from migrate.model.plan import Plan
 from migrate.model.windows import Closed, Window, local, state
-from migrate.model.words import span
+from migrate.model.words import counted, span
 from migrate.plan.schedule import TimeLeft, time_left, window_for
+from migrate.report.plan_verdict import no_return
 from migrate.report.wording import duration, plural
 from migrate.run.journal import concluded
 
@@ -44,6 +46,8 @@ class Board:
     left: TimeLeft | None = None
     window: Window | None = None
     problem: str = ""
+    ledger: str = ""
+    no_return: str = ""
 
 
 def board(
@@ -84,7 +88,29 @@ def board(
         left=time,
         window=window,
         problem=found.problem if found.waiting is not None and not stopped else "",
+        ledger=_ledger(events),
+        no_return=_no_return(plan, events),
     )
+
+
+def _ledger(events: Sequence[Event]) -> str:
+    """`240 VERIFIED, 121 MIGRATING`, of all brokers, as the run last saw them; "" where it has not looked."""
+    seen = next((event.data for event in reversed(events) if event.name == "ledger"), None)
+    if seen is None:
+        return ""
+    counts: Counter[str] = Counter()
+    for cell in seen["cells"]:
+        counts.update(cell["states"])
+    return f"{counted(counts)}, at offset {seen['offset']}"
+
+
+def _no_return(plan: Plan, events: Sequence[Event]) -> str:
+    """Where the point of no return is, and whether it is passed; "" for plans that have nothing to do with it."""
+    if plan.kind.rolls_back or not plan.kind.migrates:
+        return ""
+    final = {step.id for step in plan.steps if not step.stage.reversible}
+    passed = any(event.name == "intend" and event.data["step"] in final for event in events)
+    return "passed: no rollback is possible any more" if passed else no_return(plan)
 
 
 @dataclass(slots=True)
@@ -151,6 +177,8 @@ def lines(found: Board, now: float) -> list[str]:
     if found.waiting is not None:
         what, owner, next_step = found.waiting
         text += [f"waits    for {what}{_since(found.since, now)}", f"owner    {owner}", f"if it lasts  {next_step}"]
+    text += [f"ledger   {found.ledger}"] if found.ledger else []
+    text += [f"no return  {found.no_return}"] if found.no_return else []
     if found.coming:
         text.append(f"then     {'; '.join(found.coming)}")
     return text

@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 
 from migrate.model.afterwards import Afterwards
 from migrate.model.disk_remedies import DiskTrouble
-from migrate.model.findings import Explanation
+from migrate.model.findings import Explanation, ranges
 from migrate.model.outcome import Unknown
 from migrate.model.rollback_readiness import Reason, RollbackReadiness, reason_lines
 from migrate.model.words import span
@@ -267,6 +267,9 @@ def as_text(answer: StatusAnswer) -> str:
 
 
 def _lines(answer: StatusAnswer) -> Iterator[str]:
+    """What a screen of 24 lines has to show, then the details; the next step stands at the end, too."""
+    after = next_step(answer)
+    rollback = list(rollback_lines(answer["rollback"])) if "rollback" in answer else []
     if answer["headline"]:
         yield answer["headline"]
     yield f"cluster {answer['cluster']}"
@@ -278,9 +281,22 @@ def _lines(answer: StatusAnswer) -> Iterator[str]:
     for new in answer.get("new_directories", ()):
         why = f" ({new['why']})" if new["why"] else ""
         yield f"{INDENT}broker {new['broker']}: {new['path']}: {new['state']}{why}"
-    yield "node     process   file         registered"
-    for row in answer["processes"]:
-        yield f"{row['node']:<8} {row['state']:<9} {row['file']:<12} {row['registered']}"
+    yield from _ledger_lines(answer["ledger"])
+    yield from (f"rollback {line}" for line in rollback[:1])
+    if after:
+        yield f"next     {after}"
+    yield from _details(answer)
+    yield from (f"rollback {line}" for line in rollback[1:])
+    if after:
+        yield f"next     {after}"
+    if "afterwards" in answer:
+        yield f"later    {answer['afterwards'].line}"
+
+
+def _details(answer: StatusAnswer) -> Iterator[str]:
+    if "run" in answer:
+        yield from _run_lines(answer["run"])
+    yield from _process_lines(answer["processes"])
     yield from answer["contradictions"]
     yield from map(_protocol_line, answer.get("protocols", ()))
     yield _quorum_line(answer)
@@ -288,22 +304,26 @@ def _lines(answer: StatusAnswer) -> Iterator[str]:
         use = answer["zookeeper"]
         used, unseen = (f"used: {line}" for line in use["users"]), (f"not known: {line}" for line in use["unseen"])
         yield from _labelled("zookeeper", USES[use["use"]], *use["servers"], *used, *unseen)
-    yield from _ledger_lines(answer["ledger"])
     unhealthy = answer["unhealthy_partitions"]
     yield f"partitions without full ISR or leader: {'unknown' if unhealthy is None else unhealthy}"
     yield from (f"disk     {line}" for line in _disk_lines(answer))
-    if "run" in answer:
-        yield from _run_lines(answer["run"])
     if "moves" in answer:
         moves = answer["moves"]
         yield from _labelled("waits", f"for {moves['what']}", f"owner: {moves['owner']}", f"next: {moves['next']}")
     yield from waiting_lines(answer["waiting"])
-    if "rollback" in answer:
-        yield from (f"rollback {line}" for line in rollback_lines(answer["rollback"]))
-    if after := next_step(answer):
-        yield f"next     {after}"
-    if "afterwards" in answer:
-        yield f"later    {answer['afterwards'].line}"
+
+
+def _process_lines(rows: Iterable[Process]) -> Iterator[str]:
+    """Nodes that are alike in one line: brokers before controllers, and of each what does not run first."""
+    found: dict[tuple[bool, bool, str, str, str], list[int]] = {}
+    for row in rows:
+        key = (row["registered"] == "-", row["state"] == "running", row["state"], row["file"], row["registered"])
+        found.setdefault(key, []).append(row["node"])
+    named = [(ranges(nodes), key) for key, nodes in sorted(found.items(), key=lambda entry: entry[0][:2])]
+    width = max((len(nodes) for nodes, _ in named), default=0) + 1
+    yield f"{'node':<{max(width, 8)}} process   file         registered"
+    for nodes, (_, _, state, file, registered) in named:
+        yield f"{nodes:<{max(width, 8)}} {state:<9} {file:<12} {registered}"
 
 
 def next_step(answer: StatusAnswer) -> str:
@@ -353,10 +373,14 @@ def _ledger_lines(ledger: LedgerCounts | NotSeen) -> Iterator[str]:
     elif not ledger["copied"]:
         count = sum(sum(states.values()) for states in ledger["brokers"].values())
         yield f"ledger   {count} replicas in ZooKeeper alone: nothing is copied to KRaft yet"
-    else:
+    else:  # brokers whose replicas are in the same states, together
+        groups: dict[tuple[str, ...], list[str]] = {}
         for broker, states in ledger["brokers"].items():
-            text = ", ".join(f"{state} {count}" for state, count in states.items()) or "no replicas"
-            yield f"ledger   broker {broker}: {text}"
+            groups.setdefault(tuple(states), []).append(broker)
+        for names, brokers in groups.items():
+            totals = {state: sum(ledger["brokers"][broker][state] for broker in brokers) for state in names}
+            text = ", ".join(f"{state} {count}" for state, count in totals.items()) or "no replicas"
+            yield f"ledger   broker{'s' if len(brokers) > 1 else ''} {ranges(map(int, brokers))}: {text}"
 
 
 def _disk_lines(answer: StatusAnswer) -> Iterator[str]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import unicodedata
 from typing import Final
 
-from migrate.model.words import duration, plural
+from migrate.model.words import duration, moment, plural
 
 __all__ = ["clip", "clock", "duration", "hanging", "moment", "plural", "printable", "size"]
 
@@ -49,14 +48,6 @@ def size(count: int) -> str:
     else:
         unit = "PiB"
     return f"{count} B" if unit == "B" else f"{amount:.1f} {unit}"
-
-
-def moment(seconds: float) -> str:
-    """A time since the epoch as UTC: `2025-03-01 21:04:05 UTC`; the number itself where no calendar has it."""
-    try:
-        return dt.datetime.fromtimestamp(seconds, tz=dt.UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    except (ValueError, OverflowError, OSError):
-        return f"{seconds} s since 1970"
 
 
 def clock(seconds: float) -> str:

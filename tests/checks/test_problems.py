@@ -87,6 +87,19 @@ def test_status_begins_with_what_is_wrong_and_its_next_step_is_the_remedy(
     assert "kraft-migrate apply" not in last
 
 
+def test_a_stopped_node_is_told_with_the_time_that_its_host_knows() -> None:
+    """Of several the first, and nothing where one of them is without a time."""
+    first, second = service(0, Stopped(since=1_770_000_000.0)), service(1, Stopped(since=1_770_000_060.0))
+    assert (
+        headline(problems(first(whole(Stage.SOAK))))
+        == "1 PROBLEM: broker 0 is stopped on b0 since 2026-02-02 02:40:00 UTC"
+    )
+    assert "on b0, b1, the first since 2026-02-02 02:40:00 UTC" in headline(
+        problems(both(first, second)(whole(Stage.SOAK)))
+    )
+    assert "since" not in headline(problems(both(first, service(1, Stopped()))(whole(Stage.SOAK))))
+
+
 def test_a_broker_that_a_run_restarts_just_now_is_no_problem() -> None:
     """Nor what its partitions lack meanwhile."""
     assert problems(both(unhealthy, held(1, ""))(whole(Stage.SOAK))) == ()

@@ -104,8 +104,13 @@ def test_processes_quorum_ledger_and_partitions_are_told() -> None:
     assert found["ledger"] == {"offset": 500, "copied": True, "brokers": brokers}
     assert found["unhealthy_partitions"] == 1
     lines = as_text(found).splitlines()
-    assert "1        stopped   migration    migration" in lines
-    assert "ledger   broker 2: MIGRATING 6" in lines
+    assert "ledger   brokers 0-2: MIGRATING 18" in lines
+    nodes = lines[lines.index("node       process   file         registered") + 1 :][:3]
+    assert nodes == [
+        "1          stopped   migration    migration",
+        "0, 2       running   migration    migration",
+        "3000-3002  running   controller   -",
+    ], "what does not run first, then brokers, then controllers"
     assert "quorum   leader 3000, epoch 1, high watermark 501" in lines
 
 

@@ -149,3 +149,16 @@ def once(out: str, code: int) -> bytes:
     result = whole.get("result", {})
     kept = {key: value for key, value in whole.items() if key not in result or result[key] != value}
     return (json.dumps(kept, indent=1, ensure_ascii=True) + "\n").encode()
+
+
+SCREEN = 22  # lines of a terminal of 24, below what `watch` says itself
+
+
+@pytest.mark.parametrize("entry", sorted(path.parent.name for path in FOLDER.glob("*/status.txt")))
+def test_the_first_screen_of_status_has_what_matters(entry: str) -> None:
+    """Problems, stage, ledger, the rollback's word and what comes next, whatever else is told."""
+    lines = (FOLDER / entry / "status.txt").read_text().splitlines()
+    labels = ("cluster", "stage", "ledger", "rollback", "next")
+    missed = [label for label in labels if label not in {line[:8].strip() for line in lines[:SCREEN]}]
+    assert [label for label in missed if any(line.startswith(label) for line in lines)] == []
+    assert not any(" PROBLEM" in line for line in lines[1:])

@@ -267,6 +267,33 @@ def test_a_unit_between_states_is_unknown(active: str) -> None:
     assert "journalctl -u node-7.service" in found.next_step
 
 
+@pytest.mark.parametrize(
+    ("ended", "clock", "since"),
+    [
+        ("40000000", "1000.0 100.0", 940.0),  # 40 s after the boot, which was 100 s ago
+        ("0", "1000.0 100.0", None),  # it never ran in this boot
+        ("", "1000.0 100.0", None),  # a host set up for an earlier release
+        ("40000000", "", None),
+        ("140000000", "1000.0 100.0", None),  # that is in the future: nothing is claimed
+    ],
+)
+def test_a_stopped_unit_is_told_with_the_time_that_systemd_knows(ended: str, clock: str, since: float | None) -> None:
+    """By the host's own clock; nothing is claimed where it does not say."""
+
+    class Ended(Told):
+        def run(self, words: tuple[str, ...], *, stdin: bytes = b"", seconds: float = 1) -> Completed:
+            """The clock, too."""
+            if words[0] == "clock" and clock:
+                return Completed(0, clock.encode(), "")
+            return super().run(words, stdin=stdin, seconds=seconds)
+
+    runner = Ended(ActiveState="failed", SubState="failed", MainPID="0", InactiveEnterTimestampMonotonic=ended)
+    service = Service(NODE, UNIT, "/etc/x", runner, RemoteFiles({NODE: runner}))  # type: ignore[arg-type, dict-item]
+    found = SystemdServices({NODE: service}, FastWaits()).state(NODE)
+    assert isinstance(found, Stopped)
+    assert found.since == since
+
+
 def test_an_answer_that_is_none_is_no_state() -> None:
     """Neither empty nor something else."""
     for text in (b"", b"what", b"ActiveState=active"):

@@ -26,7 +26,7 @@ def test_the_word_comes_first_then_how_then_what_it_costs() -> None:
     said = list(rollback_lines(rollback_values(answers(Stage.SOAK))))
     assert said[0] == "READY, from: kraft-mode"
     assert said[1].startswith("roll the KRaft brokers to migration mode")
-    assert said[2].startswith("2 rolls (6 restarts), about 42 s, 4 s without a controller [6 s per restart")
+    assert said[2].startswith("2 rolls (6 restarts), about 40 s to 1 min, 4 s without a controller [10 s per restart")
     assert len(said) == 3
 
 
