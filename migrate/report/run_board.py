@@ -96,7 +96,7 @@ def board(
 def _ledger(events: Sequence[Event]) -> str:
     """`240 VERIFIED, 121 MIGRATING`, of all brokers, as the run last saw them; "" where it has not looked."""
     seen = next((event.data for event in reversed(events) if event.name == "ledger"), None)
-    if seen is None:
+    if seen is None or seen["offset"] < 0:  # before the copy nothing of KRaft has a directory
         return ""
     counts: Counter[str] = Counter()
     for cell in seen["cells"]:
