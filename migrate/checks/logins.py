@@ -43,7 +43,7 @@ from migrate.model.config_keys import base_name
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Access, BrokerNode
 from migrate.model.kafka_values import elements, listener_prefix
-from migrate.model.launch import Launch, Unit
+from migrate.model.launch import Launch, Unit, kept_from
 from migrate.model.listeners import (
     CHAIN,
     DENIED,
@@ -216,14 +216,16 @@ def _certificate(store: StoreFile) -> str:
     "its ssl.clientAuth is none, and elsewhere its clients refuse it.",
     "Put the file there, a store with a valid certificate, readable for the node's user (`chgrp`, `chmod g+r`; each "
     "folder above it `chmod g+x`), or write another path where the finding says it is named; for a controller without "
-    "a file: where its values come from.",
+    "a file: where its values come from. Where the unit hides it: except it there (`systemctl edit`).",
     STORE_SOURCE,
 ).sees(stores_in_use, blocks_from=Stage.CONTROLLERS, when=UNTIL_FINALIZED, proof=True)
 def stores_are_there(seen: tuple[tuple[str, NodeId, StoreFile], ...], world: World) -> Result:
     """Certificates of a truststore are not asked for their day: Java does not either (seen on 3.9.2)."""
     for about, node, store in seen:
-        if store.fault and not isinstance(store.fault, Unknown):
-            unit = of_node(world.units, node)
+        unit = of_node(world.units, node)
+        if isinstance(unit, Unit) and store.path and (by := kept_from(unit.view, store.path)):
+            yield Hit(about, f"{store.key} names {store.path}, which {unit.name} does not see: {by}")
+        elif store.fault and not isinstance(store.fault, Unknown):
             user = f" ({unit.user})" if store.fault == DENIED and isinstance(unit, Unit) and unit.user else ""
             yield Hit(about, f"{store.key} names {store.path}, which {store.fault}{user}")
         elif not isinstance(store.ends, Unknown) and store.ends and store.ends < world.today:

@@ -9,11 +9,11 @@ from typing import Final
 
 from migrate.checks.phase import Phase, phase_of
 from migrate.checks.registry import ALWAYS, UNTIL_FINALIZED, Blind, Hit, Result, check
-from migrate.checks.sight import controller_units, host_rights, inventory, units
+from migrate.checks.sight import controller_units, host_rights, inventory, of_node, units
 from migrate.model.broker_modes import Mode, position_of
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory
-from migrate.model.launch import ACCESS, FAULT, RELOAD, STOP_ADVICE, STOP_SECONDS, TOO_SOON, Unit, unfit
+from migrate.model.launch import ACCESS, FAULT, RELOAD, STOP_ADVICE, STOP_SECONDS, TOO_SOON, Unit, kept_from, unfit
 from migrate.model.outcome import Unknown
 from migrate.model.rights import HostRights
 from migrate.model.stage import Stage
@@ -97,13 +97,20 @@ def unit_obeys(seen: Units, world: World) -> Result:
     "the user of a node's unit cannot read or write what it needs",
     "kafka-storage format and the node itself run as that user. The run would stop in the middle, at the format of a "
     "controller or at the start of a node. What counts is owner, group and mode of the node's file, of a folder above "
-    "it, of the metadata directory and of Kafka's programs, and whether the user has a Java.",
+    "it, of the metadata directory and of Kafka's programs, whether the user has a Java, and what the unit hides "
+    "from its node or lets it only read (ProtectSystem, ProtectHome, PrivateTmp and others of systemd.exec(5)).",
     "On each host named, do what the finding says.",
-    "tried on the host as the unit's user: migrate.hosts.host_program, `facts`",
+    "tried on the host as the unit's user: migrate.hosts.host_program, `facts`; units: seen on systemd 252",
 ).sees(units, blocks_from=Stage.PREPARE, when=ALWAYS, proof=True)
 def user_has_access(seen: Units, world: World) -> Result:
     yield from _unfit(seen, ACCESS)
     for node, unit in seen.items():
+        disks = of_node(world.disks, node)
+        for entry in () if isinstance(disks, Unknown) else disks.directories:
+            if node in {broker.id for broker in world.inventory.brokers} and (by := kept_from(unit.view, entry.path)):
+                yield Hit(
+                    f"node {int(node)} on {unit.host}", f"{unit.name} does not see {entry.path} of the host: {by}"
+                )
         if isinstance(unit.access, Unknown):
             yield Blind(f"what the user of node {int(node)} may read and write", unit.access.reason)
 

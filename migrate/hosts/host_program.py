@@ -68,7 +68,8 @@ UNIT_PROPERTIES = (
     "LoadState,ActiveState,SubState,MainPID,ExecMainStartTimestampMonotonic,ExecMainStatus,Restart,TimeoutStopUSec,"
     "InactiveEnterTimestampMonotonic,RestartPreventExitStatus,SendSIGKILL,User,FragmentPath,DropInPaths,EnvironmentFiles,WantedBy,RequiredBy,"
     "NeedDaemonReload,Type,RemainAfterExit,KillMode,KillSignal,Group,ExecStart,ExecStop,RefuseManualStart,"
-    "RefuseManualStop"
+    "RefuseManualStop,DynamicUser,ProtectHome,ProtectSystem,PrivateTmp,RootDirectory,RootImage,InaccessiblePaths,"
+    "ReadOnlyPaths,ReadWritePaths,TemporaryFileSystem,BindPaths,BindReadOnlyPaths,StateDirectory,LogsDirectory"
 )
 USER_PROPERTIES = "LoadState,User,Group,SupplementaryGroups,DynamicUser,Environment,EnvironmentFiles"
 KEPT_ATTRIBUTES = ("security.selinux", "system.posix_acl_access")

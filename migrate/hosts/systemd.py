@@ -29,7 +29,7 @@ from migrate.hosts.runner import Completed, Runner, run_all, unseen
 from migrate.model import strict_json
 from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode, ControllerNode, Inventory
-from migrate.model.launch import OF_A_LAB, STOP_ADVICE, STOP_SECONDS, Unit
+from migrate.model.launch import OF_A_LAB, STOP_ADVICE, STOP_SECONDS, VIEW, Unit, kept_from
 from migrate.model.outcome import Awaited, Unknown, unknown
 from migrate.model.views import Running, ServiceState, Stopped
 
@@ -474,6 +474,7 @@ Node = BrokerNode | ControllerNode
 def unit_of(services: SystemdServices, inventory: Inventory, node: Node) -> Unit | Unknown:
     try:
         unit, shown, (told,) = services.unit(node.id, commands.facts(node.id))
+        view = tuple((name, shown[name]) for name in VIEW if shown.get(name, "no") not in ("", "no"))
         neighbours = [int(other.id) for other in inventory.nodes if other.host == node.host and other.id != node.id]
         return replace(
             unit,
@@ -481,12 +482,26 @@ def unit_of(services: SystemdServices, inventory: Inventory, node: Node) -> Unit
             faults=tuple(find_faults(shown, node.config, neighbours)),
             user=user_of(shown),
             restarts_halted=restarts_halted(shown),
-            access=access_of(told, node),
+            access=_with_view(access_of(told, node), view, node),
+            view=view,
         )
     except UnitNotUsable as error:  # not there, or masked: what it says of itself
         return Unit(node.host, node.unit, None, "", Unknown(error.what), faults=(error.what,))
     except MigrateError as error:
         return unknown(error)
+
+
+def _with_view(
+    access: tuple[tuple[str, str], ...] | Unknown, view: tuple[tuple[str, str], ...], node: Node
+) -> tuple[tuple[str, str], ...] | Unknown:
+    """What the unit itself keeps from the node, before what its user may not do."""
+    own = [(node.config, "see", kept_from(view, node.config))]
+    if isinstance(node, ControllerNode):
+        place = node.metadata_directory
+        own.append((place, "write into", kept_from(view, place, written=True)))
+    advice = f"except that path from it (`systemctl edit {node.unit}`), then `systemctl daemon-reload`; or use another"
+    found = tuple((f"{node.unit} cannot {verb} {path}: {by}", advice) for path, verb, by in own if by)
+    return found or access if isinstance(access, Unknown) else (*found, *access)
 
 
 def access_of(done: Completed, node: Node) -> tuple[tuple[str, str], ...] | Unknown:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -111,7 +111,67 @@ class Unit:
     user: str = ""
     restarts_halted: bool = False  # systemd starts it again when it has halted with exit code 1
     access: tuple[tuple[str, str], ...] | Unknown = ()  # what its user may not do, and what to do about it
+    view: tuple[tuple[str, str], ...] = ()  # properties by which systemd shows it other files than the host's
     is_own: bool = False  # no unit: commands of the operator's, and `patience` is what the inventory says of them
+
+
+VIEW: Final = (  # properties of systemd.exec(5), by how much they hide
+    *("RootDirectory", "RootImage", "InaccessiblePaths", "TemporaryFileSystem", "PrivateTmp", "BindPaths"),
+    *("BindReadOnlyPaths", "ProtectHome", "ReadOnlyPaths", "ReadWritePaths", "ProtectSystem", "StateDirectory"),
+    *("LogsDirectory", "DynamicUser"),
+)
+HOMES: Final = ("/home", "/root", "/run/user")
+HOME: Final = {"yes": "gone", "tmpfs": "hidden", "read-only": "read"}
+READ_ONLY: Final = {"yes": "/usr /boot /efi", "full": "/usr /boot /efi /etc", "strict": "/"}
+
+
+def kept_from(view: tuple[tuple[str, str], ...], path: str, *, written: bool = False) -> str:
+    """The property by which a unit does not see what the host has at that path, or (`written`) may not write it.
+
+    "" where there is none.  Of nested places the innermost counts, but nothing shows what InaccessiblePaths or
+    ProtectHome=yes hide (tried on systemd 252).  Places are compared as they are written: links are not followed.
+    """
+    values = dict(view)
+    if values.get("DynamicUser") == "yes":  # systemd.exec(5): it implies these
+        values = {"ProtectSystem": "strict", "ProtectHome": "read-only", "PrivateTmp": "yes"} | values
+    found = [(place, name, effect) for name in VIEW for place, effect in _places(name, values.get(name, ""))]
+    over = [entry for entry in found if path == entry[0] or path.startswith(entry[0].rstrip("/") + "/")]
+    for effects in (("gone",), ("hidden", "shown"), ("read", "written", "shown") if written else ()):
+        nearest = max((entry for entry in over if entry[2] in effects), key=lambda entry: len(entry[0]), default=None)
+        if nearest is not None and nearest[2] in ("gone", "hidden", "read"):
+            return f"{nearest[1]}={values[nearest[1]]}"
+    return ""
+
+
+def _places(name: str, value: str) -> Iterator[tuple[str, str]]:
+    """Where a property has which effect."""
+    words = [word.lstrip("-+") for word in value.split()]
+    match name:
+        case "RootDirectory" | "RootImage" if value not in ("", "/"):
+            yield "/", "gone"
+        case "InaccessiblePaths":
+            yield from ((word, "gone") for word in words)
+        case "TemporaryFileSystem":
+            yield from ((word.partition(":")[0], "hidden") for word in words)
+        case "PrivateTmp" if value not in ("", "no"):
+            yield from (("/tmp", "hidden"), ("/var/tmp", "hidden"))  # noqa: S108 - names of another host
+        case "BindPaths" | "BindReadOnlyPaths":
+            for word in words:
+                there, _, more = word.partition(":")
+                here = more.partition(":")[0] or there
+                if name == "BindReadOnlyPaths":
+                    yield here, "read"
+                yield here, "shown" if here == there else "hidden"
+        case "ProtectHome" if value in HOME:
+            yield from ((home, HOME[value]) for home in HOMES)
+        case "ReadOnlyPaths" | "ReadWritePaths":
+            yield from ((word, "read" if name == "ReadOnlyPaths" else "written") for word in words)
+        case "ProtectSystem":
+            yield from ((place, "read") for place in READ_ONLY.get(value, "").split())
+            yield from ((place, "written") for place in (*HOMES, "/dev", "/proc", "/sys") if value == "strict")
+        case "StateDirectory" | "LogsDirectory":
+            above = {"StateDirectory": "/var/lib/", "LogsDirectory": "/var/log/"}[name]
+            yield from ((above + word.partition(":")[0], "written") for word in words)
 
 
 OF_A_LAB: Final = "lab"  # what `is-enabled` says of a lab's units: its commands start them, and no boot does

@@ -261,6 +261,9 @@ OPERATIONS = (
     Case("W-OPS-11", ZK, "broker 1", unit_of(1, restarts_halted=True)),
     Case("W-OPS-16", ZK, "node 0", commanded),
     Case("B-OPS-12", ZK, "node 3000", unit_of(3000, access=(("user kafka cannot read it", "chmod g+r"),))),
+    Case(
+        "B-OPS-12", ZK, "node 1", unit_of(1, view=(("PrivateTmp", "yes"), ("TemporaryFileSystem", "/data"))), "=/data"
+    ),
     Case("I-OPS-13", ZK, "the nodes' hosts", by_ssh),
     Case("I-OPS-13", ZK, "Ansible", commented(1, "# Ansible managed: do not edit"), "ansible"),
     Case("I-OPS-13", ZK, "Puppet", commented(1, "# This file is managed by Puppet"), "puppet"),
@@ -510,6 +513,13 @@ SECURITY = (
     Case("B-SEC-20", ZK, "broker 1", dynamic("listeners", "INTERNAL://b1:9092,NEW://b1:9093"), "listener"),
     Case("B-SEC-25", ZK, "broker 1", store(1, "", GONE), "gone"),
     Case("B-SEC-25", ZK, "broker 1", store(1, "", DENIED), "closed"),
+    Case(
+        "B-SEC-25",
+        ZK,
+        "broker 1",
+        lambda world: unit_of(1, view=(("ProtectHome", "tmpfs"), ("TemporaryFileSystem", "/tls")))(store(1, "")(world)),
+        "=/tls",
+    ),
     Case("B-SEC-25", ZK, "broker 1", store(1, "", GONE, key=JAAS_FILE), f"{JAAS_FILE} names /tls/b.p12, which does"),
     Case("B-SEC-25", HYBRID, "broker 1", store(1, "2025-12-31"), "ended"),
     Case("B-SEC-25", ZK, "broker 1", store(1, "2027-12-31", begins="2026-01-05"), "not valid before 2026-01-05"),

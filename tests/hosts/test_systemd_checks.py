@@ -24,7 +24,7 @@ from migrate.hosts.systemd import (
     unit_of,
     user_of,
 )
-from migrate.model.launch import Unit, unfit
+from migrate.model.launch import VIEW, Unit, kept_from, unfit
 from migrate.model.outcome import Unknown
 from tests.testing import worlds
 
@@ -274,5 +274,40 @@ def test_a_unit_that_says_nothing_of_restarts_makes_none() -> None:
 def test_the_host_program_asks_systemd_for_every_property_that_is_looked_at() -> None:
     """One that is not asked for would be no fault."""
     asked = host_program.UNIT_PROPERTIES.split(",")
-    looked_at = {*PLAIN, "ExecStart", "ExecStop", "NeedDaemonReload", "RestartPreventExitStatus", "User"}
+    looked_at = {*PLAIN, *VIEW, "ExecStart", "ExecStop", "NeedDaemonReload", "RestartPreventExitStatus", "User"}
     assert looked_at - {*asked} == set()
+
+
+HOME, ETC, DISK, OPT, SUB = "/home/kafka/f", "/etc/kafka/f", "/srv/kafka/disk1", "/opt/k/f", "/opt/k/sub/f"
+
+
+@pytest.mark.parametrize(
+    ("view", "unseen", "unwritten"),
+    [
+        ("", "", ""),
+        ("ProtectHome=yes", HOME, HOME),
+        ("ProtectHome=read-only", "", HOME),
+        ("ProtectHome=tmpfs", HOME, HOME),
+        ("ProtectHome=yes;BindPaths=/home/kafka:/home/kafka:rbind", HOME, HOME),
+        ("ProtectHome=tmpfs;BindPaths=/home/kafka:/home/kafka:rbind", "", ""),
+        ("ProtectSystem=full", "", ETC),
+        ("ProtectSystem=strict", "", f"{ETC} {DISK} {OPT} {SUB} /tmp/f"),
+        ("ProtectSystem=strict;ReadWritePaths=/srv/kafka/disk1 -/nonexist", "", f"{ETC} {OPT} {SUB} /tmp/f"),
+        ("ProtectSystem=strict;PrivateTmp=yes", "/tmp/f", f"{ETC} {DISK} {OPT} {SUB} /tmp/f"),
+        ("InaccessiblePaths=/opt/k;ReadWritePaths=/opt/k/sub", f"{OPT} {SUB}", f"{OPT} {SUB}"),
+        ("ReadOnlyPaths=/opt;ReadWritePaths=/opt/k/sub", "", OPT),
+        ("ReadOnlyPaths=+/opt/k/sub;ReadWritePaths=/opt", "", SUB),
+        ("TemporaryFileSystem=/opt:ro;BindReadOnlyPaths=/opt/k/sub:/opt/k/sub:rbind", OPT, f"{OPT} {SUB}"),
+        ("BindPaths=/srv/k:/opt/k:rbind", f"{OPT} {SUB}", f"{OPT} {SUB}"),
+        ("DynamicUser=yes", "/tmp/f", f"{HOME} {ETC} {DISK} {OPT} {SUB} /tmp/f"),
+        ("ProtectSystem=strict;StateDirectory=kafka", "", f"{ETC} {DISK} {OPT} {SUB} /tmp/f"),
+        ("RootDirectory=/srv", f"{HOME} {ETC} {DISK} {OPT} {SUB} /tmp/f", f"{HOME} {ETC} {DISK} {OPT} {SUB} /tmp/f"),
+    ],
+)
+def test_a_unit_sees_and_writes_what_systemd_lets_it(view: str, unseen: str, unwritten: str) -> None:
+    """As tried on systemd 252, `tests/bed/test_views.py`."""
+    pairs = tuple((name, value) for name, _, value in (one.partition("=") for one in view.split(";") if one))
+    paths = (HOME, ETC, DISK, OPT, SUB, "/tmp/f")
+    assert " ".join(path for path in paths if kept_from(pairs, path)) == unseen
+    assert " ".join(path for path in paths if kept_from(pairs, path, written=True)) == unwritten
+    assert not kept_from((("ProtectSystem", "strict"), ("StateDirectory", "kafka")), "/var/lib/kafka/d", written=True)
