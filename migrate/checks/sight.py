@@ -158,8 +158,8 @@ def _files(names: Names, nodes: Nodes, planned: Callable[[World], bool]) -> Look
             if not isinstance(entry, NoFile):
                 entries[node.id] = entry
             elif not planned(world):
-                copies = "a copy of one that was there is beside it, or in backup/ of a run's folder"
-                entries[node.id] = Unknown(f"{entry.path} does not exist; {copies}")
+                back = "where it was there, `apply` of the plan for the next stage says from what it is put back"
+                entries[node.id] = Unknown(f"{entry.path} does not exist; {back}")
         return _by_node(entries, [node for node in nodes(world.inventory) if node.id in entries], names)
 
     return look

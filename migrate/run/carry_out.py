@@ -369,7 +369,7 @@ def gone_back(plan: Plan, done: frozenset[str], world: World) -> None:
         f"this plan had reached stage {reached.label}, and the cluster is at {here.stage.label} ({here.how})",
         where=f"plan {plan.short}",
         why="it was rolled back since: what the plan's journal calls done is undone",
-        next_step="make a new plan: it continues from what is found",
+        next_step=f"make a new plan: `{plan.plan_again}`",
     )
 
 
@@ -386,7 +386,7 @@ def what_is_found(plan: Plan, world: World) -> str:
             f"the plan begins with stage {first.label}, the cluster is at {text}, and it has no journal here",
             where=f"plan {plan.short}",
             why="it was carried out elsewhere, or its journal is lost: what it did already cannot be known from it",
-            next_step="put the journal back into the run's folder; or make a new plan: it continues from what is found",
+            next_step=f"put the journal back into the run's folder; or make a new plan: `{plan.plan_again}`",
         )
     return text
 

@@ -229,9 +229,9 @@ class Engine:
         """What the steps so far have left of each file; PlanIsStale where one is gone, with what puts it back."""
         left = guards.left_by(guards.Situation(self._plan, planned, frozenset(self._done), frozenset()))
         for node, wanted in repairs.gone(self._plan, planned, left, world):
-            path = world.inventory.node(node).config
-            kept = self._with.effects.copies_of(node, path)
-            keep = partial(self._with.effects.keep_here, node, path)
+            files = {one: world.inventory.node(one).config for one in (world.inventory.brokers[0].id, node)}
+            kept = {one: self._with.effects.copies_of(one, path) for one, path in files.items()}
+            keep = partial(self._with.effects.keep_here, node, files[node])
             raise repairs.is_gone(self._plan, planned, world, node, wanted, kept, keep)
         return left
 
@@ -268,6 +268,7 @@ class Engine:
             self._with.gatekeeper.while_waiting(planned, begun=True)
         snapshots.write(self._write, planned, world)
         if not isinstance(outcome, Verified | AlreadyDone):
+            self._files_there(planned, world)
             self._stop(planned, outcome)
         if waiting.was_down:  # perhaps until somebody repaired its file
             world = self._with_repairs(planned, step, world)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -17,6 +17,7 @@ from typing import Final
 from migrate import checks
 from migrate.checks import processes
 from migrate.checks.config_sources import refusals
+from migrate.checks.phase import no_quorum_yet
 from migrate.checks.principals import successor
 from migrate.errors import MigrateError, PlanIsStale
 from migrate.hosts.leftovers import BACKUP_SUFFIX
@@ -76,7 +77,8 @@ def gone(
 ) -> Iterator[tuple[NodeId, tuple[str, ...]]]:
     """Nodes without a file that this step neither writes anew nor removes: node, what that file may be (SHA-256).
 
-    Nothing of that is known where other files are not as this plan has left them: its journal may be lost.
+    Nothing of that is known where other files are not as this plan has left them: its journal may be lost.  With it
+    goes what tells that a controller's file was written: that its quorum is there says it, too.
     """
     steps = [step for step in plan.steps if step.stage is Stage.FINALIZE] if planned.stage is Stage.FINALIZE else []
     found, after = dict(left), dict[str, str]()
@@ -93,6 +95,16 @@ def gone(
         if isinstance(file, NoFile) and known and not {facts.ABSENT, facts.UNKNOWN} & {*known}:
             wanted = dict.fromkeys([*(accepted(world, key, one) for one in known), *known])
             yield node, () if others else tuple(wanted)
+        elif isinstance(file, NoFile) and not plan.kind.rolls_back and _was_there(world, node):
+            yield node, ()
+
+
+def _was_there(world: World, node: NodeId) -> bool:
+    """Is it known that this node has had a file?  A broker always has; a controller, where there is a quorum."""
+    if node in {broker.id for broker in world.inventory.brokers} or not isinstance(world.kraft, Unknown):
+        return True
+    looked = not isinstance(world.zookeeper, Unknown) and not isinstance(world.services, Unknown)
+    return looked and not no_quorum_yet(world)
 
 
 def is_gone(
@@ -100,21 +112,26 @@ def is_gone(
     planned: PlannedStep,
     world: World,
     node: NodeId,
-    wanted: Iterable[str],
-    kept: KeptFiles | Unknown,
+    wanted: Sequence[str],
+    backups: Mapping[NodeId, KeptFiles | Unknown],
     keep: Callable[[bytes], Path],
 ) -> PlanIsStale:
     """A file is gone: the copy from which it is put back, and the command.
 
     Where no copy has it, it is made again from what was kept, and `keep` writes it where its operator finds it.  Where
-    nothing is `wanted`, all copies are listed with their modes.
+    nothing is `wanted`, all copies are listed with their modes; a controller's file without one is as it was rendered.
     """
-    file = world.inventory.node(node)
+    file, kept = world.inventory.node(node), backups[node]
     copies = () if isinstance(kept, Unknown) else kept.configs
     known = {copy.sha256: copy for copy in reversed(copies)}
-    seen = replace(world, backups={node: KeptFiles(copies, ())})
+    seen = replace(world, backups=backups)
+    as_rendered = isinstance(file, ControllerNode) and kept == KeptFiles((), ())
+    if as_rendered and not wanted:
+        wanted = [step.expects.get(f"config:{int(node)}", "") for step in plan.steps if step.stage is Stage.PREPARE]
     same = next((known[one] for one in wanted if one in known), None)
     made = None if same else next((raw for one in wanted if (raw := _content(plan, node, one, seen)) is not None), None)
+    if made is None and as_rendered:
+        made = _rendered(world, RenderController(int(node)), _files_of(seen, world.inventory.brokers[0].id))
     again = processes.AGAIN
     if same is not None:
         there = same.path.partition(BACKUP_SUFFIX)[0]
@@ -134,6 +151,13 @@ def is_gone(
         why="no node starts without its file, and what it holds cannot be seen",
         next_step=step,
     )
+
+
+def _rendered(world: World, step: RenderController, brokers: Iterable[bytes]) -> bytes | None:
+    """A controller's file from the first of a broker's files that is of ZooKeeper mode, as stage prepare writes it."""
+    first = world.inventory.brokers[0].id
+    raw = next((raw for raw in brokers if _mode(raw) == "zookeeper mode"), None)
+    return None if raw is None else step.target(world, facts.with_config(Predicted(), first, raw))
 
 
 def _mode(raw: bytes) -> str:
@@ -299,20 +323,26 @@ def _new_blockers(world: World, node: NodeId, planned: bytes, found: bytes, stag
 
 def _content(plan: Plan, node: NodeId, wanted: str, world: World) -> bytes | None:
     """The file of that SHA-256: a copy of the node's, or what the plan's steps make of one."""
-    kept = Unknown("") if isinstance(world.backups, Unknown) else world.backups.get(node, Unknown(""))
-    known = {} if isinstance(kept, Unknown) else {copy.sha256: copy.raw for copy in kept.configs}
-    file = facts.config(world, node)
-    if isinstance(file, ConfigFile):
-        known[file.sha256] = file.raw
+    known = {facts.sha256(raw): raw for raw in _files_of(world, node)}
+    first = world.inventory.brokers[0].id
     for planned in plan.steps:
         step = rebuild(planned.kind, planned.params)
         made: list[bytes | None] = []
         if isinstance(step, RenderController) and step.controller == node:
-            made.append(step.target(world, Predicted()))  # of the first broker's file as it is now
+            before = (facts.with_config(Predicted(), first, raw) for raw in _files_of(world, first))
+            made += [step.target(world, one) for one in before]
         if node in step.starts(world):
             made += [_made(step, world, node, raw) for raw in known.values()]
         known |= {facts.sha256(raw): raw for raw in made if raw is not None}
     return known.get(wanted)
+
+
+def _files_of(world: World, node: NodeId) -> list[bytes]:
+    """The node's file as it is now, and the copies beside it."""
+    kept = Unknown("") if isinstance(world.backups, Unknown) else world.backups.get(node, Unknown(""))
+    file = facts.config(world, node)
+    now = [file.raw] if isinstance(file, ConfigFile) else []
+    return now if isinstance(kept, Unknown) else now + [copy.raw for copy in kept.configs]
 
 
 def _made(step: Step, world: World, node: NodeId, raw: bytes) -> bytes | None:

@@ -118,7 +118,7 @@ def test_a_part_of_some_nodes_gives_the_known_ones_and_names_the_others() -> Non
     everything = sight.node_configs(bent)
     assert sorted(everything.value or ()) == [2, 3001, 3002]
     (said,) = (reason for part, reason in everything.missing if part == "the configuration of controller 3000")
-    assert said.startswith("/conf/c does not exist; a copy")
+    assert said.startswith("/conf/c does not exist; where it was there, `apply`")
 
 
 def test_two_parts_are_decided_only_where_both_are_known() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -35,6 +36,34 @@ def applied(lab: Lab, made: subprocess.CompletedProcess[str]) -> subprocess.Comp
     fingerprint = json.loads(made.stdout)["fingerprint"]
     plan = Path(lab.inventory.runs) / fingerprint[:8] / "plan.json"
     return kraft_migrate("apply", str(plan), "--confirm", fingerprint)
+
+
+@pytest.mark.long
+def test_a_controllers_file_that_is_gone_with_every_run_is_made_again(lab: Lab) -> None:
+    """What `status` prints is typed, then what the stop prints; the controller starts with the file that it had."""
+    to_controllers(lab)
+    path = lab.topology.config("controller-3000")
+    was = path.read_bytes()
+    lab.supervisor.stop("controller-3000", 60.0)
+    path.unlink()
+    shutil.rmtree(lab.inventory.runs)
+    ended = kraft_migrate("status", str(lab.playbook_path))
+    command = re.findall(r"^next +kraft-migrate (.+)$", ended.stdout, re.MULTILINE)
+    assert command, ended.stdout
+    made = kraft_migrate(*shlex.split(command[-1]), "--output", "json")
+    print(made.returncode, made.stderr)
+    refused = applied(lab, made)
+    text = " ".join(refused.stderr.split())
+    copied = re.search(r"put it back: copy (/\S+) to (\S+) on \S+, readable for its user alone; then", text)
+    assert copied is not None, text
+    shutil.copy(copied[1], copied[2])
+    assert path.read_bytes() == was
+    ended = applied(lab, made)
+    print(ended.returncode, ended.stdout, ended.stderr)
+    if ended.returncode:
+        lab.supervisor.start("controller-3000")
+        ended = applied(lab, made)
+    assert ended.returncode == 0, ended.stderr
 
 
 @pytest.mark.long

@@ -333,6 +333,24 @@ def test_without_the_journal_no_copy_is_said_to_be_the_one_that_is_gone(tmp_path
     story.until_it_ends()
 
 
+def test_without_a_journal_a_controllers_file_is_made_again_as_it_was_rendered(tmp_path: Path) -> None:
+    """No copy is beside it, and a plan of now knows nothing of it: a copy of the first broker's file has its values."""
+    story = stopped("roll 1", tmp_path)
+    story.cluster.faulty = (-1, "")
+    story.cluster.start(NodeId(story.node))
+    shutil.rmtree(story.folder)
+    story.folder.mkdir()
+    place = 3001, path_of(3001)
+    was = story.cluster.files.pop(place)
+    story.plan = plan_for(story.cluster)
+    with pytest.raises(PlanIsStale, match="of controller 3001 on c3001 is gone") as caught:
+        story.apply()
+    assert "put it back: copy /" in caught.value.next_step
+    story.follow(caught.value.next_step)
+    assert story.cluster.files[place] == was
+    story.until_it_ends()
+
+
 def test_the_file_of_another_broker_is_put_back_in_the_same_way(tmp_path: Path) -> None:
     """Rolled before, by this plan: no copy has what the roll wrote, so it is made again, to the byte."""
     story = stopped("roll 2", tmp_path)
