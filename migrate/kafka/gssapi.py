@@ -14,6 +14,7 @@ import threading
 import weakref
 from collections.abc import Callable, Generator
 from concurrent.futures import Future
+from contextlib import suppress
 from ctypes import POINTER, byref, c_char_p, c_int, c_size_t, c_uint32, c_void_p
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, TypeVar
@@ -268,11 +269,12 @@ class _Context:
     login: Kerberos
     target: str
     where: str
+    kind: _Oid = SERVICE
 
     def begun(self) -> tuple[_Handle, _Handle, _Handle, bytes]:
         """Credential, name and context, with the first token: all that needs the KDC."""
         try:
-            credential, name = _credential(self.login), _name(self.target, SERVICE)
+            credential, name = _credential(self.login), _name(self.target, self.kind)
             context = _Handle(library().gss_delete_sec_context, None)
             token, _ = self.step(credential, name, context, b"")
         except _Failed as error:
@@ -298,6 +300,18 @@ class _Context:
             None,
         )
         return _taken(out), bool(major & CONTINUE)
+
+
+def ask_kdc(login: Kerberos) -> None:
+    """Ask for a ticket that no cache holds, for a service that is none: whatever the KDC answers, it answers.
+
+    Raises KdcUnreachable; KerberosUnusable or SecretUnreadable: there is nothing to ask with.
+    """
+    _checked(login)
+    library()
+    target = f"kraft-migrate/is-the-kdc-there@{_realm(login)}"
+    with suppress(KerberosRefused):
+        _in_time(_Context(login, target, "before a restart", PRINCIPAL).begun, login, "before a restart")
 
 
 def gssapi(login: Kerberos, service: str, host: str, where: str) -> Generator[bytes, bytes, None]:

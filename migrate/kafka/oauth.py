@@ -116,6 +116,24 @@ def explained(token: Token, now: float) -> str:
     return ", ".join(parts) or "it has none of the usual claims"
 
 
+def ask_endpoint(url: str) -> None:
+    """A request without anything of ours: whatever the endpoint answers, also that it wants another one, it answers.
+
+    Raises IssuerUnreachable.
+    """
+    try:
+        with build_opener(_NoRedirect).open(Request(url), timeout=SECONDS):  # noqa: S310 - as the node's file spells it
+            return
+    except HTTPError as error:
+        error.close()
+        away = f"it answered {error.code}" if error.code in (502, 503, 504) else ""
+    except (OSError, HTTPException) as error:
+        reason = error.reason if isinstance(error, URLError) else error
+        away = "" if isinstance(reason, ssl.SSLError) else str(reason)  # whom a node trusts is its own matter
+    if away:
+        raise IssuerUnreachable(f"{url} does not answer", where="before a restart", why=away)
+
+
 # -- the endpoint ------------------------------------------------------------------------------------------------
 class _NoRedirect(HTTPRedirectHandler):
     """Another address would be given the client's secret."""

@@ -152,6 +152,11 @@ class PlannedStep:
     proof: str
     requires: tuple[str, ...] = ()  # the gates before it
 
+    @property
+    def restarts(self) -> bool:
+        """Does it start or stop a process?"""
+        return any(action.symbol in (">", "!") and not action.znode for action in self.actions)
+
 
 @dataclass(frozen=True, slots=True)
 class PlanSummary:

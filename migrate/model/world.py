@@ -56,6 +56,7 @@ class Need(StrEnum):
     PROTOCOLS = "protocols"  # inter.broker.protocol.version, as each running broker itself says it
     APPLIED = "applied"  # the configuration that each running broker has, its dynamic one included, as it itself says
     STORES = "stores"  # the key stores and truststores that nodes start from, read as each node's user
+    ISSUERS = "issuers"  # whether whoever issues the logins of nodes answers: KDC, and endpoints of tokens
     LISTENERS = "listeners"  # what each listener of the step's broker serves (of all, where no step asks)
     ENSEMBLE = "ensemble"  # ZooKeeper's servers, each by itself: who is connected, what else is stored
     CONTROLLER_NAMES = "controller-names"  # live, with each broker asked for its controller often enough for a proof
@@ -63,7 +64,7 @@ class Need(StrEnum):
 
 # Of the whole cluster, for a proof; the others are for plans, for rollbacks, or for what comes after
 FOR_PROOFS: Final = frozenset(Need) - {
-    *(Need.LEDGER, Need.REHEARSAL, Need.ENSEMBLE, Need.APPLIED, Need.LISTENERS, Need.STORES),
+    *(Need.LEDGER, Need.REHEARSAL, Need.ENSEMBLE, Need.APPLIED, Need.LISTENERS, Need.STORES, Need.ISSUERS),
 }
 
 
@@ -99,6 +100,7 @@ class World:
     protocols: Mapping[NodeId, str | Unknown] | Unknown = NOT_ASKED  # of brokers, by DescribeConfigs
     applied: Mapping[NodeId, Mapping[str, str] | Unknown] | Unknown = NOT_ASKED  # by DescribeConfigs; no secrets
     ensemble: Ensemble | Unknown = NOT_ASKED
+    issuers: Mapping[NodeId, tuple[str, ...] | Unknown] | Unknown = NOT_ASKED  # those that a node's start needs, away
     stores: Mapping[NodeId, tuple[StoreFile, ...] | Unknown] | Unknown = NOT_ASKED
     listeners: Mapping[NodeId, Heard | Unknown] | Unknown = NOT_ASKED  # of the broker in `facts[BROKER]`, else of all
     today: str = ""  # ISO date of the observation, by our clock; "" where nobody said: no acceptance holds then

@@ -5,19 +5,22 @@ Kafka's controllers say nothing where that login is missing or wrong: they wait 
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from migrate.errors import MigrateError, ZookeeperDenied
+from migrate.errors import IssuerUnreachable, KdcUnreachable, MigrateError, ZookeeperDenied
 from migrate.hosts.disks import Configs, Told
 from migrate.hosts.jaas import LoginModule, options, sections
+from migrate.kafka.gssapi import ask_kdc
+from migrate.kafka.oauth import ask_endpoint
 from migrate.kafka.secrets import read_secret
 from migrate.model.broker_modes import restarted
 from migrate.model.ids import NodeId
-from migrate.model.inventory import AddedProperties, BrokerNode, ControllerNode, Inventory, Playbook, Store
+from migrate.model.inventory import AddedProperties, BrokerNode, ControllerNode, Inventory, Kerberos, Playbook, Store
 from migrate.model.kafka_values import truth
 from migrate.model.launch import JAAS_FILE, KRB5, JaasLogin, Launch, NoZookeeperClient, ZookeeperClient
 from migrate.model.listeners import (
@@ -117,6 +120,49 @@ def stores_of(
     tabs = [(key, told["keyTab"]) for key, told in logins if truth(told, "useKeyTab") and "keyTab" in told]
     tabs += [(KRB5, launch.files[KRB5])] if tabs and KRB5 in launch.files else []
     return (*found, *(_opened(node, key, path, files, resolve)[0] for key, path in tabs))
+
+
+ENDPOINTS: Final = re.compile(r"(?:listener\.name\..*\.)?sasl\.oauthbearer\.(?:token|jwks)\.endpoint\.url")
+
+
+class Issuers:
+    """Who issues the logins that nodes' starts need: each is asked once, from this host.
+
+    A KDC is asked where this tool logs in by Kerberos, else it cannot be.  What a provider resolves is not known here.
+    """
+
+    def __init__(self, inventory: Inventory) -> None:
+        self._inventory = inventory
+        self._ask = functools.cache(self._asked)
+
+    def away(self, values: Mapping[str, str]) -> tuple[str, ...] | Unknown:
+        """Those that a node of these values needs and that do not answer, each with the reason."""
+        access = (self._inventory.controller_listener, self._inventory.controller_access.protocol)
+        sasl = [name for name, protocol in spoken(values, *access).items() if protocol.startswith("SASL")]
+        spoken_there = {mechanism for name in sasl for mechanism in mechanisms(values, name)}
+        wanted: list[str | Kerberos] = []
+        if "GSSAPI" in spoken_there:
+            known = (self._inventory.access_of(node).kerberos for node in self._inventory.nodes)
+            wanted += [login for login in known if login is not None][:1]
+        if "OAUTHBEARER" in spoken_there:
+            urls = (values[key].strip() for key in sorted(values) if ENDPOINTS.fullmatch(key))
+            wanted += [url for url in urls if url.startswith("http") and REFERENCE not in url]
+        found = [self._ask(one) for one in dict.fromkeys(wanted)]
+        unseen = next((one for one in found if isinstance(one, Unknown)), None)
+        return unseen or tuple(one for one in found if isinstance(one, str) and one)
+
+    @staticmethod
+    def _asked(issuer: str | Kerberos) -> str | Unknown:
+        try:
+            if isinstance(issuer, str):
+                ask_endpoint(issuer)
+            else:
+                ask_kdc(issuer)
+        except (KdcUnreachable, IssuerUnreachable) as error:
+            return f"{error.what} ({error.why})"
+        except MigrateError as error:
+            return unknown(error)
+        return ""
 
 
 def _of_sections(content: bytes, launch: Launch, listeners: set[str]) -> list[tuple[str, Mapping[str, str]]]:

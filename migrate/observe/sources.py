@@ -57,7 +57,7 @@ from migrate.model.views import (
 from migrate.model.work import Work
 from migrate.model.world import NOT_ASKED, Need
 from migrate.observe.copy_check import BeforeCopy, CopyQuestion, check_copy
-from migrate.observe.identities import REFERENCE, started_with, stores_of, with_logins, with_subjects
+from migrate.observe.identities import REFERENCE, Issuers, started_with, stores_of, with_logins, with_subjects
 from migrate.observe.metadata_logs import metadata_logs, states_behind
 from migrate.observe.views import VIEWS, Node, View, node_view, view
 from migrate.zookeeper.client import ZookeeperClient, access_of, connect, parse_connect_string
@@ -361,6 +361,15 @@ class Sources:
         if isinstance(values, Unknown):
             return values
         return stores_of(node.id, values, launches[node.id], self.inventory, self.files, self._resolve)
+
+    @view(Need.ISSUERS, after=(Need.CONFIGS,), absent="a bundle asks nobody")
+    def issuers(self, configs: Configs) -> Mapping[NodeId, tuple[str, ...] | Unknown]:
+        """Who issues the logins of each node's next start and does not answer this host."""
+        asked, found = Issuers(self.inventory), {}
+        for node in self.inventory.nodes:
+            values = started_with(node, configs, self.inventory, self.playbook)
+            found[node.id] = values if isinstance(values, Unknown) else asked.away(values)
+        return found
 
     @view(Need.PORTS, by_node=True)
     def ports(self) -> Mapping[NodeId, tuple[Listening, ...] | Unknown]:

@@ -95,8 +95,7 @@ class RunGate:
         self._check_requests(planned, index)
         self._check_window(planned, index)
         self._check_age(planned, index)
-        restarts = any(action.symbol in (">", "!") and not action.znode for action in planned.actions)
-        if restarts and self._check_health(planned):
+        if planned.restarts and self._check_health(planned):
             self._check_again(planned, index)
 
     def still(self, planned: PlannedStep) -> None:

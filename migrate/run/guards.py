@@ -15,7 +15,7 @@ from migrate.checks import processes
 from migrate.errors import PlanIsStale, PlanUnreadable, PredictionFailed
 from migrate.model.broker_modes import FLAG, controller_flags
 from migrate.model.ids import NodeId
-from migrate.model.outcome import Awaited, Readiness, Ready, Refused, Unknown
+from migrate.model.outcome import Awaited, NotYet, Readiness, Ready, Refused, Unknown
 from migrate.model.plan import Plan, PlannedStep
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.step import Step
@@ -48,11 +48,12 @@ Guard = Callable[[Situation, World], Readiness]
 
 def needs(planned: PlannedStep) -> frozenset[Need]:
     """What the guards look at before that step, besides what the step asks for (it asks for who answers)."""
+    issuers = {Need.ISSUERS} if planned.restarts else set()
     if planned.stage <= Stage.CONTROLLERS or planned.stage is Stage.PROTOCOL:
-        return frozenset({Need.ZOOKEEPER, Need.CONFIGS})
+        return frozenset({Need.ZOOKEEPER, Need.CONFIGS} | issuers)
     if planned.stage < Stage.FINALIZE:
-        return frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.CONFIGS})
-    return frozenset({Need.KRAFT, Need.CONFIGS})
+        return frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.CONFIGS} | issuers)
+    return frozenset({Need.KRAFT, Need.CONFIGS} | issuers)
 
 
 def alone(now: Situation) -> frozenset[Need]:
@@ -181,6 +182,23 @@ def nothing_moves(now: Situation, world: World) -> Readiness:
     return churn.reassignments(moving) if moving else Ready()
 
 
+def logins_issued(now: Situation, world: World) -> Readiness:
+    """Whoever issues the logins of the nodes that are to start answers: without it each would end at its start."""
+    if not now.planned.restarts:
+        return Ready()
+    if isinstance(world.issuers, Unknown):
+        return world.issuers
+    for node in own_step(now.planned).starts(world):
+        away = world.issuers.get(NodeId(node), Unknown(f"who issues the logins of node {node} was not asked"))
+        if isinstance(away, Unknown):
+            return away
+        if away:
+            what = f"who issues the logins of {processes.name_of(world.inventory, node)} to answer: {'; '.join(away)}"
+            after = "start it, or mend the way to it; until then no node is stopped, for it could not start again"
+            return NotYet(what, "whoever runs it", after, progress=str(away))
+    return Ready()
+
+
 def files_as_left(now: Situation, world: World) -> Readiness:
     """Every node's file is the one that this plan has seen or written last: no other hand is at work on them.
 
@@ -242,6 +260,7 @@ GUARDS: Final[dict[str, Guard]] = {
     "controller-is-krafts": controller_is_krafts,
     "nothing-moves": nothing_moves,
     "files-as-left": files_as_left,
+    "logins-issued": logins_issued,
 }
 
 

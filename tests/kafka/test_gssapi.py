@@ -24,9 +24,9 @@ from migrate.errors import (
 )
 from migrate.kafka import gssapi
 from migrate.kafka.connection import RELOGIN_ATTEMPTS, Connection
-from migrate.kafka.gssapi import principals, ticket_seconds
+from migrate.kafka.gssapi import ask_kdc, principals, ticket_seconds
 from migrate.kafka.live import metadata
-from migrate.model.inventory import Access
+from migrate.model.inventory import Access, Kerberos
 from tests.kafka.fake_node import Close, FakeNode
 from tests.testing.kerberos import KerberosNode, RunningKdc, needs_kdc, running_kdc
 
@@ -100,6 +100,25 @@ def test_brokers_and_controllers_take_a_login_by_kerberos(kdc: RunningKdc, node:
         thread.join(60)
     assert not failed
     assert sorted(path.name for path in tmp_path.iterdir()) == ["cache"]
+
+
+def test_a_kdc_is_asked_past_every_ticket_that_is_known(tmp_path: Path) -> None:
+    """By a keytab and by a cache: it answers; it is away; it is back."""
+    needs_kdc()
+    with running_kdc(tmp_path / "asked", "migrator") as kdc:
+        kdc.kinit("migrator", tmp_path / "cache")
+        logins = (kdc.login("migrator"), Kerberos("migrator@LAB.TEST", ccache=f"FILE:{tmp_path / 'cache'}"))
+        for login in logins:
+            ask_kdc(login)
+            assert ticket_seconds(login) > 3600
+        kdc.stop()
+        for login in logins:
+            assert ticket_seconds(login) > 3600
+            with pytest.raises(KdcUnreachable, match="no KDC of"):
+                ask_kdc(login)
+        kdc.start()
+        for login in logins:
+            ask_kdc(login)
 
 
 def changed(kdc: RunningKdc, **changes: str) -> Access:

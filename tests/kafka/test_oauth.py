@@ -110,6 +110,15 @@ def test_a_token_without_claims_is_taken_as_it_is(text: str) -> None:
     assert oauth.read(text, 100.0, 50.0) == oauth.Token(text, {}, 140.0)
 
 
+def test_an_endpoint_is_asked_whether_it_is_there_and_nothing_else(issuer: Issuer) -> None:
+    """What it answers is its own matter, but that something before it answers in its place."""
+    for path in ("/token", "/jwks", "/elsewhere"):
+        oauth.ask_endpoint(f"{issuer.url}{path}")
+    assert issuer.given == 0
+    with pytest.raises(IssuerUnreachable, match=r"http://127\.0\.0\.1:1/token does not answer"):
+        oauth.ask_endpoint("http://127.0.0.1:1/token")
+
+
 def test_an_endpoint_that_refuses_or_is_away_is_told_apart(tmp_path: Path, issuer: Issuer) -> None:
     """The second may come back; neither tells the secret."""
     wrong = access(tmp_path, issuer, "canary-wrong-secret")

@@ -92,7 +92,7 @@ def carried_out(lab: Lab, *words: str, back: bool = False) -> None:
     assert ended.returncode == 2, ended.stdout[-3000:] + ended.stderr[-3000:]
     plan = json.loads(ended.stdout)
     path = Path(lab.inventory.runs) / plan["fingerprint"][:8] / "plan.json"
-    confirm = ("--confirm", plan["fingerprint"], "--confirm-cluster", lab.inventory.name)
+    confirm = ("--confirm", plan["fingerprint"], *(() if back else ("--confirm-cluster", lab.inventory.name)))
     ended = to_its_end(Path(lab.topology.directory), *verb, "apply", str(path), *confirm)
     assert ended.returncode == 0, ended.stdout[-2000:] + ended.stderr[-4000:]
 

@@ -11,16 +11,17 @@ import pytest
 from cryptography import x509
 from cryptography.x509.oid import NameOID
 
+from migrate.errors import IssuerUnreachable, KerberosUnusable
 from migrate.hosts.properties import parse
 from migrate.java.find import find_java
 from migrate.kafka.stores import as_java, subject
 from migrate.lab.secured import Authority
 from migrate.model.ids import NodeId
-from migrate.model.inventory import AddedProperties, Inventory, ZookeeperLogin
+from migrate.model.inventory import Access, AddedProperties, Inventory, Kerberos, ZookeeperLogin
 from migrate.model.launch import JAAS_FILE, KRB5, JaasLogin, Launch, NoZookeeperClient, ZookeeperClient
 from migrate.model.outcome import Unknown
 from migrate.model.views import ConfigFile
-from migrate.observe.identities import KRB5_MODULE, with_logins, with_subjects, with_zookeeper_clients
+from migrate.observe.identities import KRB5_MODULE, Issuers, with_logins, with_subjects, with_zookeeper_clients
 from tests.testing import worlds
 from tests.testing.certificates import PASSWORD, stored
 from tests.testing.secured_zookeeper import MODULE, login, sasl_server
@@ -243,3 +244,37 @@ def test_the_store_for_zookeeper_is_read_by_its_own_keys(
     text += "ssl.keystore.type=JKS\nssl.keystore.password=another\n"
     text += f"zookeeper.ssl.keystore.type={kind}\n" if kind else ""
     assert with_subjects(file_of(text), None, LocalFiles(), ()).subjects == {str(path): "CN=zk-client"}
+
+
+def test_whoever_issues_a_nodes_login_is_asked_once_and_told_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A KDC where the tool has a login by Kerberos, endpoints by their URLs; nobody for mechanisms that need nobody."""
+    asked: list[object] = []
+
+    def answers(issuer: object) -> None:
+        asked.append(issuer)
+        if issuer == "https://away/jwks":
+            raise IssuerUnreachable("https://away/jwks does not answer", where="here", why="Connection refused")
+        if isinstance(issuer, Kerberos) and issuer.principal.startswith("blind"):
+            raise KerberosUnusable("no credentials", where="here")
+
+    monkeypatch.setattr("migrate.observe.identities.ask_endpoint", answers)
+    monkeypatch.setattr("migrate.observe.identities.ask_kdc", answers)
+    login = Kerberos("tool@LAB.TEST")
+    inventory = replace(worlds.inventory(), broker_access=Access("SASL_SSL", "GSSAPI", kerberos=login))
+    base = {"listeners": "A://:1", "listener.security.protocol.map": "A:SASL_SSL", "inter.broker.listener.name": "A"}
+    by_kerberos = {**base, "sasl.kerberos.service.name": "kafka"}  # GSSAPI is Kafka's own default
+    by_tokens = {
+        **base,
+        "sasl.enabled.mechanisms": "OAUTHBEARER",
+        "sasl.oauthbearer.token.endpoint.url": "https://there/token",
+        "listener.name.a.oauthbearer.sasl.oauthbearer.jwks.endpoint.url": "https://away/jwks",
+    }
+    issuers = Issuers(inventory)
+    for _ in range(2):
+        assert issuers.away({**base, "sasl.enabled.mechanisms": "PLAIN"}) == ()
+        assert issuers.away(by_kerberos) == ()
+        assert issuers.away(by_tokens) == ("https://away/jwks does not answer (Connection refused)",)
+    assert asked == [login, "https://away/jwks", "https://there/token"]
+    assert Issuers(worlds.inventory()).away(by_kerberos) == ()  # there is nothing to ask with
+    blind = replace(inventory, broker_access=Access("SASL_SSL", "GSSAPI", kerberos=Kerberos("blind@LAB.TEST")))
+    assert isinstance(Issuers(blind).away(by_kerberos), Unknown)

@@ -101,11 +101,29 @@ def test_in_hybrid_as_it_should_be_every_guard_lets_pass(guard: str, kind: str) 
         ("controller-is-krafts", lambda world: replace(world, zookeeper=BLIND)),
         ("controller-is-krafts", lambda world: worlds.with_zk(world, controller=BLIND)),
         ("nothing-moves", lambda world: replace(world, kraft=BLIND)),
+        ("logins-issued", lambda world: replace(world, issuers=BLIND)),
+        ("logins-issued", lambda world: replace(world, issuers={NodeId(0): BLIND})),
+        ("logins-issued", lambda world: replace(world, issuers={})),
     ],
 )
 def test_what_a_guard_cannot_see_it_does_not_let_pass(guard: str, bend: Bend) -> None:
     """Unknown, with the reason; not "all is well"."""
     assert isinstance(ask(guard, bend(HYBRID)), Unknown)
+
+
+def test_a_restart_waits_for_whoever_issues_that_nodes_login() -> None:
+    """By name; what another node needs, and steps that start nothing, wait for nobody."""
+    away = ("no KDC of the realm answers: Connection refused",)
+    first_broker = next(step for step in PLAN.steps if step.kind == "roll-to-kraft").params["broker"]
+    for node in map(int, worlds.BROKERS):
+        world = replace(HYBRID, issuers={**dict.fromkeys(worlds.BROKERS, ()), NodeId(node): away})
+        found = ask("logins-issued", world)
+        if str(node) == first_broker:
+            assert isinstance(found, NotYet)
+            assert found.what == f"who issues the logins of broker {node} to answer: {away[0]}"
+        else:
+            assert found == Ready()
+    assert ask("logins-issued", replace(HYBRID, issuers=BLIND), "back-up-zookeeper") == Ready()
 
 
 @pytest.mark.parametrize(

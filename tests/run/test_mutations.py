@@ -156,6 +156,17 @@ def unseen_process(cluster: Fragile) -> None:
     cluster.bend = hide
 
 
+def kdc_away(cluster: Fragile) -> None:
+    """The KDC is gone when broker 1 has its turn, and for good."""
+
+    def bend(world: World) -> World:
+        cluster.unissued = cluster.registered.get(0) == "migration"
+        away = ("no KDC of the realm answers",) if cluster.unissued else ()
+        return replace(world, issuers=dict.fromkeys((node.id for node in world.inventory.nodes), away))
+
+    cluster.bend = bend
+
+
 def stores_differ(cluster: Fragile) -> None:
     """A topic's configuration is another one in KRaft."""
     wrong = DiffReport(500, 0, {"topic-config": {"DIFFERS": 1}}, (WRONG,))
@@ -248,6 +259,14 @@ SCENARIOS = (
         "no route to its host",
         "was changed while its process runs",
         off(guard="processes-seen"),
+    ),
+    Scenario(
+        "logins-issued",
+        kdc_away,
+        NoProgress,
+        "no KDC of the realm answers",
+        "broker 1 ended at its start",
+        off(guard="logins-issued"),
     ),
     Scenario(
         "zero-difference",

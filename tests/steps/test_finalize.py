@@ -145,7 +145,7 @@ def test_a_comparison_with_an_open_end_is_no_comparison() -> None:
 def test_the_first_asks_for_everything_and_the_others_for_the_quorum() -> None:
     """A view that is not asked for is Unknown, and would hold it."""
     others = {Need.LEDGER, Need.COPY, Need.REHEARSAL, Need.LEFTOVERS, Need.ENSEMBLE, Need.LISTENERS}
-    others |= {Need.APPLIED}
+    others |= {Need.APPLIED, Need.ISSUERS}
     assert FIRST.needs == frozenset(Need) - others
     assert SECOND.needs == LAST.needs == {Need.KRAFT, Need.LIVE, Need.CONFIGS, Need.SERVICES}
 

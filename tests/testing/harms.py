@@ -30,6 +30,7 @@ class Fragile(SimulatedCluster):
     moving: Callable[[], bool] = lambda: False  # another tool moves replicas
     behind: Callable[[], bool] = lambda: False  # a partition has one replica left in its ISR
     formatted_disk: bool = False  # broker 1 has a disk that kafka-storage formatted
+    unissued: bool = False  # nobody issues the logins that nodes start with
     harms: list[str] = field(default_factory=list)
 
     # -- what is seen ------------------------------------------------------------------------------------------------
@@ -91,6 +92,8 @@ class Fragile(SimulatedCluster):
     def start(self, node: NodeId) -> None:
         """A start by our hand."""
         self._acted(f"node {int(node)} was started")
+        if self.unissued:  # LoginManager: KafkaException, LoginException: Connection refused
+            self.harm(f"broker {int(node)} ended at its start")
         SimulatedCluster.start(self, node)
 
     def drive(self, broker: NodeId) -> str:

@@ -143,6 +143,7 @@ def world_at(stage: Stage) -> World:
         ports=dict.fromkeys(CONTROLLERS, ()),
         copy=COPY_HELD if stage >= Stage.COPY else Unknown("no copy was made yet"),
         stores=dict.fromkeys(BROKERS, ()),
+        issuers=dict.fromkeys((*BROKERS, *CONTROLLERS), ()),
         listeners=dict.fromkeys(BROKERS, Heard({"PLAINTEXT": Served("PLAINTEXT", "broker:9092")})),
     )
 
