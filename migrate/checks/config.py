@@ -23,7 +23,7 @@ from migrate.checks.sight import (
 )
 from migrate.hosts.collect_disks import PASSWORDS, in_table, is_public
 from migrate.model.broker_modes import FLAG, Mode, mode_of, never_with_flag, roles_of
-from migrate.model.config_keys import BOOTSTRAP, VOTERS, Fate, Moment, fate, row_of
+from migrate.model.config_keys import BOOTSTRAP, VOTERS, Fate, Moment, fate, row_of, taken
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory
 from migrate.model.kafka_values import (
@@ -414,6 +414,12 @@ def own_keys(values: Mapping[str, str]) -> tuple[str, ...]:
         for key in values
         if row_of(key) is None and not (is_public(key) or in_table(key, PASSWORDS) or key.startswith("confluent."))
     )
+
+
+def brought_along(values: Mapping[str, str]) -> tuple[str, ...]:
+    """Of a broker's own keys, those that its controllers get: all, where they load a class that may read them."""
+    loaded = {key: values[key] for key in (*taken(values), AUTHORIZER) if key in values}
+    return own_keys(values) if any(own_classes(loaded)) else ()
 
 
 @check(

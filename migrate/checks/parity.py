@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from migrate.checks.config import brought_along
 from migrate.checks.forms import meaning
 from migrate.checks.registry import Hit, Result, check
 from migrate.checks.sight import Configs, both_configs, broker_configs
@@ -154,6 +155,11 @@ def brokers_agree(configs: Configs, world: World) -> Result:
         hidden = any(file.values.get(row.key) == HIDDEN for file in configs.values())
         if watched and not row.alike and not hidden:
             yield Hit("the brokers' files", f"{row.key}: {row.brokers}", _who(row.key, configs))
+    for key in sorted({key for file in configs.values() for key in brought_along(file.values)}):
+        values = [file.values.get(key, "") for file in configs.values()]
+        if len(set(values)) > 1 and HIDDEN not in values:
+            shown = _as_shown(key, [value for value in values if value], len(values))
+            yield Hit("the brokers' files", f"{key}: {shown}", _who(key, configs))
 
 
 def _who(key: str, configs: Configs) -> str:

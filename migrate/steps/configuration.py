@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from migrate.checks.config import own_classes, own_keys
+from migrate.checks.config import brought_along
 from migrate.checks.principals import (
     ANONYMOUS,
     AUTHORIZER,
@@ -138,9 +138,7 @@ def controller(
         # settings and secrets of listeners that a controller neither has nor calls stay with the brokers
         if not key.startswith(LISTENER) or key.startswith(listeners):
             values[key] = broker[key]
-    if any(own_classes(values)):
-        values |= {key: broker[key] for key in own_keys(broker)}
-    values |= deciding
+    values |= {**{key: broker[key] for key in brought_along(broker)}, **deciding}
     values |= {key: value for key, value in (overrides or {}).items() if config_keys.override_fault(key) is None}
     values.update(_added(inventory.controller_properties))
     if "super.users" in values:  # those of the brokers' file stay let in

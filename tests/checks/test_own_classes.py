@@ -45,6 +45,17 @@ def test_the_playbook_answers_by_name() -> None:
     assert [entry.about for entry in of(answered, "B-CFG-37")] == [f"class {REPORTER}"]
 
 
+def test_keys_that_controllers_get_and_that_brokers_have_otherwise_are_named() -> None:
+    """The first broker's would count for all (W-CFG-17); of a secret only who has it."""
+    assert not [entry for entry in of(values(2, opa__token=None)(of_opa()), "W-CFG-17") if "opa.url" in entry.message]
+    found = of(then(values(1, opa__authorizer__url="https://other"), values(0, opa__token="x"))(of_opa()), "W-CFG-17")
+    assert [entry.message.partition(": ")[0] for entry in found if "opa." in entry.message] == [
+        "opa.authorizer.url",
+        "opa.token",
+    ]
+    assert "hunter2" not in str(found)
+
+
 def with_successor(world: World) -> World:
     """The playbook names the class that decides about rights in KRaft mode."""
     assert not isinstance(world.playbook, Unknown)
