@@ -23,7 +23,7 @@ from migrate.model.plan import Direction, Plan, PlannedStep, PlanSummary
 from migrate.model.rollback_readiness import old_log
 from migrate.model.stage import DirectoryPolicy, Stage, ZkMigrationState
 from migrate.model.step import Predicted, Step
-from migrate.model.views import ControllerZnode, PartlyRead
+from migrate.model.views import ControllerZnode, PartlyRead, Running
 from migrate.model.world import World
 from migrate.plan.summary import summarize
 from migrate.steps import facts, foreseen
@@ -346,13 +346,20 @@ def _no_kraft_file_before_the_copy(world: World) -> None:
 
 
 def _no_other_file(due: Sequence[Step], world: World) -> None:
-    """A controller's file of an earlier plan, or of a hand: the run writes none over it, and would stop there."""
-    refused = [
-        found for step in due if isinstance(step, RenderController) and isinstance(found := step.check(world), Refused)
-    ]
+    """A controller's file of an earlier plan, or of a hand: the run writes none over it, and would stop there.
+
+    Or start with it, where the plan is of stage controllers alone.
+    """
+    controllers = {step.controller for step in due if isinstance(step, RenderController)}
+    services = {} if isinstance(world.services, Unknown) else world.services
+    started = any(isinstance(services.get(node.id), Running) for node in world.inventory.controllers)
+    if not started and any(step.stage is Stage.CONTROLLERS for step in due):
+        controllers |= {*facts.controllers(world)}
+    found = (RenderController(node).check(world) for node in sorted(controllers))
+    refused = [answer for answer in found if isinstance(answer, Refused)]
     if refused:
         raise NothingToPlan(
-            "; ".join(found.reason for found in refused),
+            "; ".join(answer.reason for answer in refused),
             why="no controller was started yet, and what an earlier plan or a hand wrote is never overwritten",
             next_step="on each host move the file away (it may hold passwords), then plan again: it is written anew",
         )

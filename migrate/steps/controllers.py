@@ -210,7 +210,8 @@ class StartControllers(BaseStep):
         if ended:
             return Failed(
                 f"{processes.do_not_run(world.inventory, ended)}: it ended after the start",
-                "its last lines say why; repair that, then run the same command again: it starts what does not run",
+                "its last lines say why; repair that, then run the same command again: it starts what does not run. "
+                "What comes from the inventory's controllers.properties is corrected there, then plan again",
             )
         found = gates.first(gates.quorum_healthy(world), _waiting(world))
         return gates.as_outcome(found, "quorum healthy; every controller registered with the flag; state PRE_MIGRATION")

@@ -352,6 +352,8 @@ def test_controllers_files_of_an_earlier_plan_are_named_before_the_next() -> Non
     with pytest.raises(NothingToPlan, match=r"/conf/c3002\.properties exists with other content \(") as caught:
         plan(asked, Stage.CONTROLLERS)
     assert "metadata.max.retention.ms is missing, to be 7" in str(caught.value)
+    with pytest.raises(NothingToPlan, match=r"/conf/c3002\.properties exists with other content \("):
+        plan(asked, Stage.CONTROLLERS, only=True)
     assert "move the file away" in caught.value.next_step
     later = plan(replace(worlds.world_at(Stage.CONTROLLERS), inventory=asked.inventory), Stage.HYBRID)
     (told,) = [entry for entry in later.findings if entry.code == "W-CFG-16"]
