@@ -46,7 +46,7 @@ OF_KRAFT: Final = re.compile(  # what Kafka reads in migration mode or KRaft mod
     r"process\.roles|node\.id|controller\.(quorum|listener)\..*|metadata\..*|early\.start\.listeners|"
     r"zookeeper\.metadata\.migration\..*|sasl\.mechanism\.controller\.protocol|server\.max\.startup\.time\.ms|"
     r"broker\.(heartbeat\.interval|session\.timeout)\.ms|initial\.broker\.registration\.timeout\.ms|"
-    r"group\.coordinator\.new\.enable"
+    r"group\.coordinator\.new\.enable|log\.dir\.failure\.timeout\.ms"
 )
 CLASS_KEY: Final = re.compile(r"\b(class|class\.name|reporters|assignors|providers)$")  # of those that Kafka defines
 NOT_OWN: Final = ("org.apache.kafka.", "kafka.", "java.", "javax.", "sun.", "com.sun.", "io.confluent.")

@@ -244,6 +244,7 @@ CONFIG = (
     Case("I-CFG-36", ZK, "broker 0", values(0, metadata__log__dir="/data/b0/meta"), "kept"),
     Case("I-CFG-36", ZK, "broker 0", values(0, listener__name__ctl__ssl__truststore__location="/old.jks"), "caller"),
     Case("I-CFG-36", ZK, "broker 0", values(0, group__coordinator__new__enable="true"), "coordinator"),
+    Case("I-CFG-36", ZK, "broker 0", values(0, log__dir__failure__timeout__ms="1"), "failure"),
     Case("B-CFG-12", KRAFT, "broker 2", values(2, **{FLAG: "true"})),
     Case("B-CFG-13", ZK, "node 1", values(1, zookeeper__connect="zk1:2181")),
 )
