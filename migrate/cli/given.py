@@ -236,4 +236,4 @@ def load_plan(path: pathlib.Path) -> Plan:
             raise MalformedPlan(
                 f"this is {kind.name}, not a saved plan", where=str(path), why=kind.why, next_step=kind.used(path)
             ) from error
-        raise type(error)(error.what, where=str(path), why=error.why) from error
+        raise type(error)(error.what, where=str(path), why=error.why, next_step=error.next_step) from error

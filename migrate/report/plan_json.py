@@ -8,6 +8,7 @@ from typing import Any, Final, Literal, cast
 
 from typing_extensions import TypedDict
 
+from migrate import __version__
 from migrate.errors import MalformedPlan, PlanUnreadable
 from migrate.model import strict_json
 from migrate.model.codec import NotDecodable, decode
@@ -55,12 +56,25 @@ def plan_from_json(text: str) -> Plan:
         plan: Plan = decode(Plan, whole["plan"], "plan", plain=True)
         stated, content = (decode(str, whole[name], name) for name in ("fingerprint", "content"))
     except (KeyError, NotDecodable) as error:
-        raise MalformedPlan(f"the plan cannot be read: {error}", why="it is damaged or was edited") from error
+        raise _unreadable(whole, error) from error
     if stated != plan.fingerprint:
         raise PlanUnreadable(f"{NOT_AS_SAVED}: its fingerprint is {plan.short}, it states {stated[:8]}")
     if content != plan.content:
         raise PlanUnreadable(f"{NOT_AS_SAVED}: its findings, words or figures are others")
     return plan
+
+
+def _unreadable(whole: Mapping[str, Any], error: Exception) -> MalformedPlan:
+    """What another release saved can have other parts, and is no more damaged for it."""
+    made_by = whole["plan"].get("tool_version") if isinstance(whole.get("plan"), dict) else None
+    if isinstance(made_by, str) and made_by != __version__:
+        return MalformedPlan(
+            f"release {made_by[:20]} made this plan, and release {__version__} cannot read it",
+            why="plans of two releases can have other parts",
+            next_step=f"a run that has begun is ended with release {made_by[:20]}; else make the plan again with "
+            "`kraft-migrate plan`",
+        )
+    return MalformedPlan(f"the plan cannot be read: {error}", why="it is damaged or was edited")
 
 
 def _envelope(text: str) -> Mapping[str, Any]:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from migrate import __version__
 from migrate.errors import InputError, MalformedPlan, PlanUnreadable
 from migrate.model.findings import Finding, Severity
 from migrate.model.plan import Plan, PlannedStep, PlanSummary
@@ -184,3 +185,17 @@ def test_a_plan_without_fingerprint_is_refused() -> None:
         for value in (7, ...):
             with pytest.raises(MalformedPlan):
                 plan_from_json(_edited(name, value))
+
+
+def test_a_plan_of_another_release_is_not_called_damaged() -> None:
+    """Its parts can be others: who upgraded in the middle of a run reads which release ends it."""
+    whole = json.loads(plan_to_json(story.plan()))
+    whole["plan"]["tool_version"] = "0.2.9"
+    whole["plan"]["approvals"] = []
+    with pytest.raises(MalformedPlan, match=r"release 0\.2\.9 made this plan, and .* cannot") as refused:
+        plan_from_json(json.dumps(whole))
+    assert "is ended with release 0.2.9" in refused.value.next_step
+    whole["plan"]["tool_version"] = __version__
+    with pytest.raises(MalformedPlan, match="cannot be read") as refused:
+        plan_from_json(json.dumps(whole))
+    assert "damaged or was edited" in refused.value.why
