@@ -51,7 +51,7 @@ def words_of(text: str | None) -> tuple[str, ...]:
 
 
 @click.command()
-@click.argument("plan_file", metavar="PLAN", type=FILE)
+@click.argument("plan_file", metavar="PLAN", required=False, type=FILE)
 @click.option(
     "--confirm",
     default="",
@@ -65,7 +65,7 @@ def words_of(text: str | None) -> tuple[str, ...]:
 @JSON_LINES
 @ON_EVENT
 def apply(
-    plan_file: pathlib.Path,
+    plan_file: pathlib.Path | None,
     confirm: str,
     confirm_cluster: str,
     until: str,
@@ -90,10 +90,14 @@ def apply(
     from migrate.cli.given import load_plan, plan_given
     from migrate.plan.parking import last_before
 
-    plan_file = plan_given(plan_file, back=False)
-    plan = load_plan(plan_file)
+    path = plan_given(plan_file, back=False)
+    plan = load_plan(path)
     if plan.kind.rolls_back:
-        raise UsageWrong("this plan is a rollback: `kraft-migrate rollback apply` applies it", where=str(plan_file))
+        raise UsageWrong(
+            "this plan is a rollback",
+            where=str(path),
+            next_step=f"kraft-migrate rollback apply {shlex.quote(str(path))}",
+        )
     if until:
         last_before(plan.steps, until)
     if plan.irreversible and confirm == plan.fingerprint and not confirm_cluster:

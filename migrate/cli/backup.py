@@ -13,7 +13,7 @@ import click
 from migrate.cli.errors import EXIT_CHANGES, EXIT_OK
 from migrate.cli.options import FILE, cluster_options, load_target, observing, require_file
 from migrate.cli.screen import say
-from migrate.errors import UsageWrong
+from migrate.errors import BackupUnreadable, UsageWrong
 from migrate.model.secrets import Digester
 
 if TYPE_CHECKING:
@@ -107,12 +107,15 @@ def restore(
     Exit code 0: put back, or nothing to do; 2: shown, not confirmed; 3: refused, a controller runs; 6: the tree changed
     since it was shown; 7: another run holds the lock; 10: the lock was lost.
     """
+    from migrate.playbook.document import read_kind
     from migrate.run.carry_out import acting_alone
     from migrate.run.clock import SystemClock
     from migrate.run.restore_znodes import Restore, put_back, require_no_controller
     from migrate.zookeeper.backup import compare, fingerprint, load_backup
     from migrate.zookeeper.lock import LOCK_PATH
 
+    if (kind := read_kind(file)) is not None:
+        raise BackupUnreadable(f"this is {kind.name}, not a backup", where=str(file), next_step=kind.used(file))
     tree, root = load_backup(str(file)), _absolute(below)
     with _opened(playbook, inventory) as observer:
         sources = observer.sources

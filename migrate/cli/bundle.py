@@ -11,7 +11,16 @@ from typing_extensions import TypedDict
 
 from migrate.cli.answers import give_answer
 from migrate.cli.errors import EXIT_OK
-from migrate.cli.options import FILE, Evidence, cluster_options, load_target, observing, output_option, require_file
+from migrate.cli.options import (
+    FILE,
+    Evidence,
+    bundle_at,
+    cluster_options,
+    load_target,
+    observing,
+    output_option,
+    require_file,
+)
 from migrate.cli.screen import say
 from migrate.model.outcome import Unknown
 
@@ -60,9 +69,7 @@ def create(
 @output_option
 def show(file: pathlib.Path, output: str) -> int:
     """What FILE holds, what of the cluster was not seen, and when it was made; every hash in it is checked."""
-    from migrate.observe.bundle import read_bundle
-
-    answer = _described(read_bundle(str(file)))
+    answer = _described(bundle_at(str(file)))
     if output == "json":
         give_answer(answer)
     else:

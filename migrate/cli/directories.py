@@ -214,8 +214,18 @@ def _paths(world: World, broker: int) -> dict[str, str]:
     return found
 
 
+def _broker_id(_: click.Context, __: click.Parameter, word: str) -> int:
+    """The broker's id; UsageWrong for what is no number, such as the playbook that stands behind it."""
+    if not word.isdecimal():
+        raise UsageWrong(
+            f"BROKER is a broker's id, and {word!r} is none",
+            next_step="kraft-migrate directories assign BROKER PLAYBOOK, such as `directories assign 4 playbook.yaml`",
+        )
+    return int(word)
+
+
 @directories.command()
-@click.argument("broker", type=int)
+@click.argument("broker", callback=_broker_id)
 @cluster_options
 @click.option("--yes", is_flag=True, help="Send; without it the command is a dry run.")
 def assign(broker: int, playbook: pathlib.Path | None, inventory: pathlib.Path | None, yes: bool) -> int:
@@ -231,7 +241,11 @@ def assign(broker: int, playbook: pathlib.Path | None, inventory: pathlib.Path |
     found, loaded = load_target(playbook, inventory)
     most = MOST if isinstance(loaded, Unknown) else loaded.assignments_per_request
     if broker not in {int(node.id) for node in found.brokers}:
-        raise UsageWrong(f"there is no broker {broker} in the inventory", where=found.path)
+        raise UsageWrong(
+            f"there is no broker {broker} in the inventory",
+            where=found.path,
+            next_step=f"its brokers are {', '.join(str(int(node.id)) for node in found.brokers)}",
+        )
     with observing(found, loaded) as observer:
         world = observer.observe(LOOK, {})
         pending, (_, finalized) = to_send(world.ledger, broker), migration_state(world)

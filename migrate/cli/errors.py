@@ -58,7 +58,12 @@ def as_ours(error: Exception) -> MigrateError:
     if isinstance(error, MigrateError):
         return error
     if isinstance(error, OSError):
-        return SystemRefused(error.strerror or str(error), where=str(error.filename or ""))
+        absent = error.errno in (errno.ENOENT, errno.ENOTDIR)
+        return SystemRefused(
+            error.strerror or str(error),
+            where=str(error.filename or ""),
+            next_step="give a path that is there, or that can be made" if absent else "",
+        )
     if isinstance(error, ModuleNotFoundError) and error.name:
         from migrate.model.requirements import package_missing
 

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+import click
+
 from migrate.cli.screen import say
 from migrate.errors import InputError, JournalDamaged, MalformedPlan, PlanUnreadable, UsageWrong
 from migrate.hosts.files import read_within
@@ -29,9 +31,12 @@ from migrate.run.carry_out import folder_of
 
 FIRST_NAME: Final = "plan.json"
 JOURNAL: Final = "journal.jsonl"
+ADDRESS: Final = re.compile(r"[\w.\[\]-]+:[0-9]{1,5}(/[\w/-]*)?(,.*)?")
 RUN_ID: Final = re.compile(r"[0-9a-f]{8}")
 BELOW: Final = ("", "*/", "*/*/")  # where folders of runs are looked for, from the present one
 MOST_NAMED: Final = 5
+LOOKED_AT: Final = 50
+BESIDE: Final = {".txt": "the plan as text", ".html": "the plan's page", ".jsonl": "the journal of a run"}
 
 
 def runs_below(pattern: str) -> list[pathlib.Path]:
@@ -45,12 +50,25 @@ def cluster_given(
 ) -> tuple[pathlib.Path | None, pathlib.Path | None]:
     """The playbook's file and the inventory's, as the command line gives them or as a plan names them."""
     if given is None:
+        if inventory is not None and read_kind(inventory) == PLAYBOOK:
+            raise UsageWrong(
+                "this is a playbook, not an inventory",
+                where=str(inventory),
+                next_step=f"{_command()} {shlex.quote(str(inventory))}",
+            )
         return None, inventory
     plan = _plan_file(given)
     if plan is not None:
         return pathlib.Path(load_plan(plan).playbook), inventory
     if inventory is None and read_kind(given) == INVENTORY:
         return None, given
+    if ADDRESS.fullmatch(str(given)) and not given.exists():
+        raise UsageWrong(
+            "this is an address, not a file",
+            where=str(given),
+            why="a cluster is named by a playbook, an inventory or a run",
+            next_step=f"kraft-migrate assess --zookeeper {given}; `kraft-migrate inventory init` writes an inventory",
+        )
     return given, inventory
 
 
@@ -64,21 +82,50 @@ def playbook_given(given: pathlib.Path) -> pathlib.Path:
     found = sorted({plan.playbook for _, plan in _plans(known) if plan.inventory_sha256 == known.sha256})
     if len(found) == 1:
         return pathlib.Path(found[0])
-    why = f"its plans were made by {', '.join(found)}" if found else "no plan was made by it as it is now"
+    beside = playbooks_in(inventory.parent)
     raise UsageWrong(
-        "this is an inventory, and a playbook is needed", where=str(given), why=why, next_step="name the playbook"
+        "this is an inventory, and a playbook is needed",
+        where=str(given),
+        why=f"its plans were made by {', '.join(found)}" if found else "no plan was made by it as it is now",
+        next_step=f"{_command()} {beside[0] if beside else 'PLAYBOOK'}",
     )
 
 
-def plan_given(given: pathlib.Path, *, back: bool) -> pathlib.Path:
+def playbooks_in(folder: pathlib.Path) -> list[pathlib.Path]:
+    """The playbooks in that folder, and those of its folders: what may have been meant."""
+    found = [path for pattern in ("*.yaml", "*/*.yaml") for path in sorted(folder.glob(pattern))[:LOOKED_AT]]
+    named = [path for path in found if read_kind(path) == PLAYBOOK]
+    return ([path for path in named if path.name == "playbook.yaml"] or named)[:MOST_NAMED]
+
+
+def _command() -> str:
+    """The command as it was given: `kraft-migrate status`."""
+    context = click.get_current_context(silent=True)
+    return "kraft-migrate" if context is None else context.command_path
+
+
+def plan_given(given: pathlib.Path | None, *, back: bool) -> pathlib.Path:
     """The plan's file; of a playbook or an inventory the only plan of it that is not carried out.
 
     Raises:
         UsageWrong: there is none, or more than one; they are named.
+        PlanUnreadable: no such file is there; those that are there are named.
     """
+    if given is None:
+        raise UsageWrong("name a plan, its run, or its playbook", **_plans_here())
     plan = _plan_file(given)
     if plan is not None:
         return plan
+    if not given.exists():
+        raise PlanUnreadable("the plan cannot be read: No such file or directory", where=str(given), **_plans_here())
+    if given.name != FIRST_NAME and given.suffix in BESIDE and given.is_file():
+        meant = given.with_suffix(".json") if given.with_suffix(".json").exists() else given.with_name(FIRST_NAME)
+        if meant.exists():
+            raise UsageWrong(
+                f"this is {BESIDE[given.suffix]}, not the plan itself",
+                where=str(given),
+                next_step=f"{_command()} {shlex.quote(str(meant))}",
+            )
     kind = read_kind(given)
     if kind not in (PLAYBOOK, INVENTORY):
         return given
@@ -149,6 +196,14 @@ def run_given(given: pathlib.Path) -> pathlib.Path:
     )
 
 
+def _plans_here() -> dict[str, str]:
+    """What an error says of the plans below the present folder."""
+    found = [str(path) for path in runs_below(f"*/{FIRST_NAME}")][:MOST_NAMED]
+    if not found:
+        return {"why": "no plan is below this folder", "next_step": "make one: kraft-migrate plan PLAYBOOK"}
+    return {"why": f"plans below this folder, the newest first: {', '.join(found)}", "next_step": "name one of them"}
+
+
 @dataclass(frozen=True, slots=True)
 class _Left:
     path: pathlib.Path
@@ -168,11 +223,13 @@ def _plan_file(given: pathlib.Path) -> pathlib.Path | None:
     if given.is_dir():
         if any((given / name).exists() for name in (FIRST_NAME, JOURNAL)):
             return given / FIRST_NAME
-        inside = [path for path in sorted(given.glob("*.yaml")) if read_kind(path) == PLAYBOOK]
+        inside = [run.parent for run in sorted(given.glob(f"*/{FIRST_NAME}"))] or playbooks_in(given)
         raise UsageWrong(
             "this is a folder, and none of a run",
             where=str(given),
-            next_step=f"did you mean {inside[0]}?" if inside else "name a playbook, an inventory, a run or its plan",
+            next_step=f"did you mean {' or '.join(map(str, inside[:MOST_NAMED]))}?"
+            if inside
+            else "name a playbook, an inventory, a run or its plan",
         )
     if given.exists() or not RUN_ID.fullmatch(str(given)):
         return given if given.exists() and read_kind(given) is None and given.suffix == ".json" else None

@@ -64,7 +64,12 @@ def init(
     from migrate.zookeeper.read import read_view
 
     if out is not None and out.exists():
-        raise UsageWrong("the inventory cannot be written: a file of that name is there", where=str(out))
+        raise UsageWrong(
+            "the inventory cannot be written: a file of that name is there",
+            where=str(out),
+            why="it stays as it is: it may have been filled in",
+            next_step="give --out another name",
+        )
     login = NO_LOGIN if access is None else load_zookeeper_access(access)
     given = Given(config, unit, listener, tuple(filter(None, controllers.split(","))))
     pace = Pace(None)

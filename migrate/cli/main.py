@@ -89,6 +89,8 @@ class LazyGroup(click.Group):
             self._refuse_files(ctx, words)
             code = super().invoke(ctx)
         except BaseException as error:
+            if isinstance(error, UsageWrong) and error.next_step == UsageWrong.hint:
+                error.next_step = f"kraft-migrate {self._path(ctx, words)} --help".replace("  ", " ")
             print_answer(ctx, self._path(ctx, words), words, *ended_by(error))
             raise
         print_answer(ctx, self._path(ctx, words), words, code if isinstance(code, int) else 0)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 from migrate.cli.screen import ProgressLine
-from migrate.errors import SystemRefused, UsageWrong
+from migrate.errors import BundleDamaged, SystemRefused, UsageWrong
 from migrate.hosts.files import replace_file
 from migrate.model.difference import LOCAL, SparkWhere
 from migrate.model.inventory import Inventory, Playbook
@@ -141,10 +141,26 @@ class Evidence:
     def read_bundle(self) -> Bundle | None:
         """The bundle, read once; None where none was given."""
         if self.bundle is not None and self._read is None:
-            from migrate.observe.bundle import read_bundle_at
-
-            self._read = read_bundle_at(str(self.bundle))
+            self._read = bundle_at(str(self.bundle))
         return self._read
+
+
+def bundle_at(path: str) -> Bundle:
+    """The bundle; BundleDamaged, with what the file is where it is another one of ours, or none is there."""
+    from migrate.observe.bundle import read_bundle_at
+    from migrate.playbook.document import read_kind
+
+    try:
+        return read_bundle_at(path)
+    except BundleDamaged as error:
+        here = pathlib.Path(path)
+        if (kind := read_kind(here)) is not None:
+            raise BundleDamaged(f"this is {kind.name}, not a bundle", where=path, next_step=kind.used(here)) from error
+        if "://" not in path and not here.exists():
+            raise BundleDamaged(
+                error.what, where=path, next_step="give the path of a bundle: `kraft-migrate bundle create` writes one"
+            ) from error
+        raise
 
 
 NONE: Final = Evidence()

@@ -51,13 +51,17 @@ def plan(
     ZooKeeper nor the controllers answer; 2: changes are planned; 3: blocked by findings, or the place where the cluster
     stands in its migration is unknown.
     """
+    from migrate.cli.given import playbook_given, playbooks_in
     from migrate.cli.options import load_target
     from migrate.cli.planning import keep, make_plan, require_no_other, save_copy, show, target_stage, tell_of_run
 
     if stage is not None and to is not None:
         raise UsageWrong("--stage plans one stage alone, --to all up to one: give one of them")
     if playbook is None and evidence.bundle is None:
-        raise UsageWrong("name a playbook")
+        here = playbooks_in(pathlib.Path())
+        raise UsageWrong("name a playbook", next_step=f"kraft-migrate plan {here[0] if here else 'PLAYBOOK'}")
+    if playbook is not None:
+        playbook = playbook_given(playbook)
     found, loaded = load_target(playbook, None, evidence)
     if not isinstance(loaded, Playbook):
         raise UsageWrong(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import shlex
 import time
 
 import click
@@ -86,11 +87,11 @@ def plan_back(
 
 
 @rollback.command("apply", short_help="Carry out a saved rollback plan, with a proof after every step.")
-@click.argument("plan_file", metavar="PLAN", type=FILE)
+@click.argument("plan_file", metavar="PLAN", required=False, type=FILE)
 @click.option("--confirm", default="", metavar="FINGERPRINT", help="The plan's whole fingerprint: always needed.")
 @JSON_LINES
 @ON_EVENT
-def apply_back(plan_file: pathlib.Path, confirm: str, json_lines: bool, on_event: tuple[str, ...]) -> int:
+def apply_back(plan_file: pathlib.Path | None, confirm: str, json_lines: bool, on_event: tuple[str, ...]) -> int:
     """Carry out a saved rollback plan, with a proof after every step.
 
     PLAN may also be a run's folder or its id, or a playbook or an inventory of which one plan is left to carry out.
@@ -103,8 +104,10 @@ def apply_back(plan_file: pathlib.Path, confirm: str, json_lines: bool, on_event
     from migrate.cli.apply import carry_out_saved
     from migrate.cli.given import load_plan, plan_given
 
-    plan_file = plan_given(plan_file, back=True)
-    plan = load_plan(plan_file)
+    path = plan_given(plan_file, back=True)
+    plan = load_plan(path)
     if not plan.kind.rolls_back:
-        raise UsageWrong("this plan goes forward: `kraft-migrate apply` carries it out", where=str(plan_file))
+        raise UsageWrong(
+            "this plan goes forward", where=str(path), next_step=f"kraft-migrate apply {shlex.quote(str(path))}"
+        )
     return carry_out_saved(plan, confirm, json_lines=json_lines, on_event=on_event)

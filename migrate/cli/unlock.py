@@ -14,7 +14,7 @@ from migrate.cli.answers import give_answer
 from migrate.cli.errors import EXIT_OK
 from migrate.cli.options import cluster_options, load_target, output_option
 from migrate.cli.screen import say, say_text
-from migrate.errors import LockNotDead, MigrateError
+from migrate.errors import LockNotDead, MigrateError, UsageWrong
 from migrate.model.inventory import Inventory, Playbook
 from migrate.report.wording import hanging
 
@@ -62,9 +62,18 @@ class HostLocks(TypedDict):
 UnlockAnswer = BothLocks | HostLocks
 
 
+def _number(_: click.Context, __: click.Parameter, word: str | None) -> int | None:
+    if word is None or word.isdecimal():
+        return None if word is None else int(word)
+    raise UsageWrong(
+        f"--id takes the lock's number, and {word!r} is none",
+        next_step="kraft-migrate unlock PLAYBOOK shows the lock with its id, and whether its owner lives",
+    )
+
+
 @click.command()
 @cluster_options
-@click.option("--id", "token", type=int, metavar="ID", help="The lock's id, as this command shows it.")
+@click.option("--id", "token", metavar="ID", callback=_number, help="The lock's id, as this command shows it.")
 @output_option
 def unlock(playbook: pathlib.Path | None, inventory: pathlib.Path | None, token: int | None, output: str) -> int:
     """Show who holds the lock on the cluster; with its id, remove it.

@@ -70,11 +70,13 @@ class UnknownCode(InputError, code="E-CODE-01"):
 class UsageWrong(InputError, code="E-USAGE", exit_code=64):
     """The arguments of the command contradict each other."""
 
-    hint = "run the command with --help"
+    hint = "`kraft-migrate help COMMAND` has examples"
 
 
 class NotVisible(WorldError, code="E-VIEW-01"):
     """What was requested cannot be seen now."""
+
+    hint = "`kraft-migrate status` says where the cluster is and what is wrong; then give the same command again"
 
 
 class SystemRefused(WorldError, code="E-SYS-01"):

@@ -8,6 +8,7 @@ decided by the schema that asks for them.  `kind_of_file` says what a file is wh
 from __future__ import annotations
 
 import contextlib
+import difflib
 import hashlib
 import itertools
 import os
@@ -105,8 +106,21 @@ def read_document(path: Path) -> Document:
             raw = file.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:  # ValueError: the path is invalid
         why = error.strerror if isinstance(error, OSError) else error
-        raise DocumentUnreadable(f"the file cannot be read: {why}", where=str(path)) from error
+        raise DocumentUnreadable(
+            f"the file cannot be read: {why}", where=str(path), next_step=_meant(path, error)
+        ) from error
     return parse_document(raw, path)
+
+
+def _meant(path: Path, error: Exception) -> str:
+    """The file of a like name in the same folder, where no such file is there; "" where nothing like it is."""
+    if not isinstance(error, FileNotFoundError):
+        return ""
+    with contextlib.suppress(OSError):
+        close = difflib.get_close_matches(path.name, [entry.name for entry in path.parent.iterdir()], n=1)
+        if close:
+            return f"did you mean {path.with_name(close[0])}?"
+    return "give the path of a file that is there"
 
 
 def parse_document(raw: bytes, path: Path) -> Document:
@@ -158,6 +172,21 @@ class _Walk:
             problem = error.problem or error.context or ""
             # the parser looks ahead for the end of a key, so its own limit may be met before ours
             what = TOO_DEEP if "nesting depth" in problem else f"invalid YAML: {problem}"
+            before = "".join(text.splitlines()[mark.line : mark.line + 1])[: mark.column + 1] if mark else ""
+            if "\t" in before:
+                raise YamlRefused(
+                    "a tab in the indentation",
+                    where=f"{self.path}{place}",
+                    why="YAML is indented by spaces alone",
+                    next_step="write spaces in place of the tab",
+                ) from error
+            if problem == "did not find expected key":
+                raise YamlRefused(
+                    "the line is indented otherwise than the keys above it",
+                    where=f"{self.path}{place}",
+                    why=f"{what}: keys of one section begin in the same column",
+                    next_step="move the line to the column of the keys that it belongs to",
+                ) from error
             raise YamlRefused(what, where=f"{self.path}{place}", why=error.context or "") from error
         except yaml.reader.ReaderError as error:
             line = text.count("\n", 0, error.position) + 1 if isinstance(error.position, int) else 1

@@ -252,8 +252,9 @@ class Spec(Section):
         if self.controllers is not None and set(self.controllers.ids) != controllers:
             yield Fault(
                 ("spec", "controllers", "ids"),
-                f"the controllers are {sorted(self.controllers.ids)}",
+                f"the controllers' ids {sorted(self.controllers.ids)} are not those of the inventory",
                 f"{inventory.path} has {sorted(controllers)}; ids are chosen once and never changed",
+                "write the inventory's, or take the key out",
             )
 
 
@@ -401,7 +402,9 @@ def _stage_faults(index: int, before: StageSection | None, section: StageSection
         expected = Stage(before.stage + 1).label if before.stage < Stage.CLEANUP else "no further stage"
         yield Fault(
             (*at, "name"),
-            f"stage {section.name} follows {before.name}",
+            f"stage {section.name} is there twice"
+            if section.stage == before.stage
+            else f"stage {section.name} cannot follow {before.name}",
             f"after {before.name} comes {expected}: stages may start late or end early, but none is skipped or moved",
         )
     for key, stage in STAGE_KEYS.items():
