@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import pathlib
+import re
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 from typing_extensions import TypedDict
@@ -29,6 +30,19 @@ def playbook() -> None:
     """Playbooks, inventories and accepted differences: lint, schema, show."""
 
 
+LISTED: Final = 12  # lines of faults that are alike
+Found = tuple[pathlib.Path, MigrateError]
+
+
+def _alike(problems: Sequence[Found]) -> list[list[Found]]:
+    """The same faults of many nodes together: what is said differs in numbers alone."""
+    groups: dict[tuple[str, ...], list[Found]] = {}
+    for file, problem in problems:
+        said = (re.sub(r"[0-9]+", "0", text) for text in (problem.what, problem.why, problem.next_step))
+        groups.setdefault((str(file), problem.id, *said), []).append((file, problem))
+    return list(groups.values())
+
+
 class LintProblem(Problem):
     """One problem, and the file that it is in."""
 
@@ -47,6 +61,8 @@ class LintAnswer(TypedDict):
 @output_option
 def lint(files: tuple[pathlib.Path, ...], output: str) -> int:
     """Check files, each with its line and column; a playbook is held against the inventory it names, if that is there.
+
+    Faults that are alike, such as a gap of thirty brokers, are said once, with their lines; JSON has each.
 
     Exit code 0: no problem; 1: there is one.
     """
@@ -70,8 +86,13 @@ def lint(files: tuple[pathlib.Path, ...], output: str) -> int:
                 f"{file}: ok"
                 + (f"; not compared with its inventory, which is missing: {printable(named)}" * bool(named))
             )
-        for _, problem in problems:
-            say_text(render(problem))
+        for group in _alike(problems):
+            (_, first), *others = group
+            say_text(render(first))
+            if others:
+                places = [problem.where.rsplit(":", 2)[-2] if ":" in problem.where else "" for _, problem in others]
+                listed = ", ".join(places[:LISTED]) + ", ..." * (len(places) > LISTED)
+                say_text(f"  also   {len(others)} more like it, in line{'s' * (len(others) > 1)} {listed}")
     return EXIT_ERROR if problems else EXIT_OK
 
 

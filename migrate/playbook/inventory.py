@@ -392,7 +392,7 @@ def gap(what: str) -> str:
 
 def refuse_gaps(document: Document) -> None:
     """Raise DocumentInvalid with every gap that is left, each with its line and what belongs there."""
-    why, how = "the cluster did not report it when this file was written", "replace the text with the value"
+    why, how = "`inventory init` could not know it", "replace the text with the value"
     refuse(
         document,
         [

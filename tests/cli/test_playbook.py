@@ -117,3 +117,22 @@ def test_show_of_an_inventory_lists_its_nodes(tmp_path: Path) -> None:
     text = run("show", write(tmp_path, "inventory.yaml", INVENTORY)).output
     assert "  - id=1, host=b1, address=b1:9092" in text
     assert "config=/etc/kafka/b1.properties" in text
+
+
+def test_the_same_gap_of_thirty_brokers_is_said_once_with_its_lines(tmp_path: Path) -> None:
+    """A person reads four faults, not ninety; a program reads each."""
+    nodes = "".join(
+        f"      - {{id: {number}, host: kafka-{number},\n         address: kafka-{number}:9092,\n"
+        f'         config: "<fill in: path of its server.properties on its host>"}}\n'
+        for number in range(30)
+    )
+    file = tmp_path / "inventory.yaml"
+    file.write_text(
+        f"apiVersion: kraft-migrate/v1\nkind: Inventory\nmetadata: {{name: p}}\nspec:\n  brokers:\n    nodes:\n{nodes}",
+        encoding="utf-8",
+    )
+    ended = kraft_migrate("playbook", "lint", file)
+    assert ended.code == 1
+    assert ended.out.count("is not filled in") == 1
+    assert "also   29 more like it, in lines 12, 15, 18" in ended.out
+    assert len(json.loads(kraft_migrate("playbook", "lint", file, "-o", "json").out)["result"]["problems"]) == 30
