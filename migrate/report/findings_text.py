@@ -15,6 +15,7 @@ from migrate.report.lines import Line, Page, Tone
 from migrate.report.plan_verdict import SEVERITY_WORDS, in_order, unseen
 from migrate.report.wording import clip, plural
 
+INSTRUCT: Final = frozenset({"I-OPS-13"})  # information that says what people must hold before the first change
 FOLDED: Final = 400  # characters of what was seen on many nodes, in text; HTML and JSON have all of it
 TONES: Final = {
     Severity.BLOCKER: Tone.BAD,
@@ -38,6 +39,7 @@ class Told:
     blocks: str = ""
     behind: str = ""
     facts: tuple[str, ...] = ()
+    folds: bool = False  # on a page
 
     @property
     def tone(self) -> Tone:
@@ -83,6 +85,7 @@ def _told(entry: Finding) -> Told:
         blocked_from(entry),
         behind_words(entry),
         entry.behind,
+        folds=entry.severity is Severity.INFO and entry.code not in INSTRUCT,
     )
 
 

@@ -31,7 +31,7 @@ from migrate.report.change_summary import (
     znodes,
 )
 from migrate.report.equal_changes import EqualSteps, changed_lines, differing_keys, equal_actions, equal_steps, spread
-from migrate.report.findings_text import finding_lines, told
+from migrate.report.findings_text import INSTRUCT, finding_lines, told
 from migrate.report.lines import WIDTH, Line, Page, Tone, columns
 from migrate.report.markup import render
 from migrate.report.plan_verdict import areas, blind_spots, counts, head, judge, may_begin, told_beside_findings
@@ -43,7 +43,6 @@ LATER_STAGES: Final = (
 BLOCKED: Final = "remove the blockers, make visible what could not be seen, then plan again"
 READ: Final = "read this plan to its end: the command that applies it stands there"
 LAST: Final = ("Verdict", "Changes", "Time", "No return")  # of the head, once more beside the command at the end
-INSTRUCT: Final = frozenset({"I-OPS-13"})  # information that says what people must hold before the first change
 TONES: Final = {"+": Tone.ADD, "-": Tone.REMOVE, "!": Tone.BAD, "=": Tone.DIM}
 
 
@@ -337,13 +336,24 @@ def gives_command(plan: Plan, *, end: bool) -> bool:
     return end or not plan.needs_confirmation
 
 
+def _head_of_page(plan: Plan) -> list[tuple[str, str]]:
+    """The head below the verdict, which the page has as its title."""
+    found: list[tuple[str, str]] = []
+    for name, value in head(plan):
+        made = value.partition("; ")[2] if name == "Verdict" else value
+        found += [("Checks" if name == "Verdict" else name, made)] if made else []
+    return found
+
+
 def plan_html(plan: Plan, path: str = "PLAN") -> str:
     """The whole report; `path` is where the plan was saved, for the next command."""
     return render(
         "plan.html.jinja",
         plan=plan,
         verdict=judge(plan),
-        head=head(plan),
+        head=_head_of_page(plan),
+        last=LAST,
+        stopped=not may_begin(plan) or judge(plan).word is Word.BLOCKED,  # then what is in the way comes first
         sources=sources(plan),
         before=(next_words(plan, end=False), next_words(plan, end=True)),
         gives=(gives_command(plan, end=False), gives_command(plan, end=True)),
@@ -361,7 +371,8 @@ def plan_html(plan: Plan, path: str = "PLAN") -> str:
         parity=columns(plan.summary.parity),
         parity_words=parity_words(plan),
         rollback=columns(plan.summary.rollback),
-        schedule=columns(plan.summary.schedule),
+        schedule=columns({name: row[name] for name in row if name != "limit"} for row in plan.summary.schedule),
+        limits=list(dict.fromkeys(row["limit"] for row in plan.summary.schedule if "limit" in row)),
         own=columns(plan.summary.own),
         order=columns(plan.summary.order),
         command=next_command(plan, path),

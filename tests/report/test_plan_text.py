@@ -326,6 +326,22 @@ def test_each_stage_has_the_time_after_which_a_step_stops() -> None:
         assert "without progress, each step" in text
 
 
+def test_a_page_begins_with_what_is_in_the_way_and_else_with_time_and_actions() -> None:
+    """An approver wants window, changes and rollback before the findings; whoever is held, what holds it."""
+    blocker = Finding("B-DIR-08", Severity.BLOCKER, "broker 1", "m", "", "f", int(Stage.PREPARE))
+    note = Finding("I-MIG-08", Severity.INFO, "the metadata", "m", "", "f", 99)
+    hold = dataclasses.replace(note, code="I-OPS-13")
+    plan = _of_brokers(3)
+    orders = []
+    for found in ((note, hold), (note, hold, blocker)):
+        page = plan_html(dataclasses.replace(plan, findings=found), PATH)
+        orders.append(sorted(("time", "actions", "rollback", "findings"), key=lambda name: page.index(f'id="{name}"')))
+        folded = page.partition("<summary>1 info</summary>")[2].partition("</details>")[0]
+        assert "I-MIG-08" in folded
+        assert "I-OPS-13" not in folded, "what people must hold is not folded away"
+    assert orders == [["time", "actions", "rollback", "findings"], ["findings", "time", "actions", "rollback"]]
+
+
 def test_what_is_unknown_is_never_a_number() -> None:
     """A directory whose free space was not seen has no `-1`."""
     plan = _of_brokers(3)
