@@ -172,15 +172,16 @@ class _Walk:
             problem = error.problem or error.context or ""
             # the parser looks ahead for the end of a key, so its own limit may be met before ours
             what = TOO_DEEP if "nesting depth" in problem else f"invalid YAML: {problem}"
-            before = "".join(text.splitlines()[mark.line : mark.line + 1])[: mark.column + 1] if mark else ""
-            if "\t" in before:
+            line = "".join(text.split("\n")[mark.line : mark.line + 1]) if mark else ""
+            before = line[: len(line) - len(line.lstrip())]
+            if "\t" in before and "cannot start any token" in problem:
                 raise YamlRefused(
                     "a tab in the indentation",
                     where=f"{self.path}{place}",
                     why="YAML is indented by spaces alone",
                     next_step="write spaces in place of the tab",
                 ) from error
-            if problem == "did not find expected key":
+            if mark and problem == "did not find expected key" and mark.column == len(before):
                 raise YamlRefused(
                     "the line is indented otherwise than the keys above it",
                     where=f"{self.path}{place}",
