@@ -172,8 +172,8 @@ class _Walk:
             problem = error.problem or error.context or ""
             # the parser looks ahead for the end of a key, so its own limit may be met before ours
             what = TOO_DEEP if "nesting depth" in problem else f"invalid YAML: {problem}"
-            line = "".join(text.split("\n")[mark.line : mark.line + 1]) if mark else ""
-            before = line[: len(line) - len(line.lstrip())]
+            whole = "".join(text.split("\n")[mark.line : mark.line + 1]) if mark else ""
+            before = whole[: len(whole) - len(whole.lstrip())]
             if "\t" in before and "cannot start any token" in problem:
                 raise YamlRefused(
                     "a tab in the indentation",
