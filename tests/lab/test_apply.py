@@ -6,7 +6,13 @@ A command gets each event of each session.
 from __future__ import annotations
 
 import json
+import os
+import pty
+import select
+import subprocess
+import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -153,3 +159,49 @@ def test_a_plan_to_the_end_needs_its_fingerprint(lab: Lab) -> None:
     assert ended.returncode == 4
     assert plan["fingerprint"] not in ended.stderr
     assert pids(lab) == before
+
+
+AT_A_TERMINAL = """
+import os, sys
+from migrate.cli.main import main
+os.close(os.open(os.ttyname(0), os.O_RDWR))  # the leader of a session gets it as its controlling terminal
+sys.argv = ["kraft-migrate", *sys.argv[1:]]
+main()
+"""
+
+
+def test_a_closed_terminal_parks_a_real_run_and_the_same_command_goes_on(lab: Lab) -> None:
+    """Closed while a broker is stopped: that broker is brought up and proven, the next one is not touched."""
+    closed_while_a_broker_is_down(lab, "migration-mode")
+
+
+def closed_while_a_broker_is_down(lab: Lab, stage: str) -> None:
+    """Apply that stage at a terminal, close it in the middle of the first restart, and give the command again."""
+    _, plan = planned(lab, "--stage", stage)
+    path = saved(lab, plan["fingerprint"])
+    journal, before = path.parent / "journal.jsonl", pids(lab)
+    said, (ours, theirs) = b"", pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-c", AT_A_TERMINAL, "apply", str(path)],
+        stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
+    )  # fmt: skip
+    os.close(theirs)
+    try:
+        while not journal.exists() or '"stop"' not in journal.read_text(encoding="utf-8"):
+            assert process.poll() is None, said.decode(errors="replace")
+            if select.select([ours], [], [], 0.2)[0]:
+                with suppress(OSError):  # it has ended
+                    said += os.read(ours, 65536)
+        os.close(ours)
+        assert process.wait(300) == 130
+    finally:
+        process.kill()
+        process.wait()
+    last = journals.read(journal).events[-1]
+    assert last.name == "note", "whether the rollback is open"
+    stops = [event.data for event in journals.read(journal).events if event.name == "stop"]
+    assert stops == [{"reason": f"parked before {stage}/1: SIGHUP asked for it", "code": "E-PARK-02"}]
+    assert {name for name, state in pids(lab).items() if state != before[name]} == {"broker-0"}
+    again = kraft_migrate("apply", str(path))
+    assert again.returncode == 0, again.stderr
+    assert {name for name, state in pids(lab).items() if state != before[name]} == {"broker-0", "broker-1", "broker-2"}
