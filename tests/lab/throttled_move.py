@@ -32,10 +32,7 @@ OWNER: Final = "whoever moves those replicas (kafka-reassign-partitions, Cruise 
 def throttled_move(cluster: Cluster, topic: str, tool: Callable[[str], None]) -> None:
     """`tool` runs a command of Kafka's.  A run waits for the end of the move, and goes on when it was cancelled."""
     lab = cluster.lab
-    producer = Producer(settings_for(lab.topology))
-    for _ in range(MEGABYTES):
-        producer.produce(topic, bytes(900_000), partition=0)
-        producer.flush()
+    begin(cluster, topic)
     is_waited_for(cluster, topic, tool, "migration-mode")
     for stage in ("migration-mode", "copy", "hybrid"):
         plan = planned(lab, stage, changes=2 if stage == "migration-mode" else 0)
@@ -44,8 +41,16 @@ def throttled_move(cluster: Cluster, topic: str, tool: Callable[[str], None]) ->
     is_waited_for(cluster, topic, tool, "kraft-mode")
 
 
-def is_waited_for(cluster: Cluster, topic: str, tool: Callable[[str], None], stage: str) -> None:
-    """A move that begins behind the plan of a roll; the run has little patience, as a test has."""
+def begin(cluster: Cluster, topic: str) -> None:
+    """Partition 0 has enough to move for longer than any look takes."""
+    producer = Producer(settings_for(cluster.lab.topology))
+    for _ in range(MEGABYTES):
+        producer.produce(topic, bytes(900_000), partition=0)
+        producer.flush()
+
+
+def is_waited_for(cluster: Cluster, topic: str, tool: Callable[[str], None], stage: str) -> Path:
+    """A move that begins behind the plan of a stage; the run has little patience, as a test has."""
     playbook = cluster.lab.playbook_path
     text = playbook.read_text()
     assert PATIENCE in text
@@ -55,6 +60,7 @@ def is_waited_for(cluster: Cluster, topic: str, tool: Callable[[str], None], sta
         is_named(cluster, topic)
         waits(plan, topic)
     playbook.write_text(text)
+    return plan
 
 
 @contextmanager
