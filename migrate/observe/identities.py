@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 from migrate.errors import IssuerUnreachable, KdcUnreachable, MigrateError, ZookeeperDenied
 from migrate.hosts.disks import Configs, Told
@@ -129,10 +130,15 @@ class Issuers:
     """Who issues the logins that nodes' starts need: each is asked once, from this host.
 
     A KDC is asked where this tool logs in by Kerberos, else it cannot be.  What a provider resolves is not known here.
+    A network may let nodes reach an endpoint that this host may not: one counts as away where this tool has its own
+    tokens from there, or where it is in `reached`, which keeps what has answered.
     """
 
-    def __init__(self, inventory: Inventory) -> None:
+    def __init__(self, inventory: Inventory, reached: set[str]) -> None:
         self._inventory = inventory
+        self._reached = reached
+        own = (inventory.access_of(node).oauth for node in inventory.nodes)
+        self._own = {urlsplit(login.endpoint).hostname for login in own if login is not None and login.endpoint}
         self._ask = functools.cache(self._asked)
 
     def away(self, values: Mapping[str, str]) -> tuple[str, ...] | Unknown:
@@ -151,15 +157,18 @@ class Issuers:
         unseen = next((one for one in found if isinstance(one, Unknown)), None)
         return unseen or tuple(one for one in found if isinstance(one, str) and one)
 
-    @staticmethod
-    def _asked(issuer: str | Kerberos) -> str | Unknown:
+    def _asked(self, issuer: str | Kerberos) -> str | Unknown:
         try:
             if isinstance(issuer, str):
                 ask_endpoint(issuer)
+                self._reached.add(issuer)
             else:
                 ask_kdc(issuer)
         except (KdcUnreachable, IssuerUnreachable) as error:
-            return f"{error.what} ({error.why})"
+            elsewhere = isinstance(issuer, str) and not (
+                issuer in self._reached or urlsplit(issuer).hostname in self._own
+            )
+            return "" if elsewhere else f"{error.what} ({error.why})"
         except MigrateError as error:
             return unknown(error)
         return ""

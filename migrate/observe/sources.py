@@ -114,6 +114,7 @@ class Sources:
         self.kept_look: Callable[[], KeptTree | None] | None = (
             None  # of a run: how it finds what was kept before the copy
         )
+        self._issuers: set[str] = set()  # endpoints of tokens that have answered this process
         self._before_copy = BeforeCopy()
         self._copy_checked: CopyCheck | None = None
         self._lock = threading.Lock()
@@ -365,7 +366,7 @@ class Sources:
     @view(Need.ISSUERS, after=(Need.CONFIGS,), absent="a bundle asks nobody")
     def issuers(self, configs: Configs) -> Mapping[NodeId, tuple[str, ...] | Unknown]:
         """Who issues the logins of each node's next start and does not answer this host."""
-        asked, found = Issuers(self.inventory), {}
+        asked, found = Issuers(self.inventory, self._issuers), {}
         for node in self.inventory.nodes:
             values = started_with(node, configs, self.inventory, self.playbook)
             found[node.id] = values if isinstance(values, Unknown) else asked.away(values)

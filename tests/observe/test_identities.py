@@ -17,7 +17,7 @@ from migrate.java.find import find_java
 from migrate.kafka.stores import as_java, subject
 from migrate.lab.secured import Authority
 from migrate.model.ids import NodeId
-from migrate.model.inventory import Access, AddedProperties, Inventory, Kerberos, ZookeeperLogin
+from migrate.model.inventory import Access, AddedProperties, Inventory, Kerberos, OAuth, SecretVariable, ZookeeperLogin
 from migrate.model.launch import JAAS_FILE, KRB5, JaasLogin, Launch, NoZookeeperClient, ZookeeperClient
 from migrate.model.outcome import Unknown
 from migrate.model.views import ConfigFile
@@ -269,12 +269,18 @@ def test_whoever_issues_a_nodes_login_is_asked_once_and_told_by_name(monkeypatch
         "sasl.oauthbearer.token.endpoint.url": "https://there/token",
         "listener.name.a.oauthbearer.sasl.oauthbearer.jwks.endpoint.url": "https://away/jwks",
     }
-    issuers = Issuers(inventory)
+    reached = {"https://away/jwks"}
+    issuers = Issuers(inventory, reached)
     for _ in range(2):
         assert issuers.away({**base, "sasl.enabled.mechanisms": "PLAIN"}) == ()
         assert issuers.away(by_kerberos) == ()
         assert issuers.away(by_tokens) == ("https://away/jwks does not answer (Connection refused)",)
     assert asked == [login, "https://away/jwks", "https://there/token"]
-    assert Issuers(worlds.inventory()).away(by_kerberos) == ()  # there is nothing to ask with
+    assert reached == {"https://away/jwks", "https://there/token"}
+    assert Issuers(inventory, set()).away(by_tokens) == ()  # nodes may reach what this host may not
+    ours = OAuth(endpoint="https://away/token", client_id="tool", client_secret=SecretVariable("S"))
+    own = replace(inventory, broker_access=Access("SASL_SSL", "OAUTHBEARER", oauth=ours))
+    assert Issuers(own, set()).away(by_tokens) == ("https://away/jwks does not answer (Connection refused)",)
+    assert Issuers(worlds.inventory(), set()).away(by_kerberos) == ()  # there is nothing to ask with
     blind = replace(inventory, broker_access=Access("SASL_SSL", "GSSAPI", kerberos=Kerberos("blind@LAB.TEST")))
-    assert isinstance(Issuers(blind).away(by_kerberos), Unknown)
+    assert isinstance(Issuers(blind, set()).away(by_kerberos), Unknown)
