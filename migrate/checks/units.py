@@ -106,11 +106,16 @@ def user_has_access(seen: Units, world: World) -> Result:
     yield from _unfit(seen, ACCESS)
     for node, unit in seen.items():
         disks = of_node(world.disks, node)
-        for entry in () if isinstance(disks, Unknown) else disks.directories:
-            if node in {broker.id for broker in world.inventory.brokers} and (by := kept_from(unit.view, entry.path)):
-                yield Hit(
-                    f"node {int(node)} on {unit.host}", f"{unit.name} does not see {entry.path} of the host: {by}"
-                )
+        if not unit.view or node not in {broker.id for broker in world.inventory.brokers}:
+            paths: tuple[str, ...] = ()  # of a controller's directory `access` tells
+        elif isinstance(disks, Unknown):
+            yield Blind(f"whether {unit.name} sees the log directories of its host", disks.reason)
+            paths = ()
+        else:
+            paths = tuple(entry.path for entry in disks.directories)
+        for path in paths:
+            if by := kept_from(unit.view, path):
+                yield Hit(f"node {int(node)} on {unit.host}", f"{unit.name} does not see {path} of the host: {by}")
         if isinstance(unit.access, Unknown):
             yield Blind(f"what the user of node {int(node)} may read and write", unit.access.reason)
 

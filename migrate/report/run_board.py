@@ -177,10 +177,10 @@ def lines(found: Board, now: float) -> list[str]:
     if found.waiting is not None:
         what, owner, next_step = found.waiting
         text += [f"waits    for {what}{_since(found.since, now)}", f"owner    {owner}", f"if it lasts  {next_step}"]
-    text += [f"ledger   {found.ledger}"] if found.ledger else []
-    text += [f"no return  {found.no_return}"] if found.no_return else []
     if found.coming:
         text.append(f"then     {'; '.join(found.coming)}")
+    text += [f"ledger   {found.ledger}"] if found.ledger else []
+    text += [f"no return  {found.no_return}"] if found.no_return else []
     return text
 
 
