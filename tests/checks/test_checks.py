@@ -37,6 +37,7 @@ def test_a_healthy_cluster_has_no_blocker_and_no_warning_at_any_stage(stage: Sta
     assert [entry for entry in found if entry.severity in (Severity.BLOCKER, Severity.WARNING)] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_each_check_fires_on_its_fault_and_names_the_object(case: Case) -> None:
     """One bend of the healthy world; the finding says where, what, and what to do."""
@@ -180,6 +181,7 @@ def test_thousands_of_hits_are_a_page_and_a_number() -> None:
     assert found[-1].severity is Severity.BLOCKER
 
 
+@pytest.mark.slow
 def test_a_fault_of_forty_brokers_is_named_for_each_of_them() -> None:
     """Gates have a finding per broker, no matter how many; a reader has one with all of them."""
     healthy = world_at(Stage.ASSESS)

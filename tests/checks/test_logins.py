@@ -91,6 +91,7 @@ def test_two_passwords_that_differ_behind_a_quote_are_two() -> None:
         assert len({entry.about for entry in found}) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["hmac:0123", "${file:/secrets:jaas}", 'X required username="broker'])
 def test_a_login_that_cannot_be_read_is_a_blind_spot(text: str) -> None:
     """A digest of the collector, a provider's reference, a quote without its end: nothing of it is guessed."""

@@ -86,6 +86,7 @@ def test_any_value_in_any_file_is_an_answer(stage: Stage, changes: list[tuple[No
         assert entry.message.isprintable()
 
 
+@pytest.mark.slow
 @given(STAGES, st.sets(st.sampled_from(PARTS)))
 def test_what_is_hidden_never_turns_into_a_pass_of_what_depends_on_it(stage: Stage, hidden: set[str]) -> None:
     """Every check that could speak before either speaks still, is blind, or belongs to another phase now."""
@@ -109,6 +110,7 @@ def test_a_blocker_whose_view_is_hidden_is_blind_or_still_found(part: str) -> No
             assert case.code in {entry.code for entry in checks.run(bent, target=Stage.CLEANUP)}, case.name
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2), st.integers(0, 2))
 def test_the_order_of_brokers_and_directories_means_nothing(broker: int, index: int) -> None:
     """The same findings when the disks' mapping is turned around."""

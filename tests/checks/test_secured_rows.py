@@ -460,6 +460,7 @@ ROWS = (
 ALWAYS_TOLD = {"W-SEC-12", "I-SEC-24"}  # with zookeeper.set.acl, and of connections that are not encrypted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.what)
 def test_a_wrong_file_is_found_before_the_process_that_would_suffer(
     row: Row, rendered: tuple[Inventory, dict[int, bytes]]
@@ -510,6 +511,7 @@ def secrets(world: World) -> set[str]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", [Stage.PREPARE, Stage.CONTROLLERS, HYBRID, KRAFT], ids=lambda stage: stage.label)
 def test_what_the_migration_renders_for_a_secured_cluster_has_no_finding_about_its_security(
     stage: Stage, rendered: tuple[Inventory, dict[int, bytes]]

@@ -25,6 +25,7 @@ DOCUMENTS: set[str] = set()
 KEYS = {"schema", "tool", "time", "command", "exit_code"}
 
 
+@pytest.mark.slow
 def test_an_answer_has_schema_tool_time_command_exit_code_and_result(tmp_path: Path) -> None:
     """The keys of the result are repeated beside them, as scripts of the earlier version read them."""
     found = said(kraft_migrate("doctor", "-o", "json"))
@@ -41,6 +42,7 @@ def test_a_list_is_a_result_too() -> None:
     assert [row["code"] for row in found["result"]] == ["B-ZKN-01"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "command", "id_"),
     [
@@ -90,6 +92,7 @@ def test_each_command_with_json_has_a_schema(monkeypatch: pytest.MonkeyPatch) ->
     assert "replicas" in found["properties"]["result"]["properties"]
 
 
+@pytest.mark.slow
 def test_every_type_of_an_answer_makes_a_schema_that_refuses_what_is_no_such_answer() -> None:
     """Words of a set, versions of documents, and keys that are always there; each dataclass has all of its fields."""
     for name in schema_names():

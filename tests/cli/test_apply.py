@@ -113,6 +113,7 @@ def test_what_is_no_plan_is_told_with_its_file(raw: bytes | None, code: str, tmp
     assert "next " in answer.err
 
 
+@pytest.mark.slow
 def test_a_plan_cut_off_anywhere_is_refused(tmp_path: Path) -> None:
     """Half a plan is no plan."""
     _, path = make(tmp_path)
@@ -135,6 +136,7 @@ def test_the_point_of_no_return_without_its_fingerprint_is_4_and_nothing_is_done
     assert tree(tmp_path) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", [Stage.CONTROLLERS, Stage.FINALIZE])
 @pytest.mark.parametrize("given", ["yes", "0" * 64, 8, 63])
 def test_another_fingerprint_binds_no_plan_to_it(given: str | int, target: Stage, tmp_path: Path) -> None:
@@ -171,6 +173,7 @@ def test_an_inventory_that_changed_since_is_6(tmp_path: Path) -> None:
     assert "inventory" in ended.err
 
 
+@pytest.mark.slow
 def test_files_that_others_may_write_decide_nothing(tmp_path: Path) -> None:
     """The plan, its inventory, its playbook: each is refused by name."""
     _, plan = make(tmp_path)
@@ -182,6 +185,7 @@ def test_files_that_others_may_write_decide_nothing(tmp_path: Path) -> None:
         file.chmod(0o600)
 
 
+@pytest.mark.slow
 def test_a_playbook_that_changed_since_is_6(tmp_path: Path) -> None:
     """Any byte of it; the plan must be created again."""
     _, path = make(tmp_path)
@@ -221,6 +225,7 @@ def test_while_another_run_holds_the_lock_file_it_is_7(tmp_path: Path) -> None:
     assert not journal.exists()
 
 
+@pytest.mark.slow
 def test_a_refused_run_leaves_the_report_of_the_one_that_acts_as_it_is(tmp_path: Path) -> None:
     """It did nothing, so it has nothing to report: neither a file nor a word of one."""
     made, path = make(tmp_path)
@@ -239,6 +244,7 @@ def test_a_refused_run_leaves_the_report_of_the_one_that_acts_as_it_is(tmp_path:
     assert not (folder.path / "report.json").exists()
 
 
+@pytest.mark.slow
 def test_a_plan_of_another_version_is_stale(tmp_path: Path) -> None:
     """Its steps may mean something else here: refused before the first file."""
     made, path = make(tmp_path)
@@ -250,6 +256,7 @@ def test_a_plan_of_another_version_is_stale(tmp_path: Path) -> None:
     assert not (tmp_path / "runs").exists()
 
 
+@pytest.mark.slow
 def test_without_zookeeper_there_is_no_lock_and_no_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A port where nothing listens: said with its address; the report says that nothing was done."""
     monkeypatch.setattr("migrate.observe.sources.connect", functools.partial(connect, timeout=0.3))

@@ -70,6 +70,7 @@ def test_a_blocker_is_3_with_its_code_evidence_and_fix(assess: Assess, tmp_path:
     assert "B-ZKN-03" in as_json.out
 
 
+@pytest.mark.slow
 def test_a_target_adds_what_the_next_upgrade_meets_and_no_exit_code(assess: Assess, tmp_path: Path) -> None:
     """Without one the answer is what it was; a bundle answers the same."""
     path, world = (
@@ -117,6 +118,7 @@ def kept(folder: Path, world: World) -> Path:
     return folder / "kept.bundle"
 
 
+@pytest.mark.slow
 def test_a_cluster_of_which_nothing_can_be_seen_is_not_ready(tmp_path: Path) -> None:
     """In words, JSON and HTML; the share of checks stands beside the verdict."""
     html = tmp_path / "a.html"
@@ -133,6 +135,7 @@ def test_a_cluster_of_which_nothing_can_be_seen_is_not_ready(tmp_path: Path) -> 
         assert f"{found['checks']['made']} of {found['checks']['asked']} checks made" in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["zookeeper", "disks", "live", "configs"])
 def test_no_part_that_decides_may_be_missing_where_ready_is_said(part: str, tmp_path: Path) -> None:
     """Each view alone."""
@@ -142,6 +145,7 @@ def test_no_part_that_decides_may_be_missing_where_ready_is_said(part: str, tmp_
     assert "the cable is cut" in answer.out
 
 
+@pytest.mark.slow
 def test_nothing_that_answers_is_no_cluster_that_is_ready(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Real connections: no ZooKeeper, no broker, no file, no host."""
     monkeypatch.setattr("migrate.observe.sources.connect", functools.partial(connect, timeout=0.3))
@@ -168,6 +172,7 @@ def test_a_tree_that_cannot_be_read_is_no_healthy_cluster(assess: Assess) -> Non
     assert "where  zk:2181" in answer.err
 
 
+@pytest.mark.slow
 def test_a_port_where_nothing_listens_is_told_with_its_address(monkeypatch: pytest.MonkeyPatch) -> None:
     """A real connection: refused, tried again for its time, then said."""
     monkeypatch.setattr("migrate.observe.sources.connect", functools.partial(connect, timeout=0.3))

@@ -44,6 +44,7 @@ def at(stage: Stage, folder: Path) -> tuple[World, Path]:
     return whole(stage), playbook_in(folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", [Stage.ASSESS, Stage.PREPARE, Stage.CONTROLLERS, Stage.KRAFT_MODE, Stage.FINALIZE])
 def test_commands_answer_from_a_bundle_as_they_do_live(
     stage: Stage, on: On, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -74,6 +75,7 @@ def whole_world(world: World, observer: object) -> World:
     return replace(world, inventory=sources.inventory, playbook=sources.playbook)
 
 
+@pytest.mark.slow
 def test_a_plan_from_a_bundle_has_the_same_steps_and_is_not_saved(
     on: On, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -93,6 +95,7 @@ def test_a_plan_from_a_bundle_has_the_same_steps_and_is_not_saved(
     assert "not saved" in text
 
 
+@pytest.mark.slow
 def test_show_tells_what_is_in_it_and_what_was_not_seen(
     on: On, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -125,6 +128,7 @@ def test_usage_and_damage_are_errors_with_ids(on: On, tmp_path: Path) -> None:
     assert (tmp_path / "b").read_text() == "mine"
 
 
+@pytest.mark.slow
 def test_disks_come_from_the_collectors_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Seen, and not healthy where nobody probed; a broker without a file is unknown; nothing here is looked at."""
     inventory = inventory_in(tmp_path)

@@ -40,6 +40,7 @@ def changed(raw: bytes) -> bytes:
     return b"".join(lines)
 
 
+@pytest.mark.slow
 def test_a_run_is_not_resumed_from_it(runs: Path) -> None:
     """`apply` opens it, and changes nothing."""
     path = runs / "run" / "journal.jsonl"
@@ -49,6 +50,7 @@ def test_a_run_is_not_resumed_from_it(runs: Path) -> None:
     assert path.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_status_says_that_it_proves_nothing(runs: Path) -> None:
     """The next command stays the cluster's own; a rollback's facts come from other journals alone."""
     run = unended(runs)

@@ -27,6 +27,7 @@ def script_of(program: Path, shell: str) -> str:
     return subprocess.run([program], capture_output=True, text=True, check=True, env=environment).stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_each_shell_gets_its_script(shell: str, tmp_path: Path) -> None:
     """It names the program and asks it by click's variable."""

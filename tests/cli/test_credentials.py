@@ -129,6 +129,7 @@ def require_named(mistake: str, found: Inventory, ended: Ended) -> None:
     assert CANARY not in told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mistake", MISTAKES)
 @pytest.mark.parametrize("words", [("assess",), ("doctor", "--rights")], ids=lambda one: one[0])
 def test_a_mistake_with_credentials_is_named_with_what_to_change(
@@ -139,6 +140,7 @@ def test_a_mistake_with_credentials_is_named_with_what_to_change(
         require_named(mistake, found, kraft_migrate(*words, "--inventory", tmp_path / "inventory.yaml"))
 
 
+@pytest.mark.slow
 def test_doctor_names_a_missing_password_file_without_asking_the_cluster(tmp_path: Path) -> None:
     """The file is read as a run reads it; what it holds is not shown."""
     access = Access("SASL_PLAINTEXT", "PLAIN", "alice", SecretFile(str(tmp_path / "missing")))
@@ -152,6 +154,7 @@ def test_doctor_names_a_missing_password_file_without_asking_the_cluster(tmp_pat
     assert CANARY not in told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_plan_names_a_mistake_with_credentials(
     mistake: str, pki: Pki, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

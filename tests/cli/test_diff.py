@@ -173,6 +173,7 @@ def test_an_acceptance_without_effect_is_told(diff: Diff) -> None:
     assert (idle["ticket"], idle["why"]) == ("CHG7", "expired")
 
 
+@pytest.mark.slow
 def test_parquet_has_every_row_and_every_count_and_overwrites_nothing(diff: Diff, tmp_path: Path) -> None:
     """What is unsettled says so; a second time is refused."""
     import pyarrow.parquet as pq

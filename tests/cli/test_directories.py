@@ -118,6 +118,7 @@ def test_verify_ends_with_2_where_nothing_is_copied_yet(directories: Directories
     assert "metadata offset" not in lines[-1], "no offset -1 before there is one"
 
 
+@pytest.mark.slow
 def test_after_the_first_roll_migrating_is_expected_and_a_line_per_broker(directories: Directories) -> None:
     """Exit code 0; each replica is listed on demand, by path; one in another state is told and is 2."""
     assert directories(whole(Stage.COPY), "verify", "-o", "json").code == 0

@@ -86,6 +86,7 @@ def test_a_person_gets_lines_and_a_sentence() -> None:
     assert result.output.endswith("missing: kafka jars\n")
 
 
+@pytest.mark.slow
 def test_an_inventory_is_checked_and_its_rate_told(tmp_path: Path) -> None:
     """The command line's rate counts more than the file's; a wrong file is missing with its line."""
     plain, limited = inventory_in(tmp_path), tmp_path / "limited.yaml"
@@ -98,6 +99,7 @@ def test_an_inventory_is_checked_and_its_rate_told(tmp_path: Path) -> None:
     assert "zookeeper_rate" in found["inventory"]["found"]
 
 
+@pytest.mark.slow
 def test_rights_are_asked_of_an_inventory_and_each_part_answers_by_itself(tmp_path: Path) -> None:
     """A cluster that is not there: ZooKeeper and brokers are missing, controllers may come later."""
     wrong = CliRunner().invoke(doctor, ["--rights"])

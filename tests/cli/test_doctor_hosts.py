@@ -166,6 +166,7 @@ def seen(path: Path, need: Need) -> list[Finding]:
     return list(checks.run(world, target=Stage.PREPARE))
 
 
+@pytest.mark.slow
 def test_hosts_without_an_inventory_is_a_usage_error() -> None:
     """Told which option is missing."""
     found = run("doctor", "--hosts")

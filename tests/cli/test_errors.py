@@ -49,6 +49,7 @@ def test_an_error_without_a_next_step_of_its_own_has_the_one_of_its_class(cls: t
     assert lines[1:] == ([f"  next   {cls.hint}"] if cls.hint else [])
 
 
+@pytest.mark.slow
 def test_every_error_that_can_be_raised_has_a_next_step_and_is_explained() -> None:
     """By `explain`, under its id."""
     concrete = [cls for cls in CLASSES if cls.id in error_docs()]

@@ -48,6 +48,7 @@ def three(tmp_path: Path) -> Path:
 
 
 # -- assess ----------------------------------------------------------------------------------------------------------
+@pytest.mark.slow
 def test_every_cluster_has_a_row_and_the_worst_decides_the_code(three: Path) -> None:
     """Counted, in the file's order, with the blocker's own line and the error's."""
     answer = kraft_migrate("fleet", "assess", three)
@@ -63,6 +64,7 @@ def test_every_cluster_has_a_row_and_the_worst_decides_the_code(three: Path) -> 
     assert sorted(line.split("] ")[1].split(":")[0] for line in answer.err.splitlines()) == ["gone", "healthy", "sick"]
 
 
+@pytest.mark.slow
 def test_columns_stand_in_one_order_whatever_comes_first(tmp_path: Path) -> None:
     """A cluster that was not read has few of them."""
     path = written(tmp_path, "{name: gone, bundle: gone.bundle}", kept(tmp_path, "healthy", whole(Stage.ASSESS)))
@@ -70,6 +72,7 @@ def test_columns_stand_in_one_order_whatever_comes_first(tmp_path: Path) -> None
     assert (header[:3], header[-2:]) == (["cluster", "verdict", "checks"], ["found", "took"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [72, 80, 110, 140])
 def test_the_table_fits_the_terminal(three: Path, width: int) -> None:
     """What does not fit is in JSON and in the page."""
@@ -79,6 +82,7 @@ def test_the_table_fits_the_terminal(three: Path, width: int) -> None:
     assert ("partitions" in table[0]) == (width >= 110)
 
 
+@pytest.mark.slow
 def test_without_a_blocker_the_exit_code_is_that_of_the_cluster_that_cannot_be_read(tmp_path: Path) -> None:
     """A healthy one alone ends in 0."""
     healthy = kept(tmp_path, "healthy", whole(Stage.ASSESS))
@@ -86,6 +90,7 @@ def test_without_a_blocker_the_exit_code_is_that_of_the_cluster_that_cannot_be_r
     assert kraft_migrate("fleet", "assess", written(tmp_path, healthy, "{name: gone, bundle: gone}")).code == 1
 
 
+@pytest.mark.slow
 def test_the_same_findings_as_the_clusters_own_command(three: Path) -> None:
     """Field by field, as JSON."""
     found = json.loads(kraft_migrate("fleet", "assess", three, "--output", "json").out)
@@ -101,6 +106,7 @@ def test_the_same_findings_as_the_clusters_own_command(three: Path) -> None:
     assert "findings" not in gone
 
 
+@pytest.mark.slow
 def test_a_row_names_release_brokers_partitions_and_the_last_look(three: Path, tmp_path: Path) -> None:
     """On the terminal, in JSON and in the page; of a cluster that was not read nothing is known."""
     page = tmp_path / "fleet.html"
@@ -116,6 +122,7 @@ def test_a_row_names_release_brokers_partitions_and_the_last_look(three: Path, t
     assert len(re.findall(r'<td class="keep" data-name="[a-z ]+">unknown</td>', words)) == 4
 
 
+@pytest.mark.slow
 def test_one_page_shows_them_all(three: Path, tmp_path: Path) -> None:
     """A map with a number for each area, and each cluster's findings below; written for its owner alone."""
     page = tmp_path / "fleet.html"
@@ -129,6 +136,7 @@ def test_one_page_shows_them_all(three: Path, tmp_path: Path) -> None:
     assert "http" not in text.split("</style>")[1]
 
 
+@pytest.mark.slow
 def test_a_zookeeper_that_does_not_answer_is_one_row(tmp_path: Path) -> None:
     """The others are looked at all the same."""
     path = written(tmp_path, "{name: far, zookeeper: '127.0.0.1:1'}", kept(tmp_path, "healthy", whole(Stage.ASSESS)))
@@ -137,6 +145,7 @@ def test_a_zookeeper_that_does_not_answer_is_one_row(tmp_path: Path) -> None:
     assert "1 NOT READ, 1 READY" in answer.out
 
 
+@pytest.mark.slow
 def test_a_cluster_that_cannot_be_seen_is_incomplete_and_never_0(tmp_path: Path) -> None:
     """In the row, the headline, JSON and HTML, with its share of checks; within 110 columns."""
     dark = World(inventory=whole(Stage.ASSESS).inventory)

@@ -36,6 +36,7 @@ def word(form: str, plan: Plan, path: Path) -> Path:
     return forms.get(form, path.parent if form == "folder" else path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_each_form_finds_plan_run_and_cluster(form: str, saved: tuple[Plan, Path]) -> None:
     """One resolver, so that no command takes less than another."""
@@ -49,6 +50,7 @@ def test_each_form_finds_plan_run_and_cluster(form: str, saved: tuple[Plan, Path
     assert run_given(given).resolve() == path.parent
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(
     ("words", "said"),
@@ -69,6 +71,7 @@ def test_commands_take_each_form(form: str, words: tuple[str, ...], said: str, s
     assert "not a saved plan" not in ended.err or words == ("rollback", "apply")
 
 
+@pytest.mark.slow
 def test_a_plan_is_not_chosen_among_several(saved: tuple[Plan, Path], tmp_path: Path) -> None:
     """Both are named, with how far they go."""
     further = replace(saved[0], target=Stage.COPY)
@@ -79,6 +82,7 @@ def test_a_plan_is_not_chosen_among_several(saved: tuple[Plan, Path], tmp_path: 
     assert further.short in refused.value.why
 
 
+@pytest.mark.slow
 def test_a_plan_of_an_edited_playbook_is_none_of_it(saved: tuple[Plan, Path], tmp_path: Path) -> None:
     """`apply` would refuse it as stale: it is planned again."""
     playbook = tmp_path / "playbook.yaml"
@@ -88,6 +92,7 @@ def test_a_plan_of_an_edited_playbook_is_none_of_it(saved: tuple[Plan, Path], tm
     assert refused.value.next_step == f"kraft-migrate plan {playbook}"
 
 
+@pytest.mark.slow
 def test_a_run_of_two_folders_is_not_chosen(saved: tuple[Plan, Path], tmp_path: Path) -> None:
     """The id is the plan's fingerprint, which a copied folder has as well."""
     shutil.copytree(saved[1].parents[1], tmp_path / "copy" / "runs")
@@ -102,6 +107,7 @@ def test_an_unknown_id_names_the_runs_that_are_there(saved: tuple[Plan, Path]) -
     assert saved[0].short in refused.value.why
 
 
+@pytest.mark.slow
 def test_a_folder_that_is_no_runs_names_the_playbook_in_it(saved: tuple[Plan, Path], tmp_path: Path) -> None:
     """As `status look`, where look/playbook.yaml was meant."""
     assert saved

@@ -138,6 +138,7 @@ def worlds_with(text: str) -> Iterator[tuple[str, World]]:
             yield f"{part} unknown", replace(world, **{part: Unknown(text)})  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("asked", ["status", "assess"])
 def test_what_a_cluster_and_its_hosts_say_stays_text(
     asked: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -175,6 +176,7 @@ def test_a_bundle_stays_text(text: str, tmp_path: Path) -> None:
         harmless(kind, "fleet", "assess", written(tmp_path, *names))
 
 
+@pytest.mark.slow
 def test_a_bundles_own_words_stay_text(tmp_path: Path) -> None:
     """The manifest's texts: the tool's name, the cluster's, and names of parts."""
     write_bundle(str(tmp_path / "b"), told_world(), 1_700_000_000)
@@ -209,6 +211,7 @@ def test_a_run_stays_text(text: str, ran: Path, tmp_path: Path) -> None:
         harmless(KINDS[number % 2], *asked)
 
 
+@pytest.mark.slow
 def test_a_journal_with_right_sums_stays_text(ran: Path, tmp_path: Path) -> None:
     """Each text of each kind of line in turn: `report`, and `status` of the run that is not ended."""
     events = journals.read(ran / "journal.jsonl").events

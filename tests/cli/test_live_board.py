@@ -91,6 +91,7 @@ def test_on_a_terminal_the_board_stands_below_the_lines(tmp_path: Path) -> None:
     assert "ended: the plan is carried out" in last
 
 
+@pytest.mark.slow
 def test_without_a_terminal_there_are_only_the_lines(
     tmp_path: Path, done: Gated, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -135,6 +136,7 @@ def test_a_journal_that_cannot_be_read_costs_only_the_past(tmp_path: Path, done:
     assert "run " in drawn(heard.page(Console()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("height", [6, 10, 14, 17, 24, 50])
 def test_the_picture_leaves_a_line_of_the_terminal_and_room_for_a_ctrl_c(height: int, done: Gated) -> None:
     """The `^C` that a terminal writes behind the last line would scroll a full one: the title stood there twice."""

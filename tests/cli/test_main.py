@@ -114,6 +114,7 @@ def test_a_command_names_the_exit_codes_that_are_its_own(words: tuple[str, ...],
         assert re.search(rf"(Exit code|exits with|; )[^.]*\b{code}\b", own), code
 
 
+@pytest.mark.slow
 def test_help_imports_nothing_heavy() -> None:
     """Of any command: commands import what they use when they run."""
     code = f"""
@@ -134,6 +135,7 @@ print(json.dumps(found), file=sys.stderr)
     assert {words: loaded for words, loaded in json.loads(answer.err).items() if loaded} == {}
 
 
+@pytest.mark.slow
 def test_the_first_help_loads_little_of_ours() -> None:
     """Errors and the screen, and no value of a cluster."""
     code = "import sys, migrate.cli.main; print(*sys.modules)"
@@ -159,6 +161,7 @@ NEEDLESS = (
 )
 
 
+@pytest.mark.slow
 def test_assess_loads_no_plan_no_run_and_no_templates_and_of_steps_what_files_become() -> None:
     """Its first answer is waited for; the clock of a run is all that it takes of one, and only a page is rendered."""
     code = "import sys, migrate.cli.assess, migrate.cli.assessing, migrate.observe.world; print(*sys.modules)"

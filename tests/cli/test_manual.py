@@ -33,6 +33,7 @@ def left_open(hosts: Bench) -> None:
         hosts.files.make_directory(hosts.desk.inventory.controllers[0].id, "/data/meta")
 
 
+@pytest.mark.slow
 def test_a_look_is_rendered_for_every_node(hosts: Bench) -> None:
     """Followed to the letter, no node is without an answer any more."""
     where = str(hosts.root / "inventory.yaml")

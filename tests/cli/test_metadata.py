@@ -30,6 +30,7 @@ def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[byte
     return subprocess.run(command, capture_output=True, check=False, env={**os.environ, **environment}, timeout=60)
 
 
+@pytest.mark.slow
 def test_a_log_and_a_checkpoint_are_printed_one_after_the_other(captured: Path) -> None:
     """One JSON object a line; SCRAM keys are redacted."""
     answer = run(str(DATA / "bootstrap.checkpoint"), str(captured))
@@ -40,6 +41,7 @@ def test_a_log_and_a_checkpoint_are_printed_one_after_the_other(captured: Path) 
     assert {line["data"]["salt"] for line in lines if line["type"] == "USER_SCRAM_CREDENTIAL_RECORD"} == {"(redacted)"}
 
 
+@pytest.mark.slow
 def test_output_is_utf_8_whatever_the_locale_says(captured: Path) -> None:
     """The same bytes under C and under UTF-8."""
     ascii_only = run("--show-secrets", str(captured), LC_ALL="C", PYTHONIOENCODING="ascii")
@@ -47,6 +49,7 @@ def test_output_is_utf_8_whatever_the_locale_says(captured: Path) -> None:
     assert ascii_only.stdout == run("--show-secrets", str(captured), LC_ALL="C.UTF-8").stdout
 
 
+@pytest.mark.slow
 def test_a_damaged_file_ends_with_1_and_names_the_place(captured: Path) -> None:
     """What is whole before it was printed; the message has id, place and next step."""
     captured.write_bytes(captured.read_bytes()[:-1])
@@ -59,6 +62,7 @@ def test_a_damaged_file_ends_with_1_and_names_the_place(captured: Path) -> None:
     assert "Traceback" not in text
 
 
+@pytest.mark.slow
 def test_a_reader_that_stops_early_is_no_error(captured: Path) -> None:
     """`metadata dump ... | head -1`."""
     command = [sys.executable, "-m", "migrate", "metadata", "dump", str(captured), str(captured)]
@@ -71,6 +75,7 @@ def test_a_reader_that_stops_early_is_no_error(captured: Path) -> None:
         assert process.wait(timeout=60) == 0
 
 
+@pytest.mark.slow
 def test_no_path_is_a_usage_error() -> None:
     """64, as for every command."""
     assert run().returncode == 64

@@ -28,6 +28,7 @@ STRIMZI = "apiVersion: kafka.strimzi.io/v1beta2\nkind: Kafka\nmetadata:\n  name:
 INIT = "kraft-migrate inventory init --zookeeper"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "code", "parts"),
     [
@@ -189,6 +190,7 @@ def test_no_words_are_answered_with_the_help() -> None:
     assert "Usage: kraft-migrate" in ended.err
 
 
+@pytest.mark.slow
 def test_doctor_says_that_the_cluster_was_not_asked(tmp_path: Path) -> None:
     """What this host has says nothing of ZooKeeper, brokers and controllers."""
     inventory = inventory_in(tmp_path)
@@ -199,6 +201,7 @@ def test_doctor_says_that_the_cluster_was_not_asked(tmp_path: Path) -> None:
     assert json.loads(kraft_migrate("doctor", "-o", "json").out)["result"]["not_asked"] == []
 
 
+@pytest.mark.slow
 def test_a_cluster_of_which_nothing_is_seen_is_never_ready(tmp_path: Path) -> None:
     """Down, a wrong user, a wrong protocol or a missing password file: all of it is INCOMPLETE, and no success."""
     ended = kraft_migrate("assess", playbook_in(tmp_path), "-o", "json")
@@ -222,6 +225,7 @@ def why(servers: str) -> str:
     return raised.value.why
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
@@ -240,6 +244,7 @@ def test_what_a_server_does_instead_of_a_session_is_said(answer: bytes | None, s
     assert found.endswith(f"; 127.0.0.1:{closed} refuses connections: nothing listens there")
 
 
+@pytest.mark.slow
 def test_a_name_that_does_not_resolve_is_said() -> None:
     """`.invalid` never does (RFC 2606)."""
     assert why("zk1.invalid:2181") == "zk1.invalid:2181 does not resolve: no such host name"

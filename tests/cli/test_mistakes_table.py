@@ -216,6 +216,7 @@ MORE: tuple[Row, ...] = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("typed", "code", "parts"), [pytest.param(*row[1:], id=row[0]) for row in (*HIS, *MORE)])
 def test_the_answer_names_what_is_wrong_and_what_to_do(
     typed: str, code: int, parts: tuple[str, ...], made: tuple[Path, Place], monkeypatch: pytest.MonkeyPatch
@@ -235,6 +236,7 @@ def test_the_answer_names_what_is_wrong_and_what_to_do(
     assert place.whole.fingerprint not in said.replace(place.filled(typed), "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["playbook.yaml", "inventory.yaml"])
 def test_a_plan_whose_files_were_edited_is_stale(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Named by the file that changed; by the playbook no plan of it is left."""

@@ -80,6 +80,7 @@ def kept(events: tuple[Event, ...]) -> list[tuple[object, ...]]:
     return [(event.number, event.time, event.name, json.loads(json.dumps(dict(event.data)))) for event in events]
 
 
+@pytest.mark.slow
 def test_a_command_gets_each_event_of_the_journal_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In its order, over two sessions, those that no listener hears too; `--json-lines` prints the same lines."""
     simulated = Simulated(tmp_path, monkeypatch)
@@ -98,6 +99,7 @@ def test_a_command_gets_each_event_of_the_journal_once(tmp_path: Path, monkeypat
     assert "--on-event" not in parked.err + ended.err
 
 
+@pytest.mark.slow
 def test_a_failure_is_told_once_and_noted_in_the_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Twice on the screen: as it happens, and with the sum at the end; the run is carried out."""
     simulated = Simulated(tmp_path, monkeypatch)
@@ -115,6 +117,7 @@ def test_a_failure_is_told_once_and_noted_in_the_journal(tmp_path: Path, monkeyp
     assert (simulated.run.folder / "report.html").exists()
 
 
+@pytest.mark.slow
 def test_a_command_that_hangs_delays_no_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The run is over before its first event is given up; at the end it has the time that is set for that."""
     monkeypatch.setattr(module, "SECONDS", 600.0)
@@ -127,6 +130,7 @@ def test_a_command_that_hangs_delays_no_step(tmp_path: Path, monkeypatch: pytest
     assert simulated.run.events[-1].data["value"].endswith(f"{len(names) - 1} dropped")
 
 
+@pytest.mark.slow
 def test_no_event_has_a_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Files with secrets are changed, and the changes are told."""
     simulated = Simulated(tmp_path, monkeypatch)
@@ -137,6 +141,7 @@ def test_no_event_has_a_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert not [canary for canary in CANARIES if canary in told]
 
 
+@pytest.mark.slow
 def test_a_refused_apply_starts_no_command(tmp_path: Path) -> None:
     """Another run holds the lock: what its journal gets meanwhile is told by that run."""
     run = Gated(tmp_path, worlds.playbook())

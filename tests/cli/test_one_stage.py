@@ -63,6 +63,7 @@ def test_every_command_names_one_stage(entry: str, tmp_path: Path) -> None:
     assert proven is (entry in ("controllers up", "half of the first roll", "hybrid")), "no plan rests on a journal"
 
 
+@pytest.mark.slow
 def test_the_same_migration_after_its_rollback_is_another_plan(tmp_path: Path) -> None:
     """The files are as before, and so is all that a plan is bound to; the first one's journal calls its steps done.
 
@@ -81,6 +82,7 @@ def test_the_same_migration_after_its_rollback_is_another_plan(tmp_path: Path) -
     assert len(set(names)) == len(names)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("steps", [6, 8], ids=["half", "whole"])
 def test_directories_that_were_taken_away_again_are_planned_anew(tmp_path: Path, steps: int) -> None:
     """Two of three brokers, or all: the first plan's journal calls them done, and a run by it would do nothing."""

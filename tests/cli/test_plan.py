@@ -47,6 +47,7 @@ def saved(folder: Path) -> Path:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", [Stage.ASSESS, Stage.CONTROLLERS, Stage.COPY, Stage.KRAFT_MODE, Stage.FINALIZE])
 def test_changes_that_are_pending_are_2(stage: Stage, plan: Plan) -> None:
     """Blind spots that no planned stage needs block nothing: the comparison is made by the steps themselves."""
@@ -91,6 +92,7 @@ def test_what_blocks_is_3_and_the_plan_is_shown_all_the_same(
     assert says in answer.out
 
 
+@pytest.mark.slow
 def test_what_could_hide_a_blocker_is_1_and_the_plan_is_shown_all_the_same(plan: Plan) -> None:
     """INCOMPLETE, with what was not seen and the share of checks."""
     answer = plan(unseen_disks(whole(Stage.CONTROLLERS)), "--stage", "migration-mode")
@@ -118,6 +120,7 @@ def test_a_blocker_of_a_later_stage_does_not_block_an_earlier_one(plan: Plan) ->
     assert "orders" in answer.out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", [Stage.ASSESS, Stage.COPY, Stage.FINALIZE])
 @pytest.mark.parametrize("bend", [lambda world: world, no_topic_id, unseen_disks])
 def test_exit_code_and_verdict_are_one(
@@ -170,6 +173,7 @@ def test_wrong_words_are_64_before_anything_is_looked_at(words: tuple[str, ...],
     assert says in answer.err
 
 
+@pytest.mark.slow
 def test_a_stage_that_the_playbook_leaves_out_is_64(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A playbook is intent: what is not in it is not wanted."""
     monkeypatch.setattr("migrate.observe.sources.Sources", sources_of(whole(Stage.ASSESS)))
@@ -180,6 +184,7 @@ def test_a_stage_that_the_playbook_leaves_out_is_64(tmp_path: Path, monkeypatch:
     assert kraft_migrate("plan", narrow).code == 2
 
 
+@pytest.mark.slow
 def test_a_plan_is_saved_whole_for_its_owner_alone_and_nothing_else_changes(plan: Plan, tmp_path: Path) -> None:
     """JSON, text and HTML in a folder named by the fingerprint."""
     before = tree(tmp_path)
@@ -195,6 +200,7 @@ def test_a_plan_is_saved_whole_for_its_owner_alone_and_nothing_else_changes(plan
     assert (saved(tmp_path).stat().st_mode & 0o777, saved(tmp_path).parent.stat().st_mode & 0o777) == (0o600, 0o700)
 
 
+@pytest.mark.slow
 def test_json_is_the_saved_plan_and_out_is_a_copy(plan: Plan, tmp_path: Path) -> None:
     """For scripts."""
     answer = plan(whole(Stage.ASSESS), "--output", "json", "--out", tmp_path / "copy.json")
@@ -203,6 +209,7 @@ def test_json_is_the_saved_plan_and_out_is_a_copy(plan: Plan, tmp_path: Path) ->
     assert json.loads(answer.out)["result"] == json.loads(text) == json.loads((tmp_path / "copy.json").read_text())
 
 
+@pytest.mark.slow
 def test_out_refuses_a_file_with_another_plan(plan: Plan, tmp_path: Path) -> None:
     """It stays; the plan is saved in its folder, and the error says where.  The same plan is there already."""
     out = tmp_path / "copy.json"
@@ -226,6 +233,7 @@ def test_the_inventory_is_the_one_that_the_playbook_names(plan: Plan, tmp_path: 
     assert plan(whole(Stage.ASSESS)).code == 1
 
 
+@pytest.mark.slow
 def test_secrets_of_the_files_are_in_no_plan(plan: Plan, tmp_path: Path) -> None:
     """Neither on the screen nor in the folder."""
     answer = plan(whole(Stage.ASSESS))

@@ -33,6 +33,7 @@ def plan(target: Stage = Stage.CLEANUP) -> Plan:
     return build(whole(Stage.ASSESS), worlds.playbook(), target=target, only=False, created=1.0)
 
 
+@pytest.mark.slow
 def test_a_saved_plan_is_read_back_as_it_was(tmp_path: Path) -> None:
     """From the folder of its run."""
     inventory = replace(worlds.inventory(), runs=str(tmp_path / "runs"))
@@ -43,6 +44,7 @@ def test_a_saved_plan_is_read_back_as_it_was(tmp_path: Path) -> None:
     assert save_plan(inventory, plan()) == path
 
 
+@pytest.mark.slow
 def test_a_saved_plan_is_never_replaced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The same steps with another finding have a name of their own, pages too; the time alone makes no other plan."""
     inventory = replace(worlds.inventory(), runs=str(tmp_path / "runs"))
@@ -69,6 +71,7 @@ def test_a_saved_plan_is_never_replaced(tmp_path: Path, capsys: pytest.CaptureFi
     assert capsys.readouterr().err.startswith(f"{first} stays as it is")
 
 
+@pytest.mark.slow
 def test_pages_that_a_kill_left_out_are_written_with_the_same_plan(tmp_path: Path) -> None:
     """The plan itself claims the name, first of the three."""
     inventory = replace(worlds.inventory(), runs=str(tmp_path / "runs"))
@@ -78,6 +81,7 @@ def test_pages_that_a_kill_left_out_are_written_with_the_same_plan(tmp_path: Pat
     assert path.with_suffix(".html").exists()
 
 
+@pytest.mark.slow
 def test_a_file_that_has_the_name_is_no_plans_to_replace(tmp_path: Path) -> None:
     """Whatever it is: damaged, of another release, or of a person."""
     inventory = replace(worlds.inventory(), runs=str(tmp_path / "runs"))
@@ -87,6 +91,7 @@ def test_a_file_that_has_the_name_is_no_plans_to_replace(tmp_path: Path) -> None
     assert path.read_text() == "{}"
 
 
+@pytest.mark.slow
 def test_plans_of_one_inventory_lie_side_by_side(tmp_path: Path) -> None:
     """None overwrites another."""
     inventory = replace(worlds.inventory(), runs=str(tmp_path / "runs"))
@@ -141,6 +146,7 @@ def test_a_stage_that_the_playbook_leaves_out_is_a_usage_error() -> None:
     assert caught.value.where == "/lab/playbook.yaml"
 
 
+@pytest.mark.slow
 def test_a_plan_tells_first_whether_the_rollback_is_open_now(tmp_path: Path) -> None:
     """From the stage of the cluster, with its cost; no backup was looked at here, and that bars it."""
     for stage, word in ((Stage.ASSESS, "READY: nothing to undo"), (Stage.COPY, "NOT READY from hybrid; broker 0: ")):

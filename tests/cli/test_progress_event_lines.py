@@ -57,6 +57,7 @@ def test_every_event_of_the_journal_is_told_once_in_its_place(tmp_path: Path) ->
     assert {line["run"] for line in lines} == {run.planned().short}
 
 
+@pytest.mark.slow
 def test_steps_have_the_ids_of_plan_and_report(tmp_path: Path) -> None:
     """So that a line, the journal, the plan and the report can be laid side by side."""
     run = Gated(tmp_path, worlds.playbook())
@@ -70,6 +71,7 @@ def test_steps_have_the_ids_of_plan_and_report(tmp_path: Path) -> None:
     assert named == {step["id"] for step in report["steps"]}
 
 
+@pytest.mark.slow
 def test_two_sessions_into_one_file_give_every_event_once(tmp_path: Path) -> None:
     """A run that is stopped and goes on begins where it stopped."""
     run = Gated(tmp_path, worlds.playbook())
@@ -84,6 +86,7 @@ def test_two_sessions_into_one_file_give_every_event_once(tmp_path: Path) -> Non
     assert lines[-1]["event"] == "end"
 
 
+@pytest.mark.slow
 def test_what_is_journalled_at_the_end_without_telling_comes_with_the_close(tmp_path: Path) -> None:
     """An interrupt's words stand behind the last event that a listener heard."""
     run = Gated(tmp_path, worlds.playbook())

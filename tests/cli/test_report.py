@@ -27,6 +27,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_it_is_written_in_both_forms_beside_the_journal(ran: Path) -> None:
     """And again, whenever it is asked for: the same."""
     first = kraft_migrate("report", ran)
@@ -48,6 +49,7 @@ def test_the_reports_json_says_what_was_done(ran: Path, tmp_path: Path) -> None:
         assert stage in text
 
 
+@pytest.mark.slow
 def test_what_a_lab_judged_of_a_run_stays_in_every_later_report(ran: Path, tmp_path: Path) -> None:
     """Its load, claims and blind spots; a damaged file of them is an error, not a report without them."""
     copy = tmp_path / "copy"

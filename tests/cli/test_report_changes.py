@@ -36,6 +36,7 @@ def now_are(configs: Configs, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("migrate.observe.sources.Sources.configs", lambda _: configs)
 
 
+@pytest.mark.slow
 def test_each_node_has_a_patch_and_variables_that_lead_from_then_to_now(
     ended: tuple[Path, Configs, Configs], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -43,6 +43,7 @@ def plan(playbook: Path, monkeypatch: pytest.MonkeyPatch) -> Way:
     return run
 
 
+@pytest.mark.slow
 def test_the_rollback_is_shown_whole(plan: Way) -> None:
     """From where, to where, every file's change, the znodes, the cost, and the command that carries it out."""
     answer = plan(half())
@@ -64,6 +65,7 @@ def test_the_rollback_is_shown_whole(plan: Way) -> None:
     assert "a-secret-of-the-lab" not in answer.out
 
 
+@pytest.mark.slow
 def test_the_plan_is_saved_as_json_text_and_html_of_a_rollback(plan: Way, tmp_path: Path) -> None:
     """`--out` is a copy of the saved one; the page says what it is."""
     answer = plan(hybrid(), "--out", tmp_path / "back.json", "--output", "json")
@@ -75,6 +77,7 @@ def test_the_plan_is_saved_as_json_text_and_html_of_a_rollback(plan: Way, tmp_pa
     assert "Back from stage 4 migration-mode" in (folder / "plan.txt").read_text()
 
 
+@pytest.mark.slow
 def test_a_plan_changes_nothing_but_its_own_folder(plan: Way, tmp_path: Path) -> None:
     """Looking is all it does."""
     before = tree(tmp_path)
@@ -120,6 +123,7 @@ def test_out_of_a_stuck_copy(plan: Way) -> None:
     assert "a copy that is stuck" in answer.out
 
 
+@pytest.mark.slow
 def test_behind_a_rollback_the_next_command_is_named(plan: Way) -> None:
     """Migrate again from the beginning; behind a copy that was made again, compare it."""
     back = plan_from_json(plan(half(), "--output", "json").out)
@@ -134,6 +138,7 @@ def test_a_folder_for_out_that_is_not_there_is_64(plan: Way, tmp_path: Path) -> 
     assert plan(half(), "--out", tmp_path / "nowhere" / "plan.json").code == 64
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("confirm", "said"),
     [((), "the command with its fingerprint stands there"), (("--confirm", "12345678"), "'12345678'")],
@@ -149,6 +154,7 @@ def test_apply_wants_the_whole_fingerprint(plan: Way, tmp_path: Path, confirm: t
     assert tree(tmp_path) == before
 
 
+@pytest.mark.slow
 def test_each_apply_takes_its_own_direction(plan: Way, tmp_path: Path) -> None:
     """A rollback is not applied by accident, and a way forward is no rollback."""
     text = plan(half(), "--out", tmp_path / "back.json", "-o", "json").out
@@ -160,6 +166,7 @@ def test_each_apply_takes_its_own_direction(plan: Way, tmp_path: Path) -> None:
     assert (answer.code, "goes forward" in answer.err) == (64, True)
 
 
+@pytest.mark.slow
 def test_an_edited_direction_is_no_plan(plan: Way, tmp_path: Path) -> None:
     """The fingerprint covers it."""
     body = json.loads(plan(half(), "--out", tmp_path / "back.json", "-o", "json").out)

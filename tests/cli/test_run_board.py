@@ -22,6 +22,7 @@ def parked(tmp_path_factory: pytest.TempPathFactory) -> Gated:
     return parked_behind_broker_0(tmp_path_factory.mktemp("runs") / "run")
 
 
+@pytest.mark.slow
 def test_the_board_says_how_far_a_run_is_and_how_it_ended(parked: Gated) -> None:
     """Steps that are done, of all; the reason of a stop."""
     found = board(parked.planned(), parked.events)

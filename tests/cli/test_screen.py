@@ -37,6 +37,7 @@ def plain(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm-256color")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", [72, 80, 120])
 @pytest.mark.parametrize("words", COMMANDS, ids=lambda words: " ".join(map(str, words))[-40:] or "(none)")
 def test_no_line_is_wider_than_the_terminal_and_no_word_is_torn(
@@ -53,6 +54,7 @@ def test_no_line_is_wider_than_the_terminal_and_no_word_is_torn(
     assert {word for word in torn if not word.isdecimal()} == set(), "doctor measures anew"
 
 
+@pytest.mark.slow
 def test_a_terminal_is_coloured_and_a_pipe_is_not() -> None:
     """The code of an error is red; in a pipe there is no escape sequence."""
     assert "\x1b[31m\x1b[1mE-CODE-01" in shown("terminal", "explain", "B-NOPE-1").text
@@ -110,12 +112,14 @@ say("the end")
 """
 
 
+@pytest.mark.slow
 def test_what_takes_long_has_one_line_that_whatever_is_printed_replaces() -> None:
     """With the seconds since it began; nested work shows no second one, and nothing of it is left."""
     said = on_terminal("0", "60", "5", code=SLOWLY)
     assert said == ("\r  0 s  reading ZooKeeper, 1,200 znodes read\x1b[K\r\x1b[Ka line of the answer\r\nthe end\r\n")
 
 
+@pytest.mark.slow
 def test_what_is_quick_has_none_and_neither_has_a_file() -> None:
     """A second may pass without a word; what is not a terminal gets no control sequence."""
     assert on_terminal("60", "60", "0", code=SLOWLY) == "a line of the answer\r\nthe end\r\n"
@@ -123,6 +127,7 @@ def test_what_is_quick_has_none_and_neither_has_a_file() -> None:
     assert (ended.out, ended.err) == ("a line of the answer\nthe end\n", "")
 
 
+@pytest.mark.slow
 def test_a_look_shows_what_it_looks_at(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Each part by name, with its count and total where they are known, and how much of ZooKeeper was read."""
     monkeypatch.setattr(ProgressLine, "FIRST", 0.01)

@@ -240,6 +240,7 @@ DAMAGES: dict[str, Callable[[Path], None]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", DAMAGES)
 @pytest.mark.parametrize("place", ["stores that open"], indirect=True)
 def test_what_is_torn_or_open_is_refused_without_its_content(place: Place, damage: str) -> None:

@@ -74,6 +74,7 @@ def test_each_stage_and_each_half_has_its_next_step(world: World, stage: str, ha
     assert (f"{half} half done" in text) is (half is not None)
 
 
+@pytest.mark.slow
 def test_the_next_step_can_be_planned(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The words that status gives are words that plan takes, from the stage of the cluster."""
     playbook = playbook_in(tmp_path)
@@ -191,6 +192,7 @@ def test_json_has_a_schema_and_ends_with_0(monkeypatch: pytest.MonkeyPatch, tmp_
         assert kraft_migrate("status", *words).out.startswith("cluster lab\nstage    copy\n")
 
 
+@pytest.mark.slow
 def test_with_nothing_reachable_it_answers_with_every_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Real connections, to ports where nothing listens: an answer, no error."""
     monkeypatch.setattr("migrate.observe.sources.connect", functools.partial(connect, timeout=0.3))

@@ -52,6 +52,7 @@ def half_rolled() -> StatusAnswer:
     return {**answer, "half_done": "migration-mode", "next": "plan PLAYBOOK --stage migration-mode", "waiting": [row]}
 
 
+@pytest.mark.slow
 def test_a_parked_run_goes_on_by_its_own_command(parked: Path) -> None:
     """No new plan: the run's own words of where it stands, and its own command."""
     run = left(parked).run

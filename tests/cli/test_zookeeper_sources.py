@@ -33,6 +33,7 @@ def rates(monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
     return seen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [
@@ -65,6 +66,7 @@ def test_every_command_that_looks_has_the_inventorys_rate(
     assert rates == [None, 250]
 
 
+@pytest.mark.slow
 def test_assess_tells_what_it_asked_of_zookeeper(rates: list[int | None], tmp_path: Path) -> None:
     """In words and in JSON; by a connect string alone too."""
     words = ("assess", "--zookeeper", "zk:2181", "--zookeeper-rate", 70)

@@ -188,6 +188,7 @@ def test_the_reason_of_javas_exception_is_its_innermost_cause() -> None:
     assert reason_of(ValueError("Python's own\nsecond line")) == "ValueError: Python's own\nsecond line"
 
 
+@pytest.mark.slow
 def test_importing_the_door_costs_no_spark() -> None:
     """Who starts a session later must not pay for pyspark now."""
     heavy = "[name for name in sys.modules if name.startswith(('pyspark', 'pyarrow', 'pandas'))]"

@@ -59,6 +59,7 @@ def test_the_figure_is_whole_and_fetches_nothing() -> None:
     assert [fault for fault in page.faults if "http://www.w3.org/2000/svg" not in fault] == []
 
 
+@pytest.mark.slow
 def test_every_promise_is_there_and_names_tests_that_exist() -> None:
     """A promise without a test says so; each has a number of its own, without gaps."""
     text = (DOCS / "guarantees.md").read_text()
@@ -101,6 +102,7 @@ def test_every_file_that_a_page_names_is_there(page: Path) -> None:
         assert (ROOT / path).exists(), path
 
 
+@pytest.mark.slow
 def test_every_element_of_the_kip_has_a_known_state() -> None:
     """Works, or Kafka differs, each with a test that exists; partly and not yet say what is missing."""
     text = (DOCS / "kip-858.md").read_text()

@@ -90,6 +90,7 @@ def test_the_example_for_mail_gives_the_mailer_a_letter(tmp_path: Path, monkeypa
     assert json.loads(body)["data"] == dict(STOP.data)
 
 
+@pytest.mark.slow
 @needs_jq
 def test_the_example_for_a_chat_posts_to_a_server(tmp_path: Path) -> None:
     """By the real curl; the URL is in a file alone."""
@@ -116,6 +117,7 @@ def test_the_example_for_a_chat_fails_where_nobody_takes_it(tmp_path: Path) -> N
     assert "canary" not in "".join(said)
 
 
+@pytest.mark.slow
 @needs_jq
 def test_the_example_for_prometheus_writes_what_its_reader_takes(tmp_path: Path) -> None:
     """The newest event, but for notes; a run that has stopped is not active."""

@@ -15,6 +15,7 @@ def test_no_feature_of_the_kept_list_is_lost() -> None:
     assert lost == set()
 
 
+@pytest.mark.slow
 def test_listing_the_features_leaves_the_commands_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
     """Click keeps a command's help option once it is made; help tests of the same process would see that one."""
     for _, command in commands():

@@ -26,12 +26,14 @@ OBVIOUS = re.compile(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(pages()))
 def test_generated_pages_are_fresh(name: str) -> None:
     """Code and page say the same."""
     assert (DOCS / name).read_text(encoding="utf-8") == pages()[name], f"docs/{name} is stale: run `{COMMAND}`"
 
 
+@pytest.mark.slow
 def test_the_program_writes_every_page_beside_itself(tmp_path: Path) -> None:
     """The command that a stale page names."""
     for name in ("generate.py", "key-meanings.toml", "automation.md"):
@@ -40,6 +42,7 @@ def test_the_program_writes_every_page_beside_itself(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.glob("*.md")} == set(pages())
 
 
+@pytest.mark.slow
 def test_the_pages_name_every_code_once_as_a_heading() -> None:
     """Each code has one heading."""
     headings = [line.split()[1].rstrip(":") for line in pages()["findings.md"].splitlines() if line.startswith("### ")]

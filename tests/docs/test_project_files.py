@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[2]
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_the_version_is_written_once() -> None:
     """The distribution has the package's, and the changelog begins with it."""
     asked = [sys.executable, "setup.py", "--version"]

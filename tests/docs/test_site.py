@@ -59,12 +59,14 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_the_pages_are_built_without_a_warning(site: Path) -> None:
     """Each of docs/ has its place in the navigation of mkdocs.yml, and every link and anchor leads somewhere."""
     assert {path.with_suffix(".html").name for path in PAGES} <= {path.name for path in site.glob("*.html")}
     assert (site / "search" / "search_index.json").exists()
 
 
+@pytest.mark.slow
 def test_nothing_is_fetched_from_the_network(site: Path) -> None:
     """Neither by a tag nor by a style: they are read behind firewalls."""
     for page in site.rglob("*.html"):
@@ -145,6 +147,7 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
         """Say nothing."""
 
 
+@pytest.mark.slow
 def test_no_page_is_wider_than_a_screen(site: Path, tmp_path: Path) -> None:
     """At 1280 and at 400 pixels, measured by a browser where there is one: wide tables scroll in their own box."""
     assert "overflow-x: auto" in (site / "site.css").read_text(encoding="utf-8")
@@ -199,6 +202,7 @@ SEARCHED = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", SEARCHED)
 def test_what_people_search_for_leads_somewhere(words: str, site: Path) -> None:
     """To a page for operators, by the site's own search."""
@@ -208,6 +212,7 @@ def test_what_people_search_for_leads_somewhere(words: str, site: Path) -> None:
     assert found & {"support.html", "install.html", "automation.html", "night.html", "index.html"}, found
 
 
+@pytest.mark.slow
 def test_the_programs_of_the_page_on_integration_run(folder: Path) -> None:
     """Each reads what the command beside it prints."""
     page = (ROOT / "docs" / "automation.md").read_text(encoding="utf-8")
@@ -239,6 +244,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("example", EXAMPLES, ids=str)
 def test_an_example_does_what_the_page_shows(example: Example, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its exit code, and each line that the page shows, in this order."""

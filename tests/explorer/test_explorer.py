@@ -26,6 +26,7 @@ def sound(found: Visit) -> None:
     assert found.whole
 
 
+@pytest.mark.slow
 def test_one_engine_without_a_fault_gets_to_both_ends() -> None:
     """What is proven is not proven of nothing: finalized, and back in ZooKeeper mode, are both among the states."""
     system = System(Bounds(brokers=3, engines=1, faults=0))
@@ -90,6 +91,7 @@ def test_one_integer_reproduces_a_walk() -> None:
     assert walk(bounds, seed=7, steps=300) != walk(bounds, seed=8, steps=300)
 
 
+@pytest.mark.slow
 def test_a_walk_with_a_guard_off_ends_at_its_breach() -> None:
     """And its last line says which promise it was."""
     walks = [walk(Bounds(engines=1, faults=2), seed=seed, steps=600, guards=EVERY - {Guard.WHOLE}) for seed in range(9)]

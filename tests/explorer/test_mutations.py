@@ -61,6 +61,7 @@ def test_a_guard_that_is_switched_off_is_missed(guard: Guard) -> None:
     assert all(re.match(r" *\d+  ", line) for line in found.trace[:-1])
 
 
+@pytest.mark.slow
 def test_without_the_check_of_migration_zookeeper_is_emptied() -> None:
     """What the breach leads to, if it goes on: the accident of the field, move by move."""
     found = without(Guard.STALE_MIGRATION, faults=1, wanted="G1")
@@ -70,6 +71,7 @@ def test_without_the_check_of_migration_zookeeper_is_emptied() -> None:
     assert "the driver skips the copy: /migration says that it was made" in lines
 
 
+@pytest.mark.slow
 def test_a_rollback_that_leaves_migration_behind_ends_in_an_emptied_zookeeper() -> None:
     """With both checks gone: rolled back, migrated again, and everything is lost."""
     system = System(Bounds(engines=1, faults=0), EVERY - {Guard.MIGRATION_GONE, Guard.STALE_MIGRATION})

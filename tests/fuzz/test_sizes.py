@@ -207,6 +207,7 @@ except HostAnswerTooLong as error:
 """
 
 
+@pytest.mark.slow
 def test_an_answer_of_320_mib_is_cut_while_it_comes() -> None:
     """By a real process that writes it; nothing of what is behind the limit is kept."""
     done = subprocess.run([sys.executable, "-c", ANSWERS], capture_output=True, text=True, check=True)
@@ -225,6 +226,7 @@ def test_an_answer_is_cut_above_its_limit_and_whole_below(monkeypatch: pytest.Mo
     assert len(LocalRunner().run(words).output) == 5001
 
 
+@pytest.mark.slow
 def test_input_and_complaints_of_a_command_pass_whatever_their_size() -> None:
     """A command that reads all, one that reads nothing, and the last words of one that complains at length."""
     words = [sys.executable, "-c", "import sys; sys.stdout.write(str(len(sys.stdin.buffer.read())))"]

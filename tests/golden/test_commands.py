@@ -88,6 +88,7 @@ def say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Say:
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WORLDS)
 def test_each_command_says_of_a_world_what_was_kept(name: str, say: Say) -> None:
     """All that look, live."""
@@ -96,6 +97,7 @@ def test_each_command_says_of_a_world_what_was_kept(name: str, say: Say) -> None
         same(FOLDER / name / command, say(world, *words_of(command)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BUNDLED)
 def test_from_a_bundle_each_command_says_what_was_kept(name: str, say: Say) -> None:
     """Those that take one."""

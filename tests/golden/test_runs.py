@@ -149,6 +149,7 @@ def lines(events: Iterable[Event]) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RUNS)
 def test_a_run_leaves_the_journal_that_was_kept(name: str) -> None:
     """Of one that was killed: what it has beside, and lacks of, that of the run that was not."""

@@ -146,6 +146,7 @@ def test_every_command_of_a_unit_and_of_a_controllers_metadata_is_asked_for(tmp_
     assert told >= {"unit-start", "unit-stop", "clock", "process", "sockets", "format"}
 
 
+@pytest.mark.slow
 def test_only_a_cluster_without_zookeeper_has_locks_on_its_hosts(tmp_path: Path) -> None:
     """With ZooKeeper the lock is a znode."""
     inventory, access = on_one_host(tmp_path)
@@ -156,6 +157,7 @@ def test_only_a_cluster_without_zookeeper_has_locks_on_its_hosts(tmp_path: Path)
     assert not recording.ran
 
 
+@pytest.mark.slow
 def test_the_real_program_takes_every_command_of_every_stage(tmp_path: Path) -> None:
     """One that says that it is of this release and inventory; asking changes nothing."""
     inventory, access = on_one_host(tmp_path)

@@ -145,6 +145,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(VALUES)
 def test_its_own_json_is_that_of_the_standard_library(value: object) -> None:
     """Compact for the hash, one entry a line for people; lone surrogates of odd file names, too."""
@@ -156,6 +157,7 @@ def test_its_own_json_is_that_of_the_standard_library(value: object) -> None:
         assert json.loads(host_program.as_json({"x": texts})) == {"x": texts}
 
 
+@pytest.mark.slow
 @given(st.binary(max_size=200), st.binary(max_size=200))
 def test_its_own_hmac_is_that_of_the_standard_library(key: bytes, message: bytes) -> None:
     """Keys longer than a block of SHA-256 are hashed first."""
@@ -189,6 +191,7 @@ def test_without_a_probe_no_health_is_claimed(disks: Path, tmp_path: Path) -> No
     assert len(found.disks.directories[0].replicas) == 4
 
 
+@pytest.mark.slow
 def test_directories_may_be_named_and_the_node_is_found_in_them(tmp_path: Path) -> None:
     """By meta.properties; where nothing says it, the operator must."""
     path = log_dir(tmp_path)
@@ -200,6 +203,7 @@ def test_directories_may_be_named_and_the_node_is_found_in_them(tmp_path: Path) 
     assert collected(tmp_path, "--node", "7", path).node == 7
 
 
+@pytest.mark.slow
 def test_a_directory_is_spelled_as_its_broker_tells_it(disks: Path, tmp_path: Path) -> None:
     """`DescribeLogDirs` knows no idle slashes: what a file spells with them is found by what the broker calls it."""
     plain = collected(tmp_path, "--properties", disks)
@@ -211,6 +215,7 @@ def test_a_directory_is_spelled_as_its_broker_tells_it(disks: Path, tmp_path: Pa
     assert odd.disks.metadata_directory is not None
 
 
+@pytest.mark.slow
 def test_it_says_what_it_needs(tmp_path: Path) -> None:
     """No words, no such file, a key that is none: an error, and nothing on stdout."""
     short = tmp_path / "key"
@@ -222,6 +227,7 @@ def test_it_says_what_it_needs(tmp_path: Path) -> None:
 
 
 # -- secrets -------------------------------------------------------------------------------------------------------
+@pytest.mark.slow
 @pytest.mark.parametrize("with_key", [True, False])
 def test_no_secret_is_in_its_answer(disks: Path, tmp_path: Path, with_key: bool) -> None:
     """Values, comments, logins, URLs: none of them, not even in base64; what is no secret stays."""
@@ -264,6 +270,7 @@ def test_every_password_of_kafka_is_sensitive() -> None:
 TEXT = st.text(st.characters(min_codepoint=9, max_codepoint=255), max_size=12)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(TEXT, TEXT), max_size=5), st.sampled_from(["\n", "\r\n", "\r"]))
 def test_lines_are_read_as_java_reads_them(pairs: list[tuple[str, str]], end: str) -> None:
     """Whatever stands in keys and values: the collector's own small parser agrees with the package's."""
@@ -272,6 +279,7 @@ def test_lines_are_read_as_java_reads_them(pairs: list[tuple[str, str]], end: st
     assert collect_disks.properties_of(raw) == properties.load(raw)
 
 
+@pytest.mark.slow
 @given(st.text(st.sampled_from("ab=: \t\\#!\r\n"), max_size=30))
 def test_odd_files_are_read_as_java_reads_them(text: str) -> None:
     """Continuations, empty keys, comments in the middle, a backslash at the end."""
@@ -279,6 +287,7 @@ def test_odd_files_are_read_as_java_reads_them(text: str) -> None:
     assert collect_disks.properties_of(raw) == properties.load(raw)
 
 
+@pytest.mark.slow
 @given(TEXT, TEXT.filter(str.strip), TEXT)
 def test_a_redacted_line_keeps_its_key_and_loses_its_value(before: str, value: str, after: str) -> None:
     """Read back by the package's parser; the other lines are untouched."""
@@ -321,6 +330,7 @@ def put(key: str, wrong: object, *, directory: bool = False) -> Callable[[Any], 
     return change
 
 
+@pytest.mark.slow
 def test_damage_is_a_typed_error_that_names_the_file(disks: Path, tmp_path: Path) -> None:
     """Cut, edited, another format, another version, no file, a link."""
     answer = collected(tmp_path, "--properties", disks)
@@ -348,6 +358,7 @@ def test_damage_is_a_typed_error_that_names_the_file(disks: Path, tmp_path: Path
         assert caught.value.where == str(path)
 
 
+@pytest.mark.slow
 def test_a_well_hashed_answer_of_another_shape_is_a_typed_error_too(disks: Path, tmp_path: Path) -> None:
     """Each key of the body and of a directory, taken out or of another type."""
     answer = collected(tmp_path, "--properties", disks, "--probe")
@@ -394,6 +405,7 @@ def test_what_the_owner_of_the_other_directories_may_not_use_is_broken(disks: Pa
     assert found.disks.directories[1].problem == "cannot be written: Permission denied"
 
 
+@pytest.mark.slow
 def test_a_directory_that_stores_a_block_and_no_segment_is_full(disks: Path, tmp_path: Path) -> None:
     """Bytes without root's share, and inodes, where the file system counts them; an older collector told of none."""
     answer = collected(tmp_path, "--properties", disks, "--probe")
@@ -476,6 +488,7 @@ def test_what_the_collectors_user_may_not_see_is_unknown(disks: Path, tmp_path: 
     ]
 
 
+@pytest.mark.slow
 def test_a_file_that_kafka_would_not_load_is_unknown(tmp_path: Path) -> None:
     r"""A malformed \u: the directories are told all the same."""
     path = log_dir(tmp_path)
@@ -515,6 +528,7 @@ def test_a_process_is_found_however_its_file_is_named(hosts: Bench, named: str) 
     assert [(one.pid, one.more) for one in answer.processes or ()] == [(process.pid, 2)]
 
 
+@pytest.mark.slow
 def test_another_nodes_process_is_not_this_ones(hosts: Bench) -> None:
     """A file of the same name elsewhere, or named behind another word."""
     elsewhere = hosts.root / "other"
@@ -526,6 +540,7 @@ def test_another_nodes_process_is_not_this_ones(hosts: Bench) -> None:
     assert answer.processes == ()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0 or not PYTHON.exists(), reason="other users need root and a python3 of theirs")
 def test_who_cannot_see_processes_does_not_say_that_there_is_none(hosts: Bench) -> None:
     """Another user's process, started with a relative name: from which folder, only that user sees."""

@@ -32,6 +32,7 @@ def split_by_a_real_shell(lines: list[str]) -> list[list[str]]:
     return found[:-1]
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_hostile_words_reach_a_real_shell_as_they_are() -> None:
     """No word is split, expanded or taken for an operator."""
     words = ("".join(pieces) for pieces in itertools.product(PIECES, repeat=3))
@@ -44,6 +45,7 @@ def test_a_hundred_thousand_hostile_words_reach_a_real_shell_as_they_are() -> No
         assert split_by_a_real_shell([commands.quote(words) for words in part]) == part
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(), min_size=1, max_size=5))
 def test_words_are_quoted_or_refused(words: list[str]) -> None:
     """Nothing in between: control characters and lone surrogates are in no command."""

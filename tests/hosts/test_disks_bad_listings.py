@@ -158,6 +158,7 @@ def test_a_partition_metadata_that_was_cut_makes_its_row_unknown(length: int, tm
     assert row.state is (ReplicaState.UNKNOWN if length < len(whole) - 1 else ReplicaState.MIGRATING)
 
 
+@pytest.mark.slow
 def test_a_directory_that_our_user_may_not_see_is_unknown_with_its_path(tmp_path: Path) -> None:
     """With real rights, root as another user: the whole broker is Unknown, and every row of it."""
     root = os.geteuid() == 0

@@ -218,6 +218,7 @@ def test_a_host_of_its_own_says_the_same_as_this_one(host: Path) -> None:
     assert {words[0] for words in runner.asked} == {"collect", "places"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("answer", "says"),
     [

@@ -159,6 +159,7 @@ def test_a_link_is_neither_read_nor_replaced(tmp_path: Path) -> None:
     assert link.is_symlink()
 
 
+@pytest.mark.slow
 def test_what_is_no_regular_file_is_refused_without_hanging(tmp_path: Path) -> None:
     """A FIFO would block for ever, a folder is no file."""
     os.mkfifo(tmp_path / "fifo")

@@ -107,6 +107,7 @@ def listed(folder: Path) -> list[str]:
 
 
 # -- files ----------------------------------------------------------------------------------------------------------
+@pytest.mark.slow
 def test_a_file_is_replaced_whole_with_its_owner_and_mode(field: Field) -> None:
     """Bytes as they are; nothing is left beside it."""
     content = bytes(range(256)) * 1000
@@ -119,6 +120,7 @@ def test_a_file_is_replaced_whole_with_its_owner_and_mode(field: Field) -> None:
     assert done.output == field.installed.must("status", "1", str(field.config))
 
 
+@pytest.mark.slow
 def test_status_is_what_stat_says(field: Field) -> None:
     """The five lines are those of GNU stat, for files, folders, links and pipes."""
     os.mkfifo(field.etc / "server.properties.kraft-migrate-lock")
@@ -134,6 +136,7 @@ def test_status_is_what_stat_says(field: Field) -> None:
             assert field.installed.must("status", node, str(path)).startswith(b"symbolic link\n")
 
 
+@pytest.mark.slow
 def test_content_that_did_not_arrive_whole_is_not_put_in_place(field: Field) -> None:
     """A connection that breaks ends the input early."""
     words = ["write", "1", str(field.config), hashlib.sha256(b"all of it").hexdigest()]
@@ -144,6 +147,7 @@ def test_content_that_did_not_arrive_whole_is_not_put_in_place(field: Field) -> 
     assert listed(field.etc) == ["server.properties"]
 
 
+@pytest.mark.slow
 def test_a_new_controllers_file_is_like_the_brokers(field: Field) -> None:
     """Owner, group and mode: the unit's user could not read root's file of mode 0600."""
     path = field.etc / "controller.properties"
@@ -151,6 +155,7 @@ def test_a_new_controllers_file_is_like_the_brokers(field: Field) -> None:
     assert owner(path) == (0, KAFKA, 0o640)
 
 
+@pytest.mark.slow
 def test_a_new_file_can_be_read_by_its_own_unit(field: Field) -> None:
     """The broker's user is another one, and its file is nobody else's: the controller's file is for its own group."""
     field.installed.unit("kafka-controller.service", str(OTHER), Group=str(OTHER))
@@ -160,6 +165,7 @@ def test_a_new_file_can_be_read_by_its_own_unit(field: Field) -> None:
     assert owner(path) == (0, OTHER, 0o640)
 
 
+@pytest.mark.slow
 def test_a_copy_is_as_closed_as_its_file(field: Field) -> None:
     """It holds the same passwords."""
     field.config.chmod(0o600)
@@ -169,6 +175,7 @@ def test_a_copy_is_as_closed_as_its_file(field: Field) -> None:
     assert copy.read_bytes() == field.config.read_bytes()
 
 
+@pytest.mark.slow
 def test_files_of_both_owners_are_copied_by_one_command(field: Field) -> None:
     """A log directory's is its user's, whatever their order; the same command again changes nothing."""
     metas = [field.owned / name / "meta.properties" for name in ("d0", "d1")]
@@ -189,6 +196,7 @@ def test_files_of_both_owners_are_copied_by_one_command(field: Field) -> None:
     assert [copy.stat().st_ctime_ns for copy in copies] == [entry.st_ctime_ns for entry in found]
 
 
+@pytest.mark.slow
 def test_a_copy_is_of_the_content_that_was_seen_and_put_over_no_other(field: Field) -> None:
     """Somebody wrote the file since, or the copy is of another content: neither is touched."""
     words = keep(field.config)
@@ -204,6 +212,7 @@ def test_a_copy_is_of_the_content_that_was_seen_and_put_over_no_other(field: Fie
     assert listed(field.etc) == ["server.properties", copy.name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "copy"),
     [
@@ -222,6 +231,7 @@ def test_only_a_nodes_files_are_copied_and_only_beside_them(field: Field, path: 
         assert field.installed.run(*words).code == host_program.NOT_UNDERSTOOD
 
 
+@pytest.mark.slow
 def test_an_access_list_is_kept(field: Field) -> None:
     """A file that Kafka's user reads by an ACL alone is read by it afterwards."""
     os.chown(field.config, 0, 0)
@@ -238,6 +248,7 @@ def test_an_access_list_is_kept(field: Field) -> None:
     assert os.getxattr(field.config, "system.posix_acl_access") == packed
 
 
+@pytest.mark.slow
 def test_what_a_killed_call_left_is_replaced(field: Field) -> None:
     """A link under the temporary name goes, and not what it leads to."""
     target = field.root / "target"
@@ -248,6 +259,7 @@ def test_what_a_killed_call_left_is_replaced(field: Field) -> None:
     assert listed(field.etc) == ["server.properties"]
 
 
+@pytest.mark.slow
 def test_errors_are_the_systems_own_words(field: Field) -> None:
     """The client reads them as errno."""
     etc, run = field.etc, field.installed.run
@@ -266,6 +278,7 @@ def test_errors_are_the_systems_own_words(field: Field) -> None:
     assert run("read", "1", f"{field.config}.kraft-migrate-backup").says.endswith(": Invalid argument")
 
 
+@pytest.mark.slow
 def test_a_large_file_is_read_to_the_limit_and_one_byte(field: Field) -> None:
     """The client refuses it by that byte."""
     with field.config.open("wb") as file:
@@ -273,6 +286,7 @@ def test_a_large_file_is_read_to_the_limit_and_one_byte(field: Field) -> None:
     assert len(field.installed.must("read", "1", str(field.config))) == 8 * 2**20 + 1
 
 
+@pytest.mark.slow
 def test_a_configuration_below_a_link_of_roots_works(field: Field) -> None:
     """/etc/kafka -> /opt/kafka/config is a shape of the field."""
     (field.root / "opt").mkdir()
@@ -282,6 +296,7 @@ def test_a_configuration_below_a_link_of_roots_works(field: Field) -> None:
     assert (field.root / "opt/config/server.properties").read_bytes() == b"new"
 
 
+@pytest.mark.slow
 def test_names_of_a_configurations_folder_are_its_copies(field: Field) -> None:
     """What else lies in /etc is nobody's business."""
     (field.etc / "other").touch()
@@ -290,6 +305,7 @@ def test_names_of_a_configurations_folder_are_its_copies(field: Field) -> None:
     assert sorted(names) == [b"", b"server.properties", b"server.properties.kraft-migrate-backup"]
 
 
+@pytest.mark.slow
 def test_setting_aside_never_replaces(field: Field) -> None:
     """File and folder; what is at the new name stays."""
     aside = f"{field.config}{ASIDE_SUFFIX}-{STAMP}"
@@ -324,6 +340,7 @@ def test_a_link_that_came_after_the_look_is_refused_by_the_open_itself(
 
 
 # -- metadata directories -------------------------------------------------------------------------------------------
+@pytest.mark.slow
 def test_a_metadata_directory_is_the_units_and_its_content_is_set_aside_as_its_user(field: Field) -> None:
     """Root makes it in a folder of root's; what is in it is the unit's user's."""
     field.installed.must("make-directory", "3000", str(field.metadata))
@@ -345,6 +362,7 @@ def test_a_metadata_directory_is_the_units_and_its_content_is_set_aside_as_its_u
         assert field.installed.run("rename", "3000", old, new).code == host_program.NOT_CONFIGURED
 
 
+@pytest.mark.slow
 def test_in_a_folder_of_kafkas_user_the_directory_is_made_by_that_user(field: Field) -> None:
     """Root makes nothing there that could be exchanged before it is given away."""
     path = field.owned / "deep/metadata"
@@ -353,6 +371,7 @@ def test_in_a_folder_of_kafkas_user_the_directory_is_made_by_that_user(field: Fi
     assert owner(path.parent) == (KAFKA, KAFKA, 0o755)
 
 
+@pytest.mark.slow
 def test_archive_is_a_tar_stream_of_the_log(field: Field) -> None:
     """As the unit's user; 3 is kept for a log that changed as it was read."""
     field.installed.must("make-directory", "3000", str(field.metadata))
@@ -366,6 +385,7 @@ def test_archive_is_a_tar_stream_of_the_log(field: Field) -> None:
 
 
 # -- as the unit's user ---------------------------------------------------------------------------------------------
+@pytest.mark.slow
 def test_every_other_path_is_read_as_the_units_user(field: Field) -> None:
     """meta.properties of a log directory, a keystore: what Kafka may read, and nothing more."""
     disk = field.owned / "disk"
@@ -383,6 +403,7 @@ def test_every_other_path_is_read_as_the_units_user(field: Field) -> None:
     assert field.installed.run("names", "1", "/root").says.endswith(": Permission denied")
 
 
+@pytest.mark.slow
 def test_the_collector_and_the_places_are_seen_by_the_units_user(field: Field) -> None:
     """Their text comes from the installation, on stdin: that folder may be closed to the user."""
     disk = field.owned / "disk"
@@ -395,6 +416,7 @@ def test_the_collector_and_the_places_are_seen_by_the_units_user(field: Field) -
     assert json.loads(field.installed.must("places", "1", str(disk)))[str(disk)]["real"] == str(disk)
 
 
+@pytest.mark.slow
 def test_format_gets_the_nodes_file_and_the_units_java(field: Field) -> None:
     """What the tool says passes through; where it refuses the code is 2."""
     tool = field.root / "kafka/bin/kafka-storage.sh"
@@ -424,6 +446,7 @@ def test_format_gets_the_nodes_file_and_the_units_java(field: Field) -> None:
         assert field.installed.run(*words, voters[0], wrong).code == host_program.NOT_CONFIGURED
 
 
+@pytest.mark.slow
 def test_a_unit_that_runs_as_root_is_not_acted_as_through_sudo(field: Field) -> None:
     """Who writes the configuration of a process of root's is root; root itself may."""
     field.installed.unit("kafka.service", "")
@@ -436,6 +459,7 @@ def test_a_unit_that_runs_as_root_is_not_acted_as_through_sudo(field: Field) -> 
     assert "runs as root" in done.errors
 
 
+@pytest.mark.slow
 def test_facts_are_what_the_units_user_finds(field: Field) -> None:
     """Before anything is written: a file that cannot be read, a folder that cannot be entered or made."""
     facts = json.loads(field.installed.must("facts", "1"))
@@ -452,6 +476,7 @@ def test_facts_are_what_the_units_user_finds(field: Field) -> None:
 
 
 # -- units and locks ------------------------------------------------------------------------------------------------
+@pytest.mark.slow
 def test_only_units_of_the_configuration_are_given_to_systemd(field: Field) -> None:
     """By these words and no others."""
     for verb in ("unit-start", "unit-stop"):
@@ -468,6 +493,7 @@ def test_only_units_of_the_configuration_are_given_to_systemd(field: Field) -> N
     assert field.installed.must("unit-is-enabled", "kafka.service") == b"disabled\n"
 
 
+@pytest.mark.slow
 def test_a_process_is_shown_where_it_is_the_units(field: Field) -> None:
     """The words of another process are refused."""
     field.installed.unit("kafka.service", "nobody", MainPID=str(os.getpid()))
@@ -476,6 +502,7 @@ def test_a_process_is_shown_where_it_is_the_units(field: Field) -> None:
     assert field.installed.run("process", "kafka.service", "1").code == host_program.NOT_CONFIGURED
 
 
+@pytest.mark.slow
 def test_a_lock_is_held_until_the_input_ends(field: Field) -> None:
     """What is sent is in the file before it comes back, and the kernel gives the lock back."""
     path = f"{field.config}{LOCK_SUFFIX}"
@@ -495,6 +522,7 @@ def test_a_lock_is_held_until_the_input_ends(field: Field) -> None:
     field.installed.must("try-lock", "1", path)
 
 
+@pytest.mark.slow
 def test_clock_and_sockets_are_the_kernels(field: Field) -> None:
     """Seconds since 1970 with nine digits, seconds since the boot; the table as it is."""
     assert re.fullmatch(rb"\d+\.\d{9} \d+\.\d+\n", field.installed.must("clock"))
@@ -503,6 +531,7 @@ def test_clock_and_sockets_are_the_kernels(field: Field) -> None:
 
 
 # -- the program itself ---------------------------------------------------------------------------------------------
+@pytest.mark.slow
 def test_about_tells_the_release_by_its_text(field: Field) -> None:
     """The first line and the configuration's place are the host's; every other byte is the release's."""
     told = json.loads(field.installed.must("about"))
@@ -513,6 +542,7 @@ def test_about_tells_the_release_by_its_text(field: Field) -> None:
     assert json.loads(field.installed.must("about"))["programs"]["host"] != host_setup.sums()["host"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["host", "host.json", "."])
 def test_an_installation_that_others_can_change_is_not_run(field: Field, what: str) -> None:
     """Owner or mode of the program, of its configuration or of a folder above: nothing is done."""
@@ -527,6 +557,7 @@ def test_an_installation_that_others_can_change_is_not_run(field: Field, what: s
     assert (done.code, done.output) == (host_program.NOT_SOUND, b"")
 
 
+@pytest.mark.slow
 def test_what_is_refused_is_decided_before_anything_is_done(field: Field) -> None:
     """A verb is no right to any unit or file."""
     asked = [

@@ -145,6 +145,7 @@ def test_the_environment_of_the_caller_does_not_reach_the_program(fields: Room) 
     fields.must("test ! -e /srv/roots/was-here")
 
 
+@pytest.mark.slow
 def test_a_unit_of_roots_is_not_worked_through_sudo(fields: Room) -> None:
     """Who writes the configuration of a process of root's is root; the environment does not say who calls."""
     place = f"{fields.folder}/units/kafka.service"
@@ -222,6 +223,7 @@ def test_other_paths_are_read_with_the_rights_of_kafkas_user(fields: Room) -> No
     assert call(fields, ["collect", "1", "--key-file"]).code == host_program.NOT_CONFIGURED
 
 
+@pytest.mark.slow
 def test_no_other_unit_is_touched(fields: Room) -> None:
     """Starting, stopping, enabling, its journal, its process."""
     odd = (

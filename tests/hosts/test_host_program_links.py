@@ -87,6 +87,7 @@ def link(field: Linked, target: str = "../opt/config/one.properties") -> Install
     return field.install()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["{root}/opt/config/one.properties", "../opt/config/one.properties", "../etc/again"])
 def test_what_the_link_leads_to_is_replaced_and_the_link_stays(field: Linked, target: str) -> None:
     """An absolute one, a relative one, and one that leads to another link; owner and mode are those of the file."""
@@ -104,6 +105,7 @@ def test_what_the_link_leads_to_is_replaced_and_the_link_stays(field: Linked, ta
     assert host.must("target", "3000") == b""
 
 
+@pytest.mark.slow
 def test_copies_are_beside_what_the_link_leads_to(field: Linked) -> None:
     """There they are written, listed, renamed and removed; beside the link there is none of the node's to root."""
     host = link(field)
@@ -123,6 +125,7 @@ def test_copies_are_beside_what_the_link_leads_to(field: Linked) -> None:
     assert not Path(copy).exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["another file", "a file of its own", "nothing"])
 def test_a_link_that_leads_elsewhere_since_is_refused(field: Linked, what: str) -> None:
     """Whoever changed it, both names are told, and neither file is touched."""
@@ -147,6 +150,7 @@ def test_a_link_that_leads_elsewhere_since_is_refused(field: Linked, what: str) 
     assert (field.real.read_bytes(), other.read_bytes()) == (TEXT, b"other\n")
 
 
+@pytest.mark.slow
 def test_a_link_that_was_made_since_is_not_followed(field: Linked) -> None:
     """Root's script has to run again."""
     field.config.write_bytes(TEXT)
@@ -159,6 +163,7 @@ def test_a_link_that_was_made_since_is_not_followed(field: Linked) -> None:
     assert host.write("1", field.config, b"x").code == 1
 
 
+@pytest.mark.slow
 def test_a_link_that_others_could_have_made_is_never_known(field: Linked) -> None:
     """In a folder of Kafka's user: the script says so, and so does each later look."""
     (field.root / "owned/again").symlink_to(field.real)
@@ -169,6 +174,7 @@ def test_a_link_that_others_could_have_made_is_never_known(field: Linked) -> Non
     assert host.run("read", "1", str(field.config)).code == 1
 
 
+@pytest.mark.slow
 def test_a_folder_on_the_way_that_others_exchange_is_not_entered(field: Linked) -> None:
     """The file that it leads to may be in a folder of Kafka's user, as a file without a link may."""
     inner = field.root / "owned/config"
@@ -190,6 +196,7 @@ def test_a_folder_on_the_way_that_others_exchange_is_not_entered(field: Linked) 
     assert secret.read_bytes() == b"secret\n"
 
 
+@pytest.mark.slow
 def test_a_link_that_is_newer_than_its_file_gives_the_time(field: Linked) -> None:
     """A process that was started before it may have been started with another file."""
     host = link(field)
@@ -213,6 +220,7 @@ def remote(field: Linked) -> tuple[RemoteFiles, ProgramHolder, BrokerNode, HostA
     return RemoteFiles({NodeId(1): holder}), holder, node, access
 
 
+@pytest.mark.slow
 def test_a_run_keeps_and_finds_its_copies_there(field: Linked) -> None:
     """What is read says both names; a copy is written, found again and restored byte for byte."""
     files, _, node, _ = remote(field)
@@ -232,6 +240,7 @@ def test_a_run_keeps_and_finds_its_copies_there(field: Linked) -> None:
     assert stat.S_ISLNK(field.config.lstat().st_mode)
 
 
+@pytest.mark.slow
 def test_every_command_of_a_run_is_allowed(field: Linked) -> None:
     """Asked beforehand with the names that a run uses."""
     _, holder, node, access = remote(field)

@@ -39,6 +39,7 @@ def asked(looks: LookSessions, *words: str) -> Completed:
     return found[0]
 
 
+@pytest.mark.slow
 def test_every_question_gets_the_answer_of_a_command(field: Field, looks: LookSessions) -> None:
     """Exit code, output and errors; what is wrong with one harms none behind it."""
     (field.owned / "d0").mkdir()
@@ -69,6 +70,7 @@ def test_every_question_gets_the_answer_of_a_command(field: Field, looks: LookSe
     assert asked(looks, "clock").code == asked(looks, "sockets", "tcp").code == 0
 
 
+@pytest.mark.slow
 def test_one_that_became_another_user_leaves_root_to_the_next(field: Field, looks: LookSessions) -> None:
     """What only root reads is read behind a look as Kafka's user, and a look as that user never reads it."""
     only_root = field.etc / "server.properties.kraft-migrate-backup"
@@ -79,6 +81,7 @@ def test_one_that_became_another_user_leaves_root_to_the_next(field: Field, look
     assert asked(looks, "read", "1", str(field.root / "secret")).code == host_program.FAILED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [
@@ -104,6 +107,7 @@ def test_it_answers_nothing_that_changes_a_host(field: Field, looks: LookSession
     assert asked(looks, "status", "1", str(field.config)).code == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "question", [b"\n", b"[]\n", b"[[1], []]\n", b"[[[]]]\n", b"x\n", b"[" * 100_000 + b"\n", b"\xff\n"]
 )
@@ -118,6 +122,7 @@ def test_a_question_that_is_none_is_refused(field: Field, question: bytes) -> No
     assert session.end().code == 0
 
 
+@pytest.mark.slow
 def test_an_installation_that_becomes_unsound_answers_nothing_more(field: Field, looks: LookSessions) -> None:
     """It is looked at for every question."""
     assert asked(looks, "status", "1", str(field.config)).code == 0
@@ -125,6 +130,7 @@ def test_an_installation_that_becomes_unsound_answers_nothing_more(field: Field,
     assert asked(looks, "status", "1", str(field.config)).code == host_program.NOT_SOUND
 
 
+@pytest.mark.slow
 def test_it_ends_with_its_input_and_when_nothing_is_asked(field: Field) -> None:
     """No process of root's is left on a host that nobody looks at."""
     session = held(field, "looks")

@@ -175,6 +175,7 @@ def test_nobody_but_root_installs_and_an_unknown_account_is_refused(real: Room) 
     assert real.must("ls -A /etc/sudoers.d") == ""
 
 
+@pytest.mark.slow
 @needs_room
 def test_a_python_that_another_user_can_exchange_is_refused(real: Room) -> None:
     """It would run as root."""
@@ -188,6 +189,7 @@ def test_a_python_that_another_user_can_exchange_is_refused(real: Room) -> None:
     real.must("rm -r /usr/local/py /etc/sudoers.d/*")
 
 
+@pytest.mark.slow
 @needs_room
 def test_a_sudo_that_reads_no_folder_is_told(real: Room) -> None:
     """A site may have taken the line away that includes /etc/sudoers.d."""
@@ -201,6 +203,7 @@ def test_a_sudo_that_reads_no_folder_is_told(real: Room) -> None:
     assert "sudo does not let ops run it" in done.output.decode()
 
 
+@pytest.mark.slow
 @needs_room
 def test_a_folder_that_others_may_write_is_refused_before_sudo_is_told(real: Room) -> None:
     """/usr/local is of a group in older Debian systems: whoever is in it could replace the program."""
@@ -230,6 +233,7 @@ def test_settings_of_a_site_do_not_stand_in_the_way(real: Room, setting: str) ->
         real.must("mv /etc/kept /etc/sudoers")
 
 
+@pytest.mark.slow
 def test_nodes_of_one_host_may_have_kafka_in_different_folders(tmp_path: Path) -> None:
     """Each entry has its own; the program looks for the tool there, and runs that one."""
     base = inventory()

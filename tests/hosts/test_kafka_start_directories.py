@@ -51,6 +51,7 @@ def open_path(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_look_changes_nothing_at_all(tmp_path: Path) -> None:
     """Not a byte, not a name: a broker may be living on it."""
     for number, ensemble in enumerate(ENSEMBLES):
@@ -124,6 +125,7 @@ def test_replicas_are_counted_and_nothing_else(tmp_path: Path) -> None:
     assert strange_folders(found.directory) == ("odd",)
 
 
+@pytest.mark.slow
 def test_a_denial_of_our_user_is_an_error_and_never_an_answer(open_path: Path) -> None:
     """Kafka's own user may read what we may not: to say *failed*, or *empty*, would be a guess."""
     for name in ("shut", "file"):
@@ -138,6 +140,7 @@ def test_a_denial_of_our_user_is_an_error_and_never_an_answer(open_path: Path) -
     assert said.splitlines() == [f"{open_path}/{name} | run it as Kafka's own user" for name in ("shut", "file")]
 
 
+@pytest.mark.slow
 def test_a_denial_in_our_own_directory_is_kafkas_too(open_path: Path) -> None:
     """The folder is that user's, the file in it is root's: Kafka, running as that user, fails the directory."""
     file(v0())(open_path / "d0")
@@ -147,6 +150,7 @@ def test_a_denial_in_our_own_directory_is_kafkas_too(open_path: Path) -> None:
     assert said == "MetaBroken(reason='it cannot be read: Permission denied') True\n"
 
 
+@pytest.mark.slow
 def test_a_directory_that_cannot_be_written_fails(open_path: Path) -> None:
     """Asked of the rights of the user who asks; in migration mode one such directory is the whole broker."""
     for index in range(2):

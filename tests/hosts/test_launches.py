@@ -248,6 +248,7 @@ def test_no_file_is_none() -> None:
     assert decode_command_line(line("java", "kafka.Kafka", "--override", "a=b")).config is None
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=30), max_size=12))
 def test_any_command_line_is_read(words: list[str]) -> None:
     """Empty words, control characters, any script."""
@@ -330,6 +331,7 @@ def test_what_is_no_table_is_an_error(text: str) -> None:
         parse_listening(text)
 
 
+@pytest.mark.slow
 @given(st.text(max_size=200))
 def test_any_text_is_a_table_or_an_error(text: str) -> None:
     """A host may print what it likes before its answer."""
@@ -388,6 +390,7 @@ NONE = Completed(1, b"", "kraft-migrate-host: /proc/net/tcp6: No such file or di
 DENIED = Completed(1, b"", "kraft-migrate-host: /proc/net/tcp: Permission denied")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("tables", "found"),
     [

@@ -160,6 +160,7 @@ def test_other_names_are_no_replicas(name: str) -> None:
     assert decode_folder(name) is None
 
 
+@pytest.mark.slow
 @given(
     topic=st.from_regex(r"[a-zA-Z0-9._-]{1,249}", fullmatch=True).filter(lambda name: name not in (".", "..")),
     partition=st.integers(0, 2**31 - 1),

@@ -70,6 +70,7 @@ def test_a_file_is_replaced_whole_and_keeps_its_mode(holder: Holder, folder: Pat
     assert files.names(NODE, str(folder)) == [name]
 
 
+@pytest.mark.slow
 def test_owner_stays_and_a_copy_has_that_of_its_original(holder: Holder, folder: Path) -> None:
     """Kafka must be able to read what was written for it."""
     files, path = files_of(holder, folder), folder / "server.properties"
@@ -85,6 +86,7 @@ def test_owner_stays_and_a_copy_has_that_of_its_original(holder: Holder, folder:
         assert (now.st_uid, now.st_gid, now.st_mode) == (before.st_uid, before.st_gid, before.st_mode), place
 
 
+@pytest.mark.slow
 def test_a_controllers_new_file_is_as_the_brokers_file_of_that_host(holder: Holder, folder: Path) -> None:
     """Else its process could not read it, and that would be seen in the middle of a run."""
     files, path = files_of(holder, folder), folder / "server.properties"
@@ -97,6 +99,7 @@ def test_a_controllers_new_file_is_as_the_brokers_file_of_that_host(holder: Hold
     assert (new.st_uid, new.st_gid, new.st_mode) == (model.st_uid, model.st_gid, model.st_mode)
 
 
+@pytest.mark.slow
 def test_a_link_is_neither_read_nor_replaced(holder: Holder, folder: Path) -> None:
     """What it points to may be anybody's."""
     files, path = files_of(holder, folder), folder / "server.properties"
@@ -110,6 +113,7 @@ def test_a_link_is_neither_read_nor_replaced(holder: Holder, folder: Path) -> No
     assert (folder / "secret").read_bytes() == b"s"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["folder", "fifo"])
 def test_what_is_no_file_is_told_and_never_waited_for(holder: Holder, folder: Path, kind: str) -> None:
     """A FIFO would hang whoever opens it."""
@@ -122,6 +126,7 @@ def test_what_is_no_file_is_told_and_never_waited_for(holder: Holder, folder: Pa
         files.write(NODE, str(path), b"")
 
 
+@pytest.mark.slow
 def test_what_is_not_there_is_not_found_and_does_not_exist(holder: Holder, folder: Path) -> None:
     """Each with the error that this host's files have."""
     files, path = files_of(holder, folder), str(folder / "server.properties")
@@ -134,6 +139,7 @@ def test_what_is_not_there_is_not_found_and_does_not_exist(holder: Holder, folde
         files.read(NODE, str(folder / "none" / "deeper"))
 
 
+@pytest.mark.slow
 def test_a_rename_never_covers_what_is_there(holder: Holder, folder: Path) -> None:
     """The old file stays where it is."""
     files, path = files_of(holder, folder), folder / "server.properties"
@@ -147,6 +153,7 @@ def test_a_rename_never_covers_what_is_there(holder: Holder, folder: Path) -> No
     assert files.names(NODE, str(folder)) == [aside.name, f"{aside.name}-2"]
 
 
+@pytest.mark.slow
 def test_a_folder_is_made_with_its_parents_and_made_again_for_nothing(holder: Holder, folder: Path) -> None:
     """The metadata directory of a controller."""
     files, path = files_of(holder, folder), folder.parent / "a" / ODD / "metadata"
@@ -155,6 +162,7 @@ def test_a_folder_is_made_with_its_parents_and_made_again_for_nothing(holder: Ho
     assert stat.S_IMODE(path.stat().st_mode) == 0o750
 
 
+@pytest.mark.slow
 def test_odd_names_of_a_folder_are_told_as_they_are(holder: Holder, folder: Path) -> None:
     """Line ends and bytes that are no UTF-8 in names."""
     files, place = files_of(holder, folder), folder.parent / "disk"
@@ -166,6 +174,7 @@ def test_odd_names_of_a_folder_are_told_as_they_are(holder: Holder, folder: Path
     )
 
 
+@pytest.mark.slow
 def test_a_path_that_is_not_configured_is_refused_by_the_program(holder: Holder, folder: Path) -> None:
     """With its own words, and nothing is written."""
     files = files_of(holder, folder)

@@ -75,6 +75,7 @@ def test_it_is_held_until_it_is_given_back(holder: Holder, path: str) -> None:
     assert owner_of(holder, NODE, path) == "run 2"
 
 
+@pytest.mark.slow
 def test_it_is_the_lock_of_a_process_on_that_host(holder: Holder, path: str) -> None:
     """A run there, and one from elsewhere: one of them is refused."""
     here = LockFile(Path(path))
@@ -102,6 +103,7 @@ def test_a_file_that_was_deleted_or_replaced_is_lost(holder: Holder, path: str, 
     lock.release()
 
 
+@pytest.mark.slow
 def test_a_command_that_was_killed_on_the_host_is_a_lost_lock(holder: Holder, path: str) -> None:
     """By whoever has the right to."""
     lock = HostLock(holder, NODE, path, "run 1")
@@ -115,6 +117,7 @@ def test_a_command_that_was_killed_on_the_host_is_a_lost_lock(holder: Holder, pa
     HostLock(holder, NODE, path, "run 2").release()
 
 
+@pytest.mark.slow
 def test_a_folder_that_is_not_there_is_an_error_of_its_own(tmp_path: Path) -> None:
     """No folder is made: the configuration is there, or the inventory is wrong."""
     program = here(installed(tmp_path / "program", [broker(1, tmp_path / "none" / "x")]))
@@ -123,6 +126,7 @@ def test_a_folder_that_is_not_there_is_an_error_of_its_own(tmp_path: Path) -> No
     assert not (tmp_path / "none").exists()
 
 
+@pytest.mark.slow
 def test_a_lock_file_that_is_a_link_is_refused(tmp_path: Path) -> None:
     """What it leads to would be emptied."""
     program = here(installed(tmp_path / "program", [broker(1, tmp_path / "x")]))
@@ -133,6 +137,7 @@ def test_a_lock_file_that_is_a_link_is_refused(tmp_path: Path) -> None:
     assert (tmp_path / "victim").read_text() == "precious"
 
 
+@pytest.mark.slow
 def test_a_run_that_is_killed_leaves_nothing_held(ssh: tuple[SshServer, Holder], access: HostAccess, path: str) -> None:
     """SIGKILL: its pipes end, the client ends the session, the command's input ends, and the kernel frees the file."""
     program = f"""
@@ -158,6 +163,7 @@ def test_a_run_that_is_killed_leaves_nothing_held(ssh: tuple[SshServer, Holder],
     HostLock(program_there, NODE, path, "next").release()
 
 
+@pytest.mark.slow
 def test_a_connection_that_breaks_is_a_lost_lock(tmp_path: Path, access: HostAccess, path: str) -> None:
     """The host goes away: who holds it there now cannot be known."""
     if shutil.which("ssh") is None:

@@ -50,6 +50,7 @@ def test_copied_logs_prove_what_the_directories_prove(tmp_path: Path) -> None:
     assert copied.end == end
 
 
+@pytest.mark.slow
 def test_a_directory_without_a_log_is_an_empty_one(tmp_path: Path) -> None:
     """One that is not there, too."""
     (tmp_path / "made").mkdir()
@@ -61,6 +62,7 @@ def test_a_directory_without_a_log_is_an_empty_one(tmp_path: Path) -> None:
     assert not kept.exists()
 
 
+@pytest.mark.slow
 def test_a_log_that_cannot_be_copied_is_refused_with_the_reason(tmp_path: Path) -> None:
     """A log of which nobody says whose it is proves nothing, and is no empty one."""
     place = controller(tmp_path, 3000, hybrid()[0])
@@ -156,6 +158,7 @@ def test_an_answer_that_is_no_archive_of_a_log_is_refused(
     assert not list(tmp_path.rglob("escaped"))
 
 
+@pytest.mark.slow
 def test_folders_inside_a_log_are_passed_over(tmp_path: Path) -> None:
     """Kafka makes none and reads none; somebody's copy beside a segment does not stop a rollback."""
     place = controller(tmp_path, 3000, hybrid()[0])

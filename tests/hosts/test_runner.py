@@ -42,6 +42,7 @@ def test_one_that_has_ended_does_not_answer_and_tells_why() -> None:
     assert (done.code, done.says) == (7, "no such lock")
 
 
+@pytest.mark.slow
 def test_silence_is_unknown_and_neither_yes_nor_no(monkeypatch: pytest.MonkeyPatch) -> None:
     """It may live; in the end it is killed on this side."""
     monkeypatch.setattr(runner, "END_SECONDS", 0.1)
@@ -57,6 +58,7 @@ def test_a_program_that_is_not_there_is_refused() -> None:
         LocalRunner().hold(("no-such-program",))
 
 
+@pytest.mark.slow
 def test_it_ends_with_us_and_not_with_a_signal_from_the_terminal(tmp_path: Path) -> None:
     """A session of its own: Ctrl-C passes it by.  Our end ends its input."""
     said = tmp_path / "said"

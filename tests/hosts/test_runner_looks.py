@@ -97,6 +97,7 @@ def test_without_a_connection_the_look_says_so_at_once() -> None:
     assert ask(LookSessions(raising(HostCommandRefused("not there")))) is None
 
 
+@pytest.mark.slow
 def test_what_takes_too_long_or_answers_too_much_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     """The next look has a session of its own."""
     held = Held("read line; exec sleep 600", "read line; printf 'o 9\\n'; exec cat", f"read line; {ANSWER}")
@@ -145,6 +146,7 @@ class Counting(LocalRunner):
         return super().hold(words)
 
 
+@pytest.mark.slow
 def test_a_hosts_looks_are_one_command_and_each_change_is_its_own(tmp_path: Path) -> None:
     """With the real program; a session that was ended between two looks begins again."""
     config = tmp_path / "server.properties"

@@ -39,6 +39,7 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[SshServer, Ss
         yield both
 
 
+@pytest.mark.slow
 def test_words_output_errors_and_exit_code_are_the_commands_own(up: tuple[SshServer, SshConnections]) -> None:
     """Quoting survives two shells; stdin is bytes; the code is not the connection's."""
     runner = up[1].runner("kafka-1")
@@ -46,12 +47,14 @@ def test_words_output_errors_and_exit_code_are_the_commands_own(up: tuple[SshSer
     assert (done.code, done.output, done.errors) == (7, b"\x00\xff\n", "a b'$(id)")
 
 
+@pytest.mark.slow
 def test_a_megabyte_goes_both_ways(up: tuple[SshServer, SshConnections]) -> None:
     """As a collector's answer does."""
     content = os.urandom(1 << 20)
     assert up[1].runner("kafka-2").run(["cat"], stdin=content).output == content
 
 
+@pytest.mark.slow
 def test_one_connection_is_kept_in_a_folder_of_ours(up: tuple[SshServer, SshConnections]) -> None:
     """A second command finds the control socket of the first; nobody else may open it."""
     connections = SshConnections(str(up[0].config))
@@ -143,6 +146,7 @@ def test_a_host_that_is_down_is_unreachable_and_found_again(tmp_path: Path) -> N
         assert runner.run(["true"]).code == 0
 
 
+@pytest.mark.slow
 def test_a_connection_that_breaks_in_a_command_leaves_its_outcome_unknown(tmp_path: Path) -> None:
     """The command did its work: nobody may say that it failed."""
     with ssh_server(tmp_path / "ssh") as (server, connections):
@@ -154,6 +158,7 @@ def test_a_connection_that_breaks_in_a_command_leaves_its_outcome_unknown(tmp_pa
         assert (tmp_path / "mark").read_text() == "done\n"
 
 
+@pytest.mark.slow
 def test_a_command_without_end_is_given_up_and_unknown(up: tuple[SshServer, SshConnections]) -> None:
     """A hanging disk hangs the command that looks at it."""
     with pytest.raises(HostCommandUnknown, match="no end in 1 s"):

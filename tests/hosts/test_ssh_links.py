@@ -92,6 +92,7 @@ def test_a_slow_connection_is_waited_for_and_loses_nothing(wire: Link, runner: S
 
 
 # -- cut ---------------------------------------------------------------------------------------------------------------
+@pytest.mark.slow
 def test_a_connection_that_is_cut_in_a_command_leaves_its_outcome_unknown(
     wire: Link, runner: SshRunner, tmp_path: Path
 ) -> None:
@@ -105,6 +106,7 @@ def test_a_connection_that_is_cut_in_a_command_leaves_its_outcome_unknown(
     assert runner.run(["cat", str(mark)]).output == b"done\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [0, 1500, 20_000])
 def test_a_file_is_old_or_new_wherever_its_writing_was_cut(
     wire: Link, runner: SshRunner, tmp_path: Path, count: int

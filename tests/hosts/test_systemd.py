@@ -316,6 +316,7 @@ def test_sudo_runs_one_program_and_never_asks_for_a_password() -> None:
     assert HostAccess("/x/host", sudo=False).words(("about",)) == ("/x/host", "about")
 
 
+@pytest.mark.slow
 def test_refused_by_systemctl_is_unknown(bench: Bench) -> None:
     """No bus, no rights: what the unit does is not known."""
 

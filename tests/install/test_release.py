@@ -64,6 +64,7 @@ def test_man_shows_a_page_without_a_warning(name: str, tmp_path: Path) -> None:
     assert "SYNOPSIS" in shown.stdout
 
 
+@pytest.mark.slow
 def test_the_program_writes_the_pages(tmp_path: Path) -> None:
     """As the release does."""
     subprocess.run([sys.executable, ROOT / "docs" / "man.py", tmp_path / "man1"], check=True, cwd=tmp_path)

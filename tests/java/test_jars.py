@@ -178,6 +178,7 @@ def test_a_cached_jar_that_was_damaged_is_refused_by_name(small: list[int], dama
 
 
 # -- several runs ------------------------------------------------------------------------------------------------
+@pytest.mark.slow
 def test_two_runs_at_once_fetch_once(cache: Path) -> None:
     """The second waits for the first and finds what it brought."""
     with start("wait") as first:
@@ -192,6 +193,7 @@ def test_two_runs_at_once_fetch_once(cache: Path) -> None:
     assert len([path for path in cache.iterdir() if path.is_dir()]) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", ["fetch", "stage"])
 def test_a_run_that_was_killed_half_way_leaves_nothing_that_is_believed(moment: str) -> None:
     """The next run starts over, and ends with the whole set."""

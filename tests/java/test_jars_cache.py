@@ -33,6 +33,7 @@ def hold(path: Path, how: str) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.slow
 def test_a_lock_that_another_run_holds_is_waited_for_and_told(tmp_path: Path) -> None:
     """A wait names what it waits for; it ends in a typed error."""
     path = tmp_path / "jars.lock"
@@ -48,6 +49,7 @@ def test_a_lock_that_another_run_holds_is_waited_for_and_told(tmp_path: Path) ->
         pass
 
 
+@pytest.mark.slow
 def test_a_killed_run_leaves_no_lock(tmp_path: Path) -> None:
     """The kernel frees it."""
     path = tmp_path / "jars.lock"
@@ -60,6 +62,7 @@ def test_a_killed_run_leaves_no_lock(tmp_path: Path) -> None:
         pass
 
 
+@pytest.mark.slow
 def test_a_child_that_still_writes_keeps_a_killed_runs_lock(tmp_path: Path) -> None:
     """No other run writes beside an Ivy whose parent was killed."""
     path = tmp_path / "jars.lock"

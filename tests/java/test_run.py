@@ -28,6 +28,7 @@ def test_a_java_that_does_not_start_is_a_typed_error() -> None:
         run_tool(Java("/nonexistent/java", 17, "PATH"), [], "Main", [], 5)
 
 
+@pytest.mark.slow
 def test_a_tool_that_does_not_end_is_killed(tmp_path: Path) -> None:
     """The wait has an end, and says how long it was."""
     binary = tmp_path / "java"
@@ -37,6 +38,7 @@ def test_a_tool_that_does_not_end_is_killed(tmp_path: Path) -> None:
         run_tool(Java(str(binary), 17, "PATH"), [], "Main", [], 0.2)
 
 
+@pytest.mark.slow
 def test_a_process_ends_at_the_end_of_its_input_or_is_killed() -> None:
     """Nothing of ours may hang on a JVM that ignores it."""
     for command, code in (("cat", 0), ("exec tail -f /dev/null", -9)):

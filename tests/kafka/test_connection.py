@@ -87,6 +87,7 @@ def raw(*parts: bytes) -> Raw:
     return Raw(b"".join(parts), close=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("said", "kind", "message"),
     [
@@ -116,6 +117,7 @@ def test_every_fault_is_a_typed_error_that_names_the_node(
     assert isinstance(caught.value, Retryable) == (kind is not AnswerBroken)
 
 
+@pytest.mark.slow
 def test_an_answer_that_drips_does_not_prolong_the_limit(node: FakeNode) -> None:
     """The limit is for the whole answer, not for each piece of it."""
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -125,6 +127,7 @@ def test_an_answer_that_drips_does_not_prolong_the_limit(node: FakeNode) -> None
         assert 0.2 < time.monotonic() - began < 10
 
 
+@pytest.mark.slow
 def test_after_a_fault_the_connection_is_closed(node: FakeNode) -> None:
     """A late answer must never be taken for that of the next request."""
     node.scripts["DescribeCluster"] = lambda _version, _body: Silence()

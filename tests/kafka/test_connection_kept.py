@@ -70,6 +70,7 @@ def test_a_kept_connection_tells_what_is_so_now(kept: KeptConnections) -> None:
         assert node.connections == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", [Close(), Silence(), OtherCorrelation(versions()), versions(errorCode=35)])
 def test_what_goes_wrong_with_a_kept_connection_is_settled_by_a_new_one(fault: Said, kept: KeptConnections) -> None:
     """A node that was restarted, closed what was idle, or lost the session answers all the same."""
@@ -90,6 +91,7 @@ def test_a_node_that_ended_is_told_as_one(kept: KeptConnections) -> None:
         pytest.fail("nobody listens")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("fault", "error"), [(Close(), ConnectionClosed), (Silence(), AnswerTimeout)])
 def test_a_connection_that_an_error_closed_is_not_kept(
     fault: Said, error: type[Exception], kept: KeptConnections

@@ -121,6 +121,7 @@ def test_a_followers_leader_id_is_never_read(nodes: list[FakeNode]) -> None:
         describe_quorum(connection)
 
 
+@pytest.mark.slow
 def test_without_a_leader_every_controllers_answer_is_told(active: ActiveController, nodes: list[FakeNode]) -> None:
     """One follows, one is silent, one may not be asked: all of it stands in the error."""
     nodes[1].scripts["DescribeQuorum"] = lambda _version, _body: Silence()

@@ -45,6 +45,7 @@ def sent(requests: list[AssignRequest], broker: int = 1) -> list[tuple[str, str,
     return found
 
 
+@pytest.mark.slow
 @settings(max_examples=120, deadline=None)
 @given(ROWS, st.integers(1, 4) | st.just(MAX_ASSIGNMENTS), st.integers(0, 2))
 def test_each_replica_is_sent_once_in_as_few_requests_as_there_can_be(

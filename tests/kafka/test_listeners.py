@@ -48,6 +48,7 @@ def test_a_listener_in_clear_answers_for_its_versions() -> None:
         assert [name for name, _, _ in node.seen] == ["ApiVersions"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["good", "expired", "wrong name", "wrong authority"])
 def test_a_certificate_is_looked_at_whoever_signed_it(pki: Pki, how: str) -> None:
     """Nothing is verified: what counts is whether it stays."""
@@ -61,6 +62,7 @@ def test_a_certificate_is_looked_at_whoever_signed_it(pki: Pki, how: str) -> Non
     assert found.certificate.names == names
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", ["", "PLAIN"])
 def test_mechanisms_are_those_of_the_handshake(pki: Pki, mechanism: str) -> None:
     """Asked for with one that the file enables, told in any case, and no credential is sent."""
@@ -102,6 +104,7 @@ def test_a_listener_in_clear_that_should_speak_tls_serves_nothing() -> None:
         assert met(node.address, "SSL").refused == "the listener does not use TLS"
 
 
+@pytest.mark.slow
 def test_who_closes_and_who_is_not_there_may_come_back(pki: Pki) -> None:
     """Silence, not a refusal."""
     with FakeNode({"ApiVersions": lambda _version, _body: Close()}, tls=pki.server()) as node:

@@ -75,6 +75,7 @@ def test_each_part_is_unknown_by_itself() -> None:
     assert found.quorum == Unknown("the inventory names no controllers")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "fault", [Silence(), Close(), Raw(b"\0\0\0\5garbage..."), Raw(b"\xff" * 400), Raw(b"\0\0", close=True)]
 )

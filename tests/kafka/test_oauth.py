@@ -52,6 +52,7 @@ def by_file(folder: Path, text: str) -> Access:
     return Access("SASL_PLAINTEXT", "OAUTHBEARER", "tool", oauth=OAuth(token=secret(folder, text, "token")))
 
 
+@pytest.mark.slow
 def test_a_token_is_fetched_once_and_again_near_its_end(tmp_path: Path, issuer: Issuer) -> None:
     """At 80 % of its life."""
     mine = access(tmp_path, issuer)
@@ -68,6 +69,7 @@ def test_a_token_is_fetched_once_and_again_near_its_end(tmp_path: Path, issuer: 
     assert oauth.token_of(mine).text != first.text
 
 
+@pytest.mark.slow
 def test_a_token_of_a_file_is_read_again_near_its_end(tmp_path: Path, issuer: Issuer) -> None:
     """Whoever renews it replaces the file; one without an end is read at each login."""
     mine = by_file(tmp_path, issuer.token("tool", exp=None))
@@ -135,6 +137,7 @@ def test_an_endpoint_that_refuses_or_is_away_is_told_apart(tmp_path: Path, issue
         assert "canary" not in repr(error) + str(error.why)
 
 
+@pytest.mark.slow
 def test_an_endpoint_with_tls_is_believed_by_its_authority_alone(tmp_path: Path) -> None:
     """Ours is named; the host's do not know it."""
     pki = Pki(tmp_path)
@@ -210,6 +213,7 @@ def test_a_session_is_renewed_before_its_end(
             assert node.connections == 1
 
 
+@pytest.mark.slow
 def test_what_cannot_be_renewed_closes_the_connection(
     tmp_path: Path, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -224,6 +228,7 @@ def test_what_cannot_be_renewed_closes_the_connection(
         assert not connection.is_open
 
 
+@pytest.mark.slow
 def test_a_tokens_command_is_asked_anew(tmp_path: Path, issuer: Issuer) -> None:
     """Its last answer may be what was refused."""
     program = tmp_path / "token"

@@ -136,6 +136,7 @@ def test_a_command_is_given_no_input_no_terminal_and_no_other_secret(
     assert read_secret(SecretCommand((program(tmp_path, asks),))) == "0\nhttps://vault"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "says"),
     [
@@ -198,6 +199,7 @@ def test_a_command_that_is_none_is_refused(tmp_path: Path, name: str) -> None:
     assert "cannot be started" in refused(SecretCommand((str(tmp_path / name),))).what
 
 
+@pytest.mark.slow
 def test_an_answer_is_asked_for_once_by_all_who_need_it(tmp_path: Path) -> None:
     """Connections are opened by the hundred, at the same time; a failure is not kept."""
     count = tmp_path / "count"

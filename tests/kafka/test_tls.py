@@ -165,6 +165,7 @@ def test_a_store_that_changes_is_read_again(pki: Pki, tmp_path: Path) -> None:
     assert tls_context(store, None) is tls_context(store, None)
 
 
+@pytest.mark.slow
 def test_no_key_is_left_on_the_disk(pki: Pki, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Python's ssl reads it from a file, which is gone when the context is made."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))

@@ -68,6 +68,7 @@ def files_tried(seed: int, number: int, read: Callable[[bytes], KraftView], whol
 class TestSnapshots:
     """A snapshot of 64 KiB, as Kafka writes it."""
 
+    @pytest.mark.slow
     def test_the_snapshot_is_whole_before_it_is_damaged(self) -> None:
         """Real records, in three batches, of exactly 64 KiB."""
         view = read_snapshot(snapshot_64k())
@@ -82,6 +83,7 @@ class TestSnapshots:
         bits = sorted({*heads(), *random.Random(858).sample(range(BITS), 8000)})
         assert detected(bits) == len(bits)
 
+    @pytest.mark.slow
     def test_every_truncation_is_detected(self) -> None:
         """A seeded draw, and each cut at and around a batch's end."""
         whole = snapshot_64k()
@@ -104,6 +106,7 @@ class TestSnapshots:
 class TestRecords:
     """Single records, as if their batch's CRC had been right."""
 
+    @pytest.mark.slow
     def test_a_damaged_record_is_a_typed_error_or_a_valid_one(self) -> None:
         """A seeded draw, in each type; both ends are reached."""
         tally = records_tried(858, 8000)
@@ -119,11 +122,13 @@ class TestRecords:
 class TestFiles:
     """Whole files, each batch behind a CRC that is right again."""
 
+    @pytest.mark.slow
     def test_a_damaged_snapshot_is_a_typed_error_or_a_valid_image(self) -> None:
         """A seeded draw."""
         tally = files_tried(858, 60, read_snapshot, snapshot_64k())
         assert {"E-BATCH-01", "E-KRAFT-02"} <= set(tally.ended)
 
+    @pytest.mark.slow
     def test_a_damaged_log_is_a_typed_error_or_a_valid_image(self, tmp_path: Path) -> None:
         """The captured log up to the registrations of all brokers, as a directory's only segment."""
         tally = files_tried(858, 100, damage.log_reader(tmp_path), captured_log()[:11975])

@@ -262,6 +262,7 @@ class TestSecrets:
         assert S in text
         assert base64.b64encode(S.encode()).decode() in text
 
+    @pytest.mark.slow
     def test_the_rest_of_the_captured_log_is_the_same_either_way(self, tmp_path: Path) -> None:
         """Only its two SCRAM records differ."""
         path = written(tmp_path, captured_log())
@@ -329,6 +330,7 @@ class TestDamage:
                 dumped(path)
             assert str(path) in caught.value.where
 
+    @pytest.mark.slow
     def test_every_flipped_bit_of_a_checkpoint_is_found_or_leaves_the_records_alone(self, tmp_path: Path) -> None:
         """What no CRC covers and no rule binds is the epoch of a batch."""
         raw = (DATA / "bootstrap.checkpoint").read_bytes()
@@ -342,6 +344,7 @@ class TestDamage:
                 continue
             assert [{**json.loads(line), "epoch": 0} for line in found] == good
 
+    @pytest.mark.slow
     @settings_of_hypothesis(max_examples=60, deadline=None)
     @given(bit=st.integers(0, 142911 * 8 - 1))
     def test_a_flipped_bit_anywhere_in_the_captured_log_is_found_or_leaves_the_records_alone(self, bit: int) -> None:
@@ -357,6 +360,7 @@ class TestDamage:
             assert found == captured
         assert place.startswith("damaged at position")
 
+    @pytest.mark.slow
     @settings_of_hypothesis(max_examples=40, deadline=None)
     @given(end=st.integers(0, 142911))
     def test_a_log_cut_anywhere_is_an_error_except_between_two_batches(self, end: int) -> None:

@@ -108,6 +108,7 @@ def test_an_open_transaction_is_not_in_the_image(quorum: FakeQuorum) -> None:
         assert (topics(view), view.offset) == (["t1", "t2", "t3", "t4", "t5"], 6)
 
 
+@pytest.mark.slow
 def test_a_leader_without_a_high_watermark_is_asked_again(quorum: FakeQuorum) -> None:
     """A new leader knows none until a majority has fetched; nothing is shown on its word alone."""
     quorum.high_watermark = -1
@@ -148,6 +149,7 @@ def test_an_answer_that_begins_below_the_asked_offset_is_no_repetition(quorum: F
             assert reader.view().offset == committed - 1
 
 
+@pytest.mark.slow
 def test_an_offset_can_be_waited_for(quorum: FakeQuorum) -> None:
     """It comes while we wait; without it the wait ends with an error that says how far the log stands."""
     with reader_of(quorum, patience=0.3) as reader:
@@ -203,6 +205,7 @@ def test_without_any_controller_the_reason_names_each(quorum: FakeQuorum) -> Non
     assert all(f"{id_}: no connection" in caught.value.why for id_ in (3000, 3001, 3002))
 
 
+@pytest.mark.slow
 def test_without_a_leader_it_asks_until_its_patience_ends(quorum: FakeQuorum) -> None:
     """In the middle of an election every controller says that it knows none."""
     quorum.leader = -1
@@ -245,6 +248,7 @@ def test_a_reader_that_fell_behind_takes_the_snapshot(quorum: FakeQuorum) -> Non
     assert (topics(view), view.offset) == (["t1", "t4", "t5"], 4)
 
 
+@pytest.mark.slow
 def test_a_snapshot_that_is_gone_is_asked_for_again(quorum: FakeQuorum) -> None:
     """Kafka answers -1 without topics where it should say 98; a leader that changed says so."""
     quorum.compact(topic(1), topic(2), topic(3))

@@ -82,6 +82,7 @@ def test_a_real_log_is_read_alike(tmp_path: Path) -> None:
     assert marks(path, reference=False) == marks(path, reference=True)
 
 
+@pytest.mark.slow
 def test_every_damaged_byte_of_a_stretch_is_told_as_the_reference_tells_it(tmp_path: Path) -> None:
     """A flipped bit anywhere, a log cut anywhere: the same error at the same place, or the same batches."""
     raw, size = leader_change(0, 1) + noops(100, 1), len(noops(1, 1))

@@ -168,6 +168,7 @@ class TestTransactions:
         with pytest.raises(ReplayError, match=says):
             fresh().apply_batches(log(*entries), below=None)
 
+    @pytest.mark.slow
     @settings(deadline=None, max_examples=15)
     @given(st.data())
     def test_the_captured_copy_is_never_half_applied(self, data: st.DataObject) -> None:
@@ -323,6 +324,7 @@ class TestIncrements:
         assert third.partitions is not first.partitions
         assert third.entities is first.entities
 
+    @pytest.mark.slow
     @settings(deadline=None, max_examples=10)
     @given(st.lists(st.integers(1, 142910), max_size=8))
     def test_any_pieces_give_the_same_image(self, cuts: list[int]) -> None:
@@ -362,6 +364,7 @@ class TestTheCopysEnd:
         assert before.copy_end is None
         assert before.view("", 0, "").waiting == sum(end.records.values())
 
+    @pytest.mark.slow
     def test_nobody_keeps_it_unasked_and_a_log_read_anew_is_kept_anew(self) -> None:
         """A large cluster's columns are not kept twice for nothing."""
         image = Image(Digester())

@@ -61,6 +61,7 @@ class TestAcls:
         """As an operator writes them."""
         assert rules.acl_key(acl(resourceName="*")) == "TOPIC|LITERAL|*|User:a|*|READ|ALLOW"
 
+    @pytest.mark.slow
     @given(st.tuples(TEXT, TEXT, TEXT), st.tuples(TEXT, TEXT, TEXT))
     def test_different_acls_have_different_keys(self, one: tuple[str, ...], other: tuple[str, ...]) -> None:
         """Whatever stands in names, principals and hosts."""
@@ -74,6 +75,7 @@ class TestQuotas:
 
     NAMES = st.none() | TEXT
 
+    @pytest.mark.slow
     @given(NAMES, NAMES, NAMES, NAMES)
     def test_different_entities_have_different_keys(
         self, user: str | None, client: str | None, other_user: str | None, other_client: str | None

@@ -118,6 +118,7 @@ def answered(connection: socket.socket, size: int, seconds: float = 10) -> bytes
     return found
 
 
+@pytest.mark.slow
 def test_requests_and_answers_pass_unchanged_whatever_their_size(proxy: Topology) -> None:
     """Small, empty, and larger than any piece."""
     sent = frame(HEARTBEAT) + frame(ASSIGN, b"x" * 300_000) + frame(1, bytes(range(256)))
@@ -126,6 +127,7 @@ def test_requests_and_answers_pass_unchanged_whatever_their_size(proxy: Topology
         assert answered(connection, len(sent)) == sent
 
 
+@pytest.mark.slow
 def test_a_key_is_held_back_for_one_broker_alone_and_passed_on_when_let_go(proxy: Topology) -> None:
     """Other keys of that broker pass, and that key of another broker."""
     write_rules(proxy, {0: LinkRule(hold=frozenset({ASSIGN}))})
@@ -150,6 +152,7 @@ def holds(topology: Topology) -> bool:
         return not answered(connection, len(probe), 0.3)
 
 
+@pytest.mark.slow
 def test_a_cut_link_ends_what_is_open_and_lets_nobody_in_until_it_is_mended(proxy: Topology) -> None:
     """As a network that is gone; the other broker's stays."""
     beat = frame(HEARTBEAT)

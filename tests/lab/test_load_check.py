@@ -122,6 +122,7 @@ def test_starts_are_told_apart() -> None:
     assert (summary.acknowledged, summary.missing, summary.duplicated) == (2, 1, 0)
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_the_judgement_equals_plain_sets(data: st.DataObject) -> None:
     """Whatever was acknowledged and found."""

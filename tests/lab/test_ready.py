@@ -49,6 +49,7 @@ def test_a_reached_state_ends_the_wait_at_once(waiting: Supervisor) -> None:
     assert next(answers, "asked once") == "asked once"
 
 
+@pytest.mark.slow
 def test_a_wait_asks_until_the_state_is_reached(waiting: Supervisor) -> None:
     """Missing things are asked for again."""
     waiting.start("broker-0")

@@ -49,6 +49,7 @@ def test_what_holds_none_is_not_accused() -> None:
     assert all(len(form) >= 6 for form in forms("short1"))
 
 
+@pytest.mark.slow
 def test_words_and_environment_of_a_child_of_a_child_are_seen(tmp_path: Path) -> None:
     """Ours by descent, whatever they say of themselves."""
     inner = "import sys; sys.stdin.read()"

@@ -150,6 +150,7 @@ def test_stopping_what_does_not_run_is_nothing(stage: Stage) -> None:
     assert stage.supervisor.state("broker-0") == Stopped(None)
 
 
+@pytest.mark.slow
 def test_a_process_that_ignores_sigterm_is_never_killed(stage: Stage, tmp_path: Path) -> None:
     """A typed error says that it lives on, with the end of its log."""
     deaf = tmp_path / "deaf"
@@ -196,6 +197,7 @@ def test_another_supervisor_of_this_process_reaps_too(stage: Stage) -> None:
     assert not Path(f"/proc/{pid}").exists()
 
 
+@pytest.mark.slow
 def test_processes_outlive_a_killed_run_and_the_next_adopts_them(stage: Stage) -> None:
     """The run that started them is killed with SIGKILL; they go on, known and stoppable."""
     stage.add("broker-0")

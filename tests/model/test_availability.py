@@ -167,6 +167,7 @@ def test_patterns_accept_whole_names_only() -> None:
 replica_sets = st.lists(st.integers(0, 4), min_size=1, max_size=4, unique=True)
 
 
+@pytest.mark.slow
 @given(st.lists(replica_sets, max_size=6), st.integers(1, 4), st.sets(st.integers(0, 4)))
 def test_a_topic_suffers_exactly_where_a_stopping_replica_is_needed(
     sets: list[list[int]], wanted: int, stopping: set[int]

@@ -107,6 +107,7 @@ def test_names_that_somebody_chose_are_no_nodes() -> None:
     assert one_per_kind(several) == several
 
 
+@pytest.mark.slow
 @given(st.lists(st.builds(found, st.sampled_from(["broker 0", "broker 1: /d", "node 2 on h", "topic t", ""]))))
 def test_no_object_is_lost_and_the_first_stays_first(several: list[Finding]) -> None:
     """Each object is in one finding, and the first one stays first."""
@@ -119,6 +120,7 @@ def test_no_object_is_lost_and_the_first_stays_first(several: list[Finding]) -> 
     ][:1]
 
 
+@pytest.mark.slow
 @given(st.sets(st.integers(0, 60)))
 def test_ranges_name_exactly_those_numbers(numbers: set[int]) -> None:
     """Read back they are the same."""

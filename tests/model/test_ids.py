@@ -33,6 +33,7 @@ def test_a_node_id_is_its_number() -> None:
     assert NodeId(2**31 - 1) == 2**31 - 1
 
 
+@pytest.mark.slow
 @given(st.binary(min_size=16, max_size=16))
 def test_a_uuid_keeps_its_bytes(raw: bytes) -> None:
     """22 characters of base64url, and back."""
@@ -41,6 +42,7 @@ def test_a_uuid_keeps_its_bytes(raw: bytes) -> None:
     assert KafkaUuid(str(text)).raw == raw
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["", "A" * 21, "A" * 23, "A" * 21 + "+", "A" * 21 + "/", "A" * 20 + "==", "Ä" * 22])
 def test_what_is_no_kafka_uuid_is_refused(text: str) -> None:
     """The plain alphabet's + and / among it: Python's decoder would let them pass."""
@@ -48,6 +50,7 @@ def test_what_is_no_kafka_uuid_is_refused(text: str) -> None:
         KafkaUuid(text)
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**128 - 1))
 def test_exactly_the_first_hundred_directory_ids_are_reserved(number: int) -> None:
     """DirectoryId.java: msb 0 and lsb below 100."""

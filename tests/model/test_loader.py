@@ -283,6 +283,7 @@ class Counted(int):
         return int(self) == other
 
 
+@pytest.mark.slow
 def test_a_partition_of_many_replicas_is_assigned_in_linear_time() -> None:
     """One znode may name 100,000: looking for each in the list compares five thousand million times."""
     ids = [Counted(number) for number in range(20_000)]

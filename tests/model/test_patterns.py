@@ -41,6 +41,7 @@ patterns = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=500, deadline=None)
 @given(patterns, st.text("ab.-", max_size=8))
 def test_a_pattern_means_what_pythons_engine_takes_it_for(text: str, name: str) -> None:
@@ -159,6 +160,7 @@ def test_what_java_takes_for_something_else_is_refused_with_its_place(text: str)
         compiled_as_java(text)
 
 
+@pytest.mark.slow
 @settings(max_examples=500, deadline=None)
 @given(st.text("ab()[]{}|*+?^$.\\-,0129:&", max_size=30))
 def test_any_text_is_read_or_refused(text: str) -> None:

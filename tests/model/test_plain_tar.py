@@ -29,6 +29,7 @@ def other(**fields: object) -> bytes:
     return out.getvalue()
 
 
+@pytest.mark.slow
 @given(
     st.dictionaries(st.from_regex(r"[a-z]{1,45}(/[a-z.]{1,3}z){0,9}", fullmatch=True), st.binary(max_size=2000)),
     st.integers(0, 8**11 - 1),
@@ -104,6 +105,7 @@ def test_names_stand_once_and_are_known() -> None:
         unpack(raw + b"x")
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(st.data())
 def test_damage_is_refused_or_changes_no_name(data: st.DataObject) -> None:
@@ -185,6 +187,7 @@ def test_an_archive_of_a_host_without_its_end_is_refused(tmp_path: Path, cut: in
         Member("a", folder=False, at=0, size=2).copy(io.BytesIO(b"x"), io.BytesIO())
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.data())
 def test_damage_of_a_hosts_archive_is_refused_or_changes_content_alone(data: st.DataObject) -> None:

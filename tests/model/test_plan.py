@@ -111,6 +111,7 @@ def test_a_znodes_version_and_values_are_in_the_sum_of_what_is_read() -> None:
     )
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.text(max_size=5), st.text(max_size=5), max_size=4), st.dictionaries(st.text(), st.text()))
 def test_two_plans_have_one_fingerprint_only_where_their_inputs_are_equal(
     one: dict[str, str], two: dict[str, str]

@@ -26,6 +26,7 @@ def _metadata_of_these_sources(monkeypatch: pytest.MonkeyPatch) -> Iterator[None
     requirements.cache_clear()
 
 
+@pytest.mark.slow
 def test_every_requirement_is_read_with_its_bounds() -> None:
     """What every command needs first, then each extra's."""
     found = declared()

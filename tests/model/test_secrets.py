@@ -43,6 +43,7 @@ def test_a_digest_says_nothing_to_another_run() -> None:
     assert repr(one) == "Digester()"
 
 
+@pytest.mark.slow
 @given(st.text(st.characters()), st.text(st.characters()))
 def test_hidden_values_are_equal_exactly_where_the_values_are(one: str, two: str) -> None:
     """Half characters too; without the digits all are the same text."""
@@ -50,6 +51,7 @@ def test_hidden_values_are_equal_exactly_where_the_values_are(one: str, two: str
     assert without_digits(hidden(one)) == "(sensitive)"
 
 
+@pytest.mark.slow
 def test_the_digits_of_a_hidden_value_are_under_a_key_that_only_this_process_has() -> None:
     """Nobody who has the text can compute them for a list of passwords, nor can this tool in another process."""
     program = "from migrate.model.secrets import hidden; print(hidden('hush'))"

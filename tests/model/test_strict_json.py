@@ -25,6 +25,7 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(VALUES)
 def test_what_we_write_is_read_as_it_was(value: Any) -> None:
     """In bytes and in text, escaped or not."""
@@ -74,6 +75,7 @@ WRITTEN: st.SearchStrategy[str] = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(WRITTEN)
 def test_a_key_that_appears_twice_is_seen_whatever_is_around_it(text: str) -> None:
     """Against a reader that looks at the pairs of each object."""

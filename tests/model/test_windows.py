@@ -242,6 +242,7 @@ spans = st.builds(
 ).filter(lambda span: span.start != span.end)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     st.lists(spans, min_size=1, max_size=3),

@@ -96,6 +96,7 @@ def _future() -> int:
     return __future__.annotations.compiler_flag
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("new", "ask"),
     [

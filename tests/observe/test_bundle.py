@@ -58,6 +58,7 @@ def with_file(world: World, node: int, raw: bytes) -> World:
 
 
 # -- the same answers ----------------------------------------------------------------------------------------------
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", Stage)
 def test_it_gives_the_same_findings_and_ledger_at_every_stage(stage: Stage, tmp_path: Path) -> None:
     """And the very same views: only files with secrets differ, and sums; command lines and ports are not in it."""
@@ -128,6 +129,7 @@ def canaries(world: World) -> World:
     return world
 
 
+@pytest.mark.slow
 def test_no_secret_is_in_it_and_equal_ones_stay_equal(tmp_path: Path) -> None:
     """Not in its bytes, unpacked, or decoded; the same secret in two files has one digest, another has another."""
     world = with_file(canaries(worlds.world_at(Stage.KRAFT_MODE)), 1, f"password.encoder.secret={CANARY}9\n".encode())
@@ -148,6 +150,7 @@ def test_no_secret_is_in_it_and_equal_ones_stay_equal(tmp_path: Path) -> None:
     assert acls["/config"][0].identity.startswith("kafka:hmac-")
 
 
+@pytest.mark.slow
 def test_the_sum_of_a_file_with_a_secret_is_not_told(tmp_path: Path) -> None:
     """A short password could be guessed by it; that a process runs with its node's file is told all the same."""
     world = worlds.world_at(Stage.KRAFT_MODE)
@@ -165,6 +168,7 @@ def test_the_sum_of_a_file_with_a_secret_is_not_told(tmp_path: Path) -> None:
     assert parse(file_of(found, 0).raw) == file_of(found, 0).values
 
 
+@pytest.mark.slow
 def test_two_bundles_of_one_cluster_have_different_digests(tmp_path: Path) -> None:
     """The key is thrown away: nobody can compare them, or try passwords."""
     world = worlds.world_at(Stage.ASSESS)
@@ -226,6 +230,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> str:
     return path
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_every_flipped_bit_and_every_cut_is_damage(data: st.DataObject, whole: str, tmp_path: Path) -> None:
@@ -317,6 +322,7 @@ def test_a_pattern_that_cannot_be_read_is_damage_with_its_place(whole: str, tmp_
         read_bundle(archive(tmp_path / "odd", {**good, part: raw, MANIFEST: json.dumps(manifest).encode()}))
 
 
+@pytest.mark.slow
 def test_a_bomb_is_not_unpacked(whole: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Reading ends at the limit, of the archive and of what is in it."""
     monkeypatch.setitem(limits.LIMITS, "bundle-content", replace(limits.LIMITS["bundle-content"], most=4096))

@@ -119,6 +119,7 @@ def test_a_real_copy_lost_nothing_of_what_zookeeper_held() -> None:
     assert sum(found.driver.values()) == sum(found.records.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "row",
     [
@@ -177,6 +178,7 @@ def live(czxid: int | None = None) -> BackupTree:
     return BackupTree("zk", {**tree.znodes, "/migration": made._replace(czxid=made.czxid if czxid is None else czxid)})
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_with_the_backup_that_it_kept() -> None:
     """The digests of secrets are created again, with this process's key."""
     found = checked(question(kept=lambda: KEPT, live=live))
@@ -185,6 +187,7 @@ def test_a_killed_run_goes_on_with_the_backup_that_it_kept() -> None:
     assert found.counts["scram"][0] > 0
 
 
+@pytest.mark.slow
 def test_the_newer_look_is_taken() -> None:
     """By transaction."""
     asked = question(replace(before(), zxid_first=10**9), kept=lambda: KEPT, live=live)
@@ -227,6 +230,7 @@ def test_what_another_run_concluded_counts_where_the_log_reaches_back_no_more() 
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("state", [ZkMigrationState.PRE_MIGRATION, ZkMigrationState.POST_MIGRATION])
 def test_only_a_copied_cluster_is_asked(state: ZkMigrationState) -> None:
     """Before it there is nothing to hold."""

@@ -87,6 +87,7 @@ def test_a_bundle_that_cannot_be_read_is_an_error_that_names_it(tmp_path: Path) 
     assert str(tmp_path) in answer.where
 
 
+@pytest.mark.slow
 def test_a_bundle_in_an_object_store_is_read_as_one_of_a_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is left of the copies; one that is damaged, or not there, is named by its URI."""
     for name, value in LOGIN.items():

@@ -172,6 +172,7 @@ def test_stores_of_every_kind_tell_their_subject(authority: Authority, tmp_path:
     assert subject(jks(tmp_path, p12).read_bytes(), "JKS", PASSWORD) == "CN=broker"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("content", "kind", "password"),
     [

@@ -48,6 +48,7 @@ def test_three_controllers_prove_the_captured_migration(tmp_path: Path) -> None:
     assert found.view.migration_state.name == "POST_MIGRATION"
 
 
+@pytest.mark.slow
 def test_the_partition_directory_says_the_same(tmp_path: Path) -> None:
     """Its node is told by the meta.properties above it, and the same place named twice counts once."""
     homes = [controller(tmp_path, node) for node in (3000, 3001)]
@@ -56,6 +57,7 @@ def test_the_partition_directory_says_the_same(tmp_path: Path) -> None:
     assert isinstance(read(homes[0], homes[0] / ".." / homes[0].name).view.high_watermark, Unknown)
 
 
+@pytest.mark.slow
 def test_a_damaged_directory_is_left_out_of_several_and_refused_alone(tmp_path: Path) -> None:
     """It counts for no majority, and the note says why."""
     good = [controller(tmp_path, node) for node in (3000, 3001)]

@@ -146,6 +146,7 @@ def test_formatted_directories_hold_no_log(tmp_path: Path) -> None:
     assert metadata_logs({NodeId(3000): home}, DIGESTER) == MetadataLogs()
 
 
+@pytest.mark.slow
 def test_the_epoch_is_the_newest_that_the_directory_heard_of(tmp_path: Path) -> None:
     """A controller that stood for election after the last record, or the log's own where nothing else tells."""
     raw, _, epoch = hybrid()
@@ -203,6 +204,7 @@ def with_state(tree: BackupTree, path: str, version: int) -> BackupTree:
     return BackupTree(tree.connect, {**tree.znodes, path: znode._replace(version=version)})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", [name for name in STAGES if name != "controllers-up"])
 def test_in_a_real_migration_that_makes_no_topic_in_dual_write_none_is_behind(stage: str, tmp_path: Path) -> None:
     """212 partitions, each version at least the partition epoch, at each stage."""
@@ -213,6 +215,7 @@ def test_in_a_real_migration_that_makes_no_topic_in_dual_write_none_is_behind(st
     assert states_behind(lambda: tree, seen, viewed(tree)) == ()
 
 
+@pytest.mark.slow
 def test_a_version_below_the_partition_epoch_is_found_and_an_equal_one_is_not(logs: MetadataLogs) -> None:
     """Brokers take what is not below what they know (`Partition.makeFollower`)."""
     path, epoch = first_with_epoch(logs)

@@ -309,6 +309,7 @@ def test_after_the_hand_back_stopped_logs_are_no_measure() -> None:
     assert report == Unknown("the metadata's tail is not proven to be committed")
 
 
+@pytest.mark.slow
 def test_the_comparison_on_spark_is_named_with_the_number_of_its_fields(monkeypatch: pytest.MonkeyPatch) -> None:
     """As the board of a run shows it: how many there are is known before any of them is compared."""
     made: Any = cluster()

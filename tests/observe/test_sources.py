@@ -145,6 +145,7 @@ def test_stopped_controllers_logs_are_read_once(tmp_path: Path, monkeypatch: pyt
     sources.close()
 
 
+@pytest.mark.slow
 def test_a_controller_that_runs_without_a_log_where_it_should_be_is_told(tmp_path: Path) -> None:
     """A directory that may not be listed, or is another one, looks empty: read later, it would prove nothing."""
     places = {node: controller(tmp_path, int(node), hybrid()[0]) for node in CONTROLLERS[:2]}

@@ -160,6 +160,7 @@ def folder() -> Iterator[Path]:
     shutil.rmtree(made)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0 or not PYTHON.exists(), reason="other users need root")
 @pytest.mark.parametrize(
     ("mode", "above", "fault"),
@@ -199,6 +200,7 @@ SECURE = {"zookeeper_properties": ("zookeeper.client.secure",)}
 ZOOKEEPERS_WORDS = {word: f"/{word}" for word in OPENED[2:]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("jaas", "values", "more", "found"),
     [

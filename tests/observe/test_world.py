@@ -45,6 +45,7 @@ PARTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("need", PARTS, ids=str)
 def test_only_what_was_asked_for_is_looked_at_once(need: Need) -> None:
     """And what that needs itself; everything else is `not asked for`."""

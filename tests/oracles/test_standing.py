@@ -147,6 +147,7 @@ FORWARD: Final = [
 ]
 
 
+@pytest.mark.slow
 def test_a_whole_migration_makes_only_moves_of_the_machine(tmp_path: Path) -> None:
     """In the order of the plan, each allowed where it was made; at the end the machine says done."""
     cluster = SimulatedCluster.in_zookeeper_mode()
@@ -196,6 +197,7 @@ def test_a_rollback_killed_anywhere_goes_on_with_moves_of_the_machine(memory_pat
         assert watch.refused == [], point
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flagless", ["stopped", "running"])
 def test_a_flag_that_a_half_done_finalize_took_goes_back_first(tmp_path: Path, flagless: str) -> None:
     """Killed behind the file, before any start without it: back is open, and what is started later has the flag."""
@@ -233,6 +235,7 @@ def half_final(folder: Path, flagless: str) -> TwoWay:
     return cluster
 
 
+@pytest.mark.slow
 def test_a_breach_of_the_order_would_be_seen(tmp_path: Path) -> None:
     """The watch itself: a direction that is not the plan's direction makes it refuse."""
     cluster = two_way()

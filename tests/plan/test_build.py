@@ -60,6 +60,7 @@ def test_copies_are_removed_only_where_the_playbook_says_so() -> None:
     assert made[-3:] == ["cleanup/release-zookeeper", "cleanup/remove-copies", "cleanup/prove-final"]
 
 
+@pytest.mark.slow
 def test_a_dynamic_quorum_gets_new_directory_ids_with_each_plan() -> None:
     """Those that were formatted by an earlier plan, and never ran, are kept; other lists are refused."""
     world = whole(Stage.ASSESS)
@@ -97,6 +98,7 @@ def step(found: Plan, name: str) -> PlannedStep:
 
 
 # -- what is left --------------------------------------------------------------------------------------------------
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("stage", "left"),
     [
@@ -116,6 +118,7 @@ def test_from_each_stage_what_is_left_is_planned_in_order(stage: Stage, left: li
     assert ids(plan(whole(stage))) == [*LOOKING, *left]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", Stage)
 def test_a_plan_ends_with_its_target(target: Stage) -> None:
     """And needs a confirmation only where it goes beyond the rollback."""
@@ -176,6 +179,7 @@ def test_the_playbook_narrows_and_policies_add() -> None:
     assert step(plan(whole(Stage.COPY)), "kraft-mode/2").params["policy"] == "drive"
 
 
+@pytest.mark.slow
 def test_the_last_broker_of_the_first_roll_is_marked() -> None:
     """Its registration starts the copy."""
     last = [step(plan(whole(Stage.ASSESS)), entry).params["last"] for entry in FIRST]
@@ -285,6 +289,7 @@ def test_one_unreadable_store_of_two_is_no_incomplete_cluster() -> None:
 
 
 # -- what a playbook adds --------------------------------------------------------------------------------------------
+@pytest.mark.slow
 def test_a_canary_is_watched_behind_the_first_broker_of_each_roll() -> None:
     """Where another broker follows it, and the playbook says how long."""
     watched = replace(worlds.playbook(), canary_soak=60.0)
@@ -384,6 +389,7 @@ def test_what_is_predicted_is_what_is_planned_when_the_time_has_come(name: str, 
     assert early == late
 
 
+@pytest.mark.slow
 def test_binds_of_each_first_step_hold_in_the_world_that_it_was_planned_on() -> None:
     """Nothing is stale from the start."""
     for stage in (Stage.ASSESS, Stage.CONTROLLERS, Stage.COPY, Stage.SOAK):
@@ -406,6 +412,7 @@ def other_leaders(world: World) -> World:
     return worlds.with_zk(world, partitions=moved, zxid_last=99)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "bend",
     [
@@ -422,6 +429,7 @@ def test_what_moves_by_itself_makes_no_other_plan(bend: Bend) -> None:
     assert plan(bend(whole(Stage.ASSESS))).fingerprint == plan(whole(Stage.ASSESS)).fingerprint
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "bend",
     [
@@ -448,6 +456,7 @@ def with_raw(world: World, node: int, more: bytes) -> World:
     return replace(world, configs={**world.configs, NodeId(node): file})
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(st.sampled_from(Stage), st.sampled_from(Stage), st.booleans())
 def test_a_plan_is_a_function_of_world_and_playbook(here: Stage, target: Stage, only: bool) -> None:
@@ -607,6 +616,7 @@ def test_the_plan_has_the_order_in_both_rolls_and_the_copy_behind_its_last_broke
     assert CANARY.policy(2) is DirectoryPolicy.DRIVE
 
 
+@pytest.mark.slow
 def test_a_run_follows_it_to_the_end(tmp_path: Path) -> None:
     """On the cluster in memory, both rolls."""
     run = Gated(tmp_path, CANARY)
@@ -625,6 +635,7 @@ def test_the_playbook_says_it(word: str, tmp_path: Path) -> None:
     assert found.roll_order is RollOrder(word)
 
 
+@pytest.mark.slow
 def test_the_order_of_a_roll_has_a_reason_for_each_broker() -> None:
     """The one with the fewest leaders first, ZooKeeper mode's controller last; the inventory's order says so."""
     world = whole(Stage.ASSESS)

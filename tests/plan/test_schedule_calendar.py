@@ -58,6 +58,7 @@ def test_all_ends_are_told_in_one_time_zone() -> None:
     assert len({row["ends"].rpartition(" ")[2] for row in full.summary.schedule}) == 1
 
 
+@pytest.mark.slow
 def test_a_plan_that_is_too_long_says_after_how_many_steps_it_parks() -> None:
     """Two hours a node: some tonight, the rest tomorrow."""
     _, plan = made(pace=Pace(node_estimate=2 * HOUR))
@@ -75,6 +76,7 @@ def test_a_node_that_fits_no_window_is_said() -> None:
     assert "does not fit" in plan_html(plan)
 
 
+@pytest.mark.slow
 def test_a_reserve_that_is_shorter_than_the_rollback_is_a_warning_with_both_numbers() -> None:
     """Two rolls of three brokers at 15 minutes do not fit 45; at one minute they do."""
     (said,) = [entry for entry in made()[1].summary.parks if entry.startswith("warning: ")]
@@ -86,6 +88,7 @@ def test_a_reserve_that_is_shorter_than_the_rollback_is_a_warning_with_both_numb
     assert not any(entry.startswith("warning: ") for entry in made(pace=Pace(node_estimate=60.0))[1].summary.parks)
 
 
+@pytest.mark.slow
 def test_a_roll_that_would_stand_half_done_too_long_is_said() -> None:
     """The freeze begins after tonight."""
     freeze = replace(NIGHTS, deny=(Dated("2026-12-08T05:00", "2027-01-05T00:00"),))
@@ -102,6 +105,7 @@ def test_a_window_that_never_opens_any_more_is_refused() -> None:
         made(windows={"default": over})
 
 
+@pytest.mark.slow
 def test_the_schedule_survives_the_saved_file_and_older_files_are_read() -> None:
     """The saved plan is what `apply` reads."""
     plain, full = made()

@@ -148,6 +148,7 @@ def test_what_cannot_be_seen_has_no_row_and_no_column() -> None:
     assert rows_of(none) == ()
 
 
+@pytest.mark.slow
 def test_the_plan_shows_it_in_every_format_and_keeps_it() -> None:
     """Terminal, page, file."""
     plan = build(world_at(Stage.ASSESS), playbook(), target=Stage.PREPARE, only=False, created=0.0)

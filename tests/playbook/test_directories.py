@@ -131,6 +131,7 @@ def test_what_it_comes_to_is_shown_with_where_it_comes_from(tmp_path: Path) -> N
     assert rows["window"][0].startswith("nights")
 
 
+@pytest.mark.slow
 def test_lint_and_show_understand_it(tmp_path: Path) -> None:
     """As text and as JSON."""
     path = str(lay(tmp_path, FULL))

@@ -140,12 +140,14 @@ def test_a_file_is_never_read_beyond_the_cap(tmp_path: Path) -> None:
         read_document(path)
 
 
+@pytest.mark.slow
 @given(st.binary(max_size=400))
 def test_any_bytes_are_a_document_or_a_typed_error(raw: bytes) -> None:
     """No RecursionError, no ValueError, no UnicodeError."""
     assert outcome(raw).startswith("x.yaml")
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_any_mutation_of_a_real_file_is_a_document_or_a_typed_error(data: st.DataObject) -> None:
     """Pieces cut out, doubled, and tricks put in, at any place."""

@@ -213,6 +213,7 @@ words = st.text(
 )
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rack=words, user=words, path=words.filter(lambda text: text not in (".", "..")), secret=st.booleans())
 def test_a_dumped_inventory_reads_back_equal(tmp_path: Path, rack: str, user: str, path: str, secret: bool) -> None:
@@ -413,6 +414,7 @@ PIECES = (
 )
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_any_mutation_is_a_value_or_a_typed_error(tmp_path: Path, data: st.DataObject) -> None:

@@ -52,6 +52,7 @@ class TestWholeBatches:
         """An empty file or answer."""
         assert read(b"") == []
 
+    @pytest.mark.slow
     @given(
         st.lists(
             st.tuples(st.none() | st.binary(max_size=9), st.none() | st.binary(max_size=9)), min_size=1, max_size=9

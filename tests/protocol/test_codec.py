@@ -49,6 +49,7 @@ class TestVarints:
         assert out.hex() == raw
         assert primitives.read_uvarint(bytes(out) + b"\xff", 0) == (value, len(out))
 
+    @pytest.mark.slow
     @given(st.integers(-(2**63), 2**63 - 1))
     def test_every_long_comes_back(self, value: int) -> None:
         """Zigzag: the sign goes into the lowest bit."""
@@ -74,6 +75,7 @@ class TestVarints:
 class TestUuids:
     """Text and bytes of UUIDs."""
 
+    @pytest.mark.slow
     @given(st.binary(min_size=16, max_size=16))
     def test_every_uuid_comes_back(self, raw: bytes) -> None:
         """16 bytes, 22 characters, no padding."""
@@ -162,6 +164,7 @@ class TestDamage:
             with pytest.raises(DecodeError):
                 decode_whole(MIXED, version, raw[:end])
 
+    @pytest.mark.slow
     @given(st.binary(max_size=80), st.sampled_from([0, 1, 2]))
     def test_any_bytes_give_values_or_an_error(self, raw: bytes, version: int) -> None:
         """What is read can be written again."""

@@ -120,6 +120,7 @@ class TestMetadataRecords:
 class TestControlRecords:
     """Their key says the type, their value the version."""
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(("name", "version"), EVERY_CONTROL)
     @FEW
     @given(data=st.data())

@@ -12,6 +12,7 @@ cells = st.text(alphabet="abc def-", max_size=150)
 rows = st.lists(st.dictionaries(st.sampled_from(["broker", "path", "procedure"]), cells), max_size=5)
 
 
+@pytest.mark.slow
 @given(rows)
 def test_a_table_fits_the_page_and_loses_no_word(table: list[dict[str, str]]) -> None:
     """Wide cells are folded, never cut."""
@@ -57,6 +58,7 @@ def test_an_empty_table_is_nothing() -> None:
     assert page.lines == []
 
 
+@pytest.mark.slow
 @given(st.text(max_size=400), st.integers(0, 20))
 def test_a_paragraph_fits_the_page(words: str, indent: int) -> None:
     """Whatever its words are, they act on no terminal."""

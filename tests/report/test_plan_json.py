@@ -84,6 +84,7 @@ plans = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(plans)
 @settings(max_examples=60)
 def test_a_saved_plan_is_the_same_plan(plan: Plan) -> None:

@@ -250,6 +250,7 @@ def _of_brokers(brokers: int) -> Plan:
     return scheduled(made, world.playbook, Durations(world.playbook.pace.node_estimate))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("brokers", "most"), [(3, 150), (30, 250)])
 def test_a_plan_is_short_enough_to_be_read_and_loses_nothing(brokers: int, most: int) -> None:
     """Equal changes are folded on a terminal of 80 columns; the saved text, HTML and JSON have every step and line."""
@@ -283,6 +284,7 @@ def test_the_first_and_last_lines_answer_what_a_reader_asks_first() -> None:
     assert "p50 1 h 05 min, p90 3 h 29 min; ends Mon 2026-03-02 00:28 UTC" in "\n".join(first)
 
 
+@pytest.mark.slow
 def test_a_folded_step_names_the_keys_that_differ() -> None:
     """A broker whose file changes in other keys is shown on its own."""
     text = "\n".join(line.text for line in plan_lines(_of_brokers(30), PATH, 140))
@@ -302,6 +304,7 @@ def test_a_step_whose_changes_are_others_is_not_folded() -> None:
     assert "= then 1 step the same: [migration-mode/1]" in text
 
 
+@pytest.mark.slow
 def test_the_order_of_brokers_has_its_reason_and_the_leaders_that_move() -> None:
     """In every form; who leads is counted from what was seen."""
     plan = _of_brokers(3)
@@ -348,6 +351,7 @@ def test_what_is_unknown_is_never_a_number() -> None:
     assert {row["free"] for row in plan.summary.disks} == {"unknown"}
 
 
+@pytest.mark.slow
 def test_a_step_says_what_it_requires_in_every_form_but_the_short_one() -> None:
     """Each gate a sentence, in the order in which they are asked."""
     plan = _of_brokers(3)

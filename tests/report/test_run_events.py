@@ -35,6 +35,7 @@ def test_a_journal_cut_anywhere_has_a_whole_report(length: int) -> None:
     assert sum(step.passed for step in report.steps) == sum(event.name == "conclude" for event in JOURNAL[:length])
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from(JOURNAL), max_size=30))
 @settings(max_examples=40)
 def test_no_order_of_events_breaks_the_report(events: list[Event]) -> None:

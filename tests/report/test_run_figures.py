@@ -99,6 +99,7 @@ def test_nothing_begun_is_no_figure() -> None:
     assert 'class="timed"' not in run_html(report)
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(0, 1e7), min_size=1, max_size=40))
 def test_the_axis_keeps_the_order_of_times(times: list[float]) -> None:
     """Later is never further left, and everything stays on the page."""
@@ -109,6 +110,7 @@ def test_the_axis_keeps_the_order_of_times(times: list[float]) -> None:
     assert all(-0.01 <= place <= 100.01 for place in places)
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(0, 1e6), min_size=2, max_size=12))
 def test_ticks_stand_apart(times: list[float]) -> None:
     """Words under the axis do not run into each other."""
@@ -236,6 +238,7 @@ def test_every_state_has_a_colour_of_its_own() -> None:
     assert css_class("<b>") == "s-unknown"
 
 
+@pytest.mark.slow
 @given(st.integers(1, 200), st.integers(0, 10))
 def test_many_ledgers_are_thinned_to_the_first_the_last_and_the_changes(number: int, period: int) -> None:
     """At most 32 bars."""

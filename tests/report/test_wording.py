@@ -20,6 +20,7 @@ def test_no_text_reaches_a_terminal_with_a_character_that_acts(text: str) -> Non
     assert "\n" not in shown
 
 
+@pytest.mark.slow
 @given(st.text(alphabet=st.characters(categories=["L", "N", "P", "S"])))
 def test_ordinary_text_is_not_touched(text: str) -> None:
     """Letters of any script stay as they are."""

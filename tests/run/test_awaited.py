@@ -33,6 +33,7 @@ def held(cluster: TwoWay, seen: Unknown, looks: int) -> list[World]:
     return looked
 
 
+@pytest.mark.slow
 def test_a_log_that_a_person_brings_late_is_waited_for(tmp_path: Path) -> None:
     """Longer than the half minute for what is unseen; who owns the wait is told, and the rollback ends well."""
     cluster = at("hybrid", tmp_path / "forward")

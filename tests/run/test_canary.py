@@ -107,6 +107,7 @@ def stopping_before(run: Gated, step: str) -> None:
 
 
 # -- the soak --------------------------------------------------------------------------------------------------------
+@pytest.mark.slow
 def test_the_next_broker_is_stopped_only_behind_the_soak(tmp_path: Path) -> None:
     """The board has what is waited for, who owns it and what comes next; the proof says for how long it held."""
     run = gated(tmp_path)
@@ -225,6 +226,7 @@ def test_a_fault_at_the_end_of_the_last_soak_ends_the_run(tmp_path: Path) -> Non
     assert [state for state, _ in faults(run, "soak/soak")] == ["began"]
 
 
+@pytest.mark.slow
 def test_a_restart_while_nobody_looked_at_the_soak_is_told_by_the_next_session(tmp_path: Path) -> None:
     """The marks are in the journal; the time without a look is named in the report."""
     run = gated(tmp_path, canary_soak=0.0, soak_seconds=7200.0)
@@ -261,6 +263,7 @@ def test_a_fault_that_stays_ends_the_run_with_one_broker_restarted(tmp_path: Pat
     assert run.stopped() == ["0"]
 
 
+@pytest.mark.slow
 def test_parked_in_its_soak_a_run_watches_the_whole_time_again(tmp_path: Path) -> None:
     """While nobody looks, nobody knows."""
     run = gated(tmp_path, target=Stage.COPY)

@@ -53,6 +53,7 @@ def attempt(
 
 
 # -- before anything -------------------------------------------------------------------
+@pytest.mark.slow
 @pytest.mark.parametrize("target", [Stage.FINALIZE, Stage.CLEANUP])
 @pytest.mark.parametrize("confirm", ["", "yes", "short", "upper"])
 def test_the_point_of_no_return_is_confirmed_with_the_whole_fingerprint(
@@ -68,6 +69,7 @@ def test_the_point_of_no_return_is_confirmed_with_the_whole_fingerprint(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_reversible_plan_needs_no_confirmation(inventory: Inventory) -> None:
     """It goes on to what is wrong next: this cluster is nowhere."""
     assert attempt(inventory, plan()).id == "E-ZK-01"
@@ -110,6 +112,7 @@ def test_the_lock_file_is_free_again_after_a_run_that_failed(inventory: Inventor
     LockFile(Path(inventory.runs) / "lock").release()
 
 
+@pytest.mark.slow
 def test_without_zookeeper_nothing_is_done(inventory: Inventory, monkeypatch: pytest.MonkeyPatch) -> None:
     """The lock could not be had: the journal has its first line, and no session."""
 
@@ -129,6 +132,7 @@ def open_journal(inventory: Inventory, made: Plan) -> Journal:
     return module._open_journal(folder, made, SystemClock())
 
 
+@pytest.mark.slow
 def test_a_new_journal_names_its_plan_first(inventory: Inventory) -> None:
     """Plan, tool, cluster, change, host."""
     journal = open_journal(inventory, plan())
@@ -139,6 +143,7 @@ def test_a_new_journal_names_its_plan_first(inventory: Inventory) -> None:
     assert (first.data["tool"], first.data["cluster"], first.data["change"]) == (__version__, "lab", "CHG1")
 
 
+@pytest.mark.slow
 def test_the_same_plan_goes_on_with_its_journal(inventory: Inventory) -> None:
     """Nothing is written for that."""
     for _ in range(2):
@@ -147,6 +152,7 @@ def test_the_same_plan_goes_on_with_its_journal(inventory: Inventory) -> None:
     assert len(read(journal.path).events) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("key", "value"), [("plan", "f" * 64), ("tool", "0.0.1")])
 def test_a_journal_of_another_plan_or_tool_is_refused(key: str, value: str, inventory: Inventory) -> None:
     """It is kept as it is."""
@@ -160,6 +166,7 @@ def test_a_journal_of_another_plan_or_tool_is_refused(key: str, value: str, inve
     assert folder.journal.read_bytes() == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("left", [b"", b"00", b'0000004b 12345678 {"data":{'])
 def test_a_journal_killed_in_its_first_line_is_begun_anew(left: bytes, inventory: Inventory) -> None:
     """Nothing was done before that line was whole."""
@@ -171,6 +178,7 @@ def test_a_journal_killed_in_its_first_line_is_begun_anew(left: bytes, inventory
     assert [event.name for event in read(folder.journal).events] == ["run"]
 
 
+@pytest.mark.slow
 def test_a_run_lies_in_a_folder_named_by_its_plan(inventory: Inventory) -> None:
     """Another plan, another folder."""
     folder = folder_of(inventory, plan())

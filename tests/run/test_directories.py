@@ -55,6 +55,7 @@ def stopped(cluster: KraftCluster, folder: Path, *, back: bool = False) -> str:
 
 
 # -- there -----------------------------------------------------------------------------------------------------------
+@pytest.mark.slow
 def test_each_broker_gets_its_directories_one_at_a_time(tmp_path: Path) -> None:
     """Stopped, written, formatted by Kafka's tool, started; the metadata log's directory stays the first."""
     cluster = start()
@@ -71,6 +72,7 @@ def test_each_broker_gets_its_directories_one_at_a_time(tmp_path: Path) -> None:
     assert any(event.data.get("key") == "formatted:1" for event in events if event.name == "note")
 
 
+@pytest.mark.slow
 def test_nothing_else_of_the_file_changes_and_a_copy_is_kept(tmp_path: Path) -> None:
     """One key, in place; metadata.log.dir is not invented."""
     cluster = start()
@@ -126,6 +128,7 @@ def test_killed_anywhere_a_new_plan_without_the_journal_ends_the_same(tmp_path: 
             assert all(len(ids) == 3 for ids in cluster.registered_ids.values())
 
 
+@pytest.mark.slow
 def test_a_second_plan_has_nothing_to_change(tmp_path: Path) -> None:
     """It looks, and proves."""
     cluster = grown(tmp_path)
@@ -137,6 +140,7 @@ def test_a_second_plan_has_nothing_to_change(tmp_path: Path) -> None:
     assert cluster.done == []
 
 
+@pytest.mark.slow
 def test_only_brokers_that_lack_a_directory_are_restarted(tmp_path: Path) -> None:
     """Lists may differ; one broker gets none."""
     cluster = start()
@@ -146,6 +150,7 @@ def test_only_brokers_that_lack_a_directory_are_restarted(tmp_path: Path) -> Non
     assert cluster.paths(1) == ("/data/b1/d0",)
 
 
+@pytest.mark.slow
 def test_a_migrated_cluster_is_fine_too(tmp_path: Path) -> None:
     """POST_MIGRATION, as our own migration leaves it."""
     cluster = start()
@@ -155,6 +160,7 @@ def test_a_migrated_cluster_is_fine_too(tmp_path: Path) -> None:
 
 
 # -- back ------------------------------------------------------------------------------------------------------------
+@pytest.mark.slow
 def test_empty_directories_are_taken_away_again_and_nothing_is_deleted(tmp_path: Path) -> None:
     """The files are those of before; each meta.properties has another name."""
     cluster = grown(tmp_path / "there")
@@ -175,6 +181,7 @@ def test_empty_directories_are_taken_away_again_and_nothing_is_deleted(tmp_path:
         assert [cluster.files[key] for key in aside] == [raw]
 
 
+@pytest.mark.slow
 def test_there_back_and_there_again(tmp_path: Path) -> None:
     """What the rollback leaves in a directory does not make it another one's."""
     cluster = grown(tmp_path / "there")
@@ -210,6 +217,7 @@ def test_replicas_in_a_directory_are_named_with_what_moves_them(tmp_path: Path) 
     assert "kafka-reassign-partitions.sh" in caught.value.next_step
 
 
+@pytest.mark.slow
 def test_a_replica_that_comes_as_the_broker_stops_is_found_and_the_broker_started_as_it_was(tmp_path: Path) -> None:
     """Between the look and the stop a topic was made."""
     cluster = grown(tmp_path / "there")
@@ -325,6 +333,7 @@ def test_what_cannot_be_seen_is_never_fine() -> None:
 
 
 # -- gates -----------------------------------------------------------------------------------------------------------
+@pytest.mark.slow
 def test_a_cluster_that_is_not_whole_is_not_touched(tmp_path: Path) -> None:
     """Under-replicated: waited for, then left alone."""
     cluster = start()
@@ -377,6 +386,7 @@ def test_a_file_that_another_hand_changed_makes_the_plan_stale(tmp_path: Path) -
     assert [act for act in cluster.done if act.startswith("stop")] == []
 
 
+@pytest.mark.slow
 def test_every_step_is_rebuilt_from_its_parameters_and_says_how_it_is_undone_and_proven(tmp_path: Path) -> None:
     """A saved plan is enough."""
     cluster = grown(tmp_path)
@@ -392,12 +402,14 @@ def test_every_step_is_rebuilt_from_its_parameters_and_says_how_it_is_undone_and
     assert there.actions[0].what.startswith("format /new/b0/e0")
 
 
+@pytest.mark.slow
 def test_the_plan_file_of_one_direction_is_not_the_others(tmp_path: Path) -> None:
     """Fingerprints differ, although brokers and directories are the same."""
     cluster = grown(tmp_path)
     assert plan_for(cluster, back=True).fingerprint != plan_for(start()).fingerprint
 
 
+@pytest.mark.slow
 def test_log_dirs_spelled_with_spaces_or_singular_keep_their_own(tmp_path: Path) -> None:
     """`log.dir` alone, and a list with spaces: the new ones come behind."""
     cluster = start()

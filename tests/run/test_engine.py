@@ -75,6 +75,7 @@ def run(
     return journal.events
 
 
+@pytest.mark.slow
 def test_a_cluster_goes_through_every_stage(tmp_path: Path) -> None:
     """From ZooKeeper mode to finalized, in the order of the stages, each step verified."""
     cluster = SimulatedCluster.in_zookeeper_mode()
@@ -96,6 +97,7 @@ def test_a_cluster_goes_through_every_stage(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_second_run_of_a_finished_plan_changes_nothing(tmp_path: Path) -> None:
     """Every step is concluded."""
     cluster = SimulatedCluster.in_zookeeper_mode()
@@ -198,6 +200,7 @@ def when(condition: Callable[[SimulatedCluster], bool], bend: Callable[[World], 
     return cluster
 
 
+@pytest.mark.slow
 def test_a_topic_id_lost_after_the_second_broker_stops_the_run_before_the_third(tmp_path: Path) -> None:
     """The last broker's registration starts the copy by itself: blockers are checked again before it."""
     cluster = when(
@@ -211,6 +214,7 @@ def test_a_topic_id_lost_after_the_second_broker_stops_the_run_before_the_third(
     assert not cluster.copied
 
 
+@pytest.mark.slow
 def test_a_disk_that_dies_stops_the_roll_before_the_next_broker(tmp_path: Path) -> None:
     """One disk is one broker: no second one is touched."""
     cluster = when(
@@ -221,6 +225,7 @@ def test_a_disk_that_dies_stops_the_roll_before_the_next_broker(tmp_path: Path) 
     assert "stop 1" not in cluster.done
 
 
+@pytest.mark.slow
 def test_a_difference_stops_the_second_roll(tmp_path: Path) -> None:
     """What no rule excuses is no detail."""
     wrong = Difference("topic-config", "orders", "retention.ms", DifferenceClass.DIFFERS, "1", "2")
@@ -233,6 +238,7 @@ def test_a_difference_stops_the_second_roll(tmp_path: Path) -> None:
     assert cluster.registered == dict.fromkeys((0, 1, 2), "migration")
 
 
+@pytest.mark.slow
 def test_without_spark_the_second_roll_does_not_begin(tmp_path: Path) -> None:
     """Unknown is never read as equal."""
     cluster = SimulatedCluster.in_zookeeper_mode()
@@ -272,6 +278,7 @@ def test_a_replica_that_stays_migrating_holds_the_roll_and_never_finalizes(tmp_p
     assert not cluster.finalized
 
 
+@pytest.mark.slow
 def test_under_replicated_partitions_are_waited_for_and_named(tmp_path: Path) -> None:
     """No second broker is stopped while the first one's replicas are behind."""
     sick = PartitionHealth("orders", 3, 1, (1,), (0, 1))
@@ -303,6 +310,7 @@ def test_a_file_changed_by_another_hand_makes_the_plan_stale(tmp_path: Path) -> 
     assert "stop 1" not in cluster.done
 
 
+@pytest.mark.slow
 def test_an_input_that_is_not_the_planned_one_makes_the_plan_stale(tmp_path: Path) -> None:
     """Each step's own inputs are asked before it acts, whatever its files are."""
     cluster = SimulatedCluster.in_zookeeper_mode()
@@ -336,6 +344,7 @@ def test_without_the_lock_no_step_is_so_much_as_intended(tmp_path: Path) -> None
     assert cluster.done == []
 
 
+@pytest.mark.slow
 def test_leaders_and_isr_order_do_not_make_a_plan_stale(tmp_path: Path) -> None:
     """What moves by itself decides nothing."""
     cluster = SimulatedCluster.in_zookeeper_mode()
@@ -350,6 +359,7 @@ def test_leaders_and_isr_order_do_not_make_a_plan_stale(tmp_path: Path) -> None:
     assert cluster.finalized
 
 
+@pytest.mark.slow
 def test_what_was_not_predicted_fails_the_run(tmp_path: Path) -> None:
     """A broker that came up registered in another way than the step said."""
     cluster = SimulatedCluster.in_zookeeper_mode()
@@ -361,6 +371,7 @@ def test_what_was_not_predicted_fails_the_run(tmp_path: Path) -> None:
         run(cluster, plan, tmp_path)
 
 
+@pytest.mark.slow
 def test_an_early_finalize_by_another_hand_stops_the_run(tmp_path: Path) -> None:
     """POST_MIGRATION before its time: no ZooKeeper-mode broker is restarted, and the way forward is said."""
     cluster = SimulatedCluster.in_zookeeper_mode()
@@ -377,6 +388,7 @@ def test_an_early_finalize_by_another_hand_stops_the_run(tmp_path: Path) -> None
     assert cluster.registered[2] == "migration"
 
 
+@pytest.mark.slow
 def test_the_plan_of_a_half_rolled_cluster_begins_at_the_next_broker(tmp_path: Path) -> None:
     """Where the cluster stands is asked from the cluster, not remembered."""
     cluster = SimulatedCluster.in_zookeeper_mode()
@@ -454,6 +466,7 @@ def test_a_journal_of_another_run_proves_dual_write_from_its_own_first_session_o
     assert since_last_roll(events, clock) == pytest.approx(10)
 
 
+@pytest.mark.slow
 def test_a_whole_migration_under_a_clock_that_jumps_ends_as_any(tmp_path: Path) -> None:
     """Days forward and back at every line of the journal."""
     cluster, clock = SimulatedCluster.in_zookeeper_mode(), Jumping()

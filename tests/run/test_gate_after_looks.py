@@ -17,6 +17,7 @@ from tests.run.test_gatekeeper_health import unhealthy
 LOOKS = HealthPolicy(12, 600.0)  # not quite two hours before each start
 
 
+@pytest.mark.slow
 def test_a_window_that_closes_while_it_is_looked_starts_nothing(tmp_path: Path) -> None:
     """There was room when the looks began."""
     evening = replace(NIGHTS, allow=(Dated("2026-12-07T20:00", "2026-12-07T22:30"),), reserve=0.0)
@@ -27,6 +28,7 @@ def test_a_window_that_closes_while_it_is_looked_starts_nothing(tmp_path: Path) 
     assert run.clock.now() > EVENING + 1.5 * HOUR
 
 
+@pytest.mark.slow
 def test_a_clock_that_is_set_while_it_is_looked_starts_nothing(tmp_path: Path) -> None:
     """By it the window behind the looks is judged."""
     run = gated(tmp_path, health=LOOKS)
@@ -36,6 +38,7 @@ def test_a_clock_that_is_set_while_it_is_looked_starts_nothing(tmp_path: Path) -
     assert not any(entry.startswith("start") for entry in run.cluster.done)
 
 
+@pytest.mark.slow
 def test_a_request_that_comes_while_it_is_looked_starts_nothing(tmp_path: Path) -> None:
     """Every look is good; whoever speaks meanwhile is heard before the controllers are started."""
     run = gated(tmp_path, health=LOOKS)
@@ -51,6 +54,7 @@ def test_a_request_that_comes_while_it_is_looked_starts_nothing(tmp_path: Path) 
     assert not any(entry.startswith("start") for entry in run.cluster.done)
 
 
+@pytest.mark.slow
 def test_a_window_that_closes_while_a_step_waits_for_its_gate_parks(tmp_path: Path) -> None:
     """One partition after the other lags, so that the wait goes on; it does not go on out of hours."""
     evening = replace(NIGHTS, allow=(Dated("2026-12-07T20:00", "2026-12-07T21:30"),), reserve=0.0)
@@ -68,6 +72,7 @@ def test_a_window_that_closes_while_a_step_waits_for_its_gate_parks(tmp_path: Pa
     assert not any(entry.startswith("start") for entry in run.cluster.done)
 
 
+@pytest.mark.slow
 def test_a_clock_that_is_set_while_a_step_waits_for_its_gate_stops_the_run(tmp_path: Path) -> None:
     """The window is asked by that very clock."""
     run = gated(tmp_path, health=HealthPolicy(1), no_progress_seconds=600.0)

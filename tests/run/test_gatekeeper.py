@@ -25,6 +25,7 @@ NIGHTS = Window("default", "UTC", (Weekly(tuple(range(7)), 21 * 60, 5 * 60),), (
 
 
 # -- windows ---------------------------------------------------------------------------------------------------------
+@pytest.mark.slow
 def test_inside_its_window_a_run_goes_to_its_end(tmp_path: Path) -> None:
     """Nothing is asked that holds."""
     run = Gated(tmp_path, bound(NIGHTS))
@@ -42,6 +43,7 @@ def test_outside_of_its_window_a_run_looks_and_waits(tmp_path: Path) -> None:
     assert run.cluster.done == []
 
 
+@pytest.mark.slow
 def test_a_roll_parks_between_brokers_when_the_next_one_would_not_fit(tmp_path: Path) -> None:
     """Measured on this run's own nodes: two hours each, a fourth would end too late; the next night ends it."""
     run = Gated(tmp_path, bound(NIGHTS), node_seconds=2 * HOUR)
@@ -56,6 +58,7 @@ def test_a_roll_parks_between_brokers_when_the_next_one_would_not_fit(tmp_path: 
     assert run.stopped() == ["0", "1", "2", "0", "1", "2"], "nothing twice"
 
 
+@pytest.mark.slow
 def test_before_a_node_was_measured_the_playbooks_estimate_counts(tmp_path: Path) -> None:
     """Eight hours a node, by the playbook: it never begins, and says that the window never stays open so long."""
     run = Gated(tmp_path, bound(NIGHTS, pace=Pace(node_estimate=8 * HOUR)))
@@ -65,6 +68,7 @@ def test_before_a_node_was_measured_the_playbooks_estimate_counts(tmp_path: Path
     assert "correct the window or the estimates" in error.next_step
 
 
+@pytest.mark.slow
 def test_the_copy_is_never_parked_before(tmp_path: Path) -> None:
     """The window ends right after the last broker of the first roll: the copy is watched all the same."""
     closes = replace(NIGHTS, allow=(Dated("2026-12-07T20:00", "2026-12-07T23:30"),), reserve=0.0)
@@ -74,6 +78,7 @@ def test_the_copy_is_never_parked_before(tmp_path: Path) -> None:
     assert run.clock.now() > EVENING + 2.5 * HOUR
 
 
+@pytest.mark.slow
 def test_a_roll_that_would_stand_half_done_over_a_freeze_does_not_begin(tmp_path: Path) -> None:
     """It would fit two brokers, and then stand for weeks."""
     freeze = replace(NIGHTS, deny=(Dated("2026-12-08T05:00", "2027-01-05T00:00"),))
@@ -83,6 +88,7 @@ def test_a_roll_that_would_stand_half_done_over_a_freeze_does_not_begin(tmp_path
     assert run.stopped() == []
 
 
+@pytest.mark.slow
 def test_half_a_roll_that_stood_too_long_is_told_and_goes_on(tmp_path: Path) -> None:
     """To refuse would only make it older."""
     run = Gated(tmp_path, bound(NIGHTS), node_seconds=2 * HOUR)
@@ -93,6 +99,7 @@ def test_half_a_roll_that_stood_too_long_is_told_and_goes_on(tmp_path: Path) -> 
     assert "longer than 24 h" in note.data["value"]
 
 
+@pytest.mark.slow
 def test_a_half_done_broker_is_finished_outside_of_the_window(tmp_path: Path) -> None:
     """Killed with a broker down at the window's end: the same command brings it up, and parks behind it."""
     run = Gated(tmp_path, bound(NIGHTS))
@@ -106,6 +113,7 @@ def test_a_half_done_broker_is_finished_outside_of_the_window(tmp_path: Path) ->
     assert run.named("conclude")[-1].data["step"] == "migration-mode/0"
 
 
+@pytest.mark.slow
 def test_half_a_finalize_is_ended_outside_of_the_window(tmp_path: Path) -> None:
     """Killed behind the first controller without the flag: the same command goes through the others at any hour."""
     run = Gated(tmp_path, bound(NIGHTS), target=Stage.CLEANUP)
@@ -148,6 +156,7 @@ def back(tmp_path: Path, **changes: Any) -> Gated:
     return run
 
 
+@pytest.mark.slow
 def test_an_emergency_keeps_no_hours(tmp_path: Path) -> None:
     """No window binds a rollback, unless the playbook names one for it."""
     (tmp_path / "free").mkdir()
@@ -157,6 +166,7 @@ def test_an_emergency_keeps_no_hours(tmp_path: Path) -> None:
 
 
 # -- requests ----------------------------------------------------------------------------------------------------------
+@pytest.mark.slow
 def test_the_first_interrupt_parks_behind_the_broker_that_is_being_restarted(tmp_path: Path) -> None:
     """With it up and proven; exit code 130; the same command resumes."""
     run = gated(tmp_path)
@@ -169,6 +179,7 @@ def test_the_first_interrupt_parks_behind_the_broker_that_is_being_restarted(tmp
     assert run.session()[-1].name == "end"
 
 
+@pytest.mark.slow
 def test_an_interrupt_before_the_copy_parks_behind_it(tmp_path: Path) -> None:
     """The last broker's registration starts it by itself: it is watched to its end."""
     run = gated(tmp_path)
@@ -176,6 +187,7 @@ def test_an_interrupt_before_the_copy_parks_behind_it(tmp_path: Path) -> None:
     assert "parked before hybrid" in refused(run, RunInterrupted).what
 
 
+@pytest.mark.slow
 def test_an_interrupt_leaves_no_half_quorum_without_the_flag(tmp_path: Path) -> None:
     """Finalize goes through all controllers, once its first one was restarted."""
     run = gated(tmp_path)
@@ -186,6 +198,7 @@ def test_an_interrupt_leaves_no_half_quorum_without_the_flag(tmp_path: Path) -> 
     assert [node for node in run.stopped() if int(node) >= 3000] == ["3001", "3002", "3000"]
 
 
+@pytest.mark.slow
 def test_a_soak_can_be_left_while_it_lasts(tmp_path: Path) -> None:
     """Nobody has to wait for days; it counts on meanwhile."""
     run = gated(tmp_path, soak_seconds=20.0)
@@ -199,6 +212,7 @@ def test_a_soak_can_be_left_while_it_lasts(tmp_path: Path) -> None:
     assert run.session()[-1].name == "end"
 
 
+@pytest.mark.slow
 def test_until_a_stage_parks_behind_it_and_the_same_plan_goes_on(tmp_path: Path) -> None:
     """Again, as often as it is asked for; without it the run is carried out."""
     run = gated(tmp_path)
@@ -214,6 +228,7 @@ def test_until_a_stage_parks_behind_it_and_the_same_plan_goes_on(tmp_path: Path)
     assert run.session()[-1].name == "end"
 
 
+@pytest.mark.slow
 def test_until_a_step_parks_behind_it(tmp_path: Path) -> None:
     """One broker of a roll, then the next one."""
     run = gated(tmp_path)
@@ -226,6 +241,7 @@ def test_until_a_step_parks_behind_it(tmp_path: Path) -> None:
 
 
 # -- the clock -------------------------------------------------------------------------------------------------------
+@pytest.mark.slow
 @pytest.mark.parametrize("jump", [-2 * HOUR, 2 * HOUR, 61.0])
 def test_a_clock_that_is_set_during_a_run_stops_it(tmp_path: Path, jump: float) -> None:
     """Forwards or backwards; at a parking point, with what is half done finished."""
@@ -236,6 +252,7 @@ def test_a_clock_that_is_set_during_a_run_stops_it(tmp_path: Path, jump: float) 
     assert run.stopped() == ["0"]
 
 
+@pytest.mark.slow
 def test_a_clock_that_is_slewed_is_fine(tmp_path: Path) -> None:
     """NTP moves it by fractions."""
     run = gated(tmp_path)
@@ -247,6 +264,7 @@ def test_a_clock_that_is_slewed_is_fine(tmp_path: Path) -> None:
     assert run.session()[-1].name == "end"
 
 
+@pytest.mark.slow
 def test_a_clock_before_the_journals_last_line_is_refused(tmp_path: Path) -> None:
     """A window decided by it would be decided by a wrong time."""
     run = gated(tmp_path)

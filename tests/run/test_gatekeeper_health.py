@@ -28,6 +28,7 @@ def unhealthy(world: World, topic: str = "orders") -> World:
     return replace(world, live=replace(live(world), metadata=seen))
 
 
+@pytest.mark.slow
 def test_a_restart_needs_so_many_good_looks_in_a_row(tmp_path: Path) -> None:
     """Twelve looks, ten seconds apart, before each of three brokers; a bad sixth one begins the count anew."""
 
@@ -51,6 +52,7 @@ def test_a_restart_needs_so_many_good_looks_in_a_row(tmp_path: Path) -> None:
     assert shaken[-1] - calm[-1] >= 5 * 10.0
 
 
+@pytest.mark.slow
 def test_a_cluster_that_does_not_get_well_ends_the_wait_by_no_progress(tmp_path: Path) -> None:
     """Nobody is restarted; it is said what is waited for."""
     run = gated(tmp_path, health=HealthPolicy(3, 5.0), no_progress_seconds=60.0)
@@ -61,6 +63,7 @@ def test_a_cluster_that_does_not_get_well_ends_the_wait_by_no_progress(tmp_path:
     assert run.named("waiting")
 
 
+@pytest.mark.slow
 def test_a_broker_that_another_hand_stopped_is_named_before_the_next_one_restarts(tmp_path: Path) -> None:
     """Not as one that may answer by itself: its process, its host, and what to type."""
 

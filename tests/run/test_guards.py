@@ -58,6 +58,7 @@ def killed(folder: Path, label: str, after: int = 0) -> tuple[SimulatedCluster, 
 
 
 # -- going on after a kill -------------------------------------------------------------------------------------------
+@pytest.mark.slow
 def test_a_last_broker_that_was_stopped_is_not_started_over_a_stale_migration_znode(tmp_path: Path) -> None:
     """Its registration would start the wipe; what was checked before its stop is long ago."""
     cluster, plan = killed(tmp_path, "after:stop:2")
@@ -68,6 +69,7 @@ def test_a_last_broker_that_was_stopped_is_not_started_over_a_stale_migration_zn
     assert cluster.done == done
 
 
+@pytest.mark.slow
 def test_a_last_broker_that_was_stopped_is_not_started_beside_a_topic_without_id(tmp_path: Path) -> None:
     """All blockers are checked again, but for those that its own stop makes."""
     cluster, plan = killed(tmp_path, "before:start:2")
@@ -79,6 +81,7 @@ def test_a_last_broker_that_was_stopped_is_not_started_beside_a_topic_without_id
     assert not cluster.copied
 
 
+@pytest.mark.slow
 def test_a_broker_that_was_stopped_is_not_started_into_kraft_on_a_dead_disk(tmp_path: Path) -> None:
     """A replica that is MIGRATING there would not be failed over."""
     cluster, plan = killed(tmp_path, "before:start:1", after=1)
@@ -89,6 +92,7 @@ def test_a_broker_that_was_stopped_is_not_started_into_kraft_on_a_dead_disk(tmp_
     assert cluster.done == done
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("label", ["after:stop:3001", "after:write-config:3001", "before:start:3001"])
 def test_the_interlock_holds_until_the_first_start_without_the_flag(label: str, tmp_path: Path) -> None:
     """A stopped controller is no proof of anything: a ledger that went back since refuses the start."""
@@ -104,6 +108,7 @@ def test_the_interlock_holds_until_the_first_start_without_the_flag(label: str, 
     assert cluster.finalized
 
 
+@pytest.mark.slow
 def test_a_controller_that_fell_meanwhile_is_not_taken_for_a_half_finalized_one(tmp_path: Path) -> None:
     """Killed after the intent alone; another controller crashed; the comparison is not empty any more."""
     cluster, plan = killed(tmp_path, "before:stop:3001")
@@ -141,6 +146,7 @@ def test_a_file_changed_between_kill_and_going_on_is_refused_before_anything(
     assert cluster.finalized
 
 
+@pytest.mark.slow
 def test_controllers_are_not_started_over_a_copy_that_appeared_meanwhile(tmp_path: Path) -> None:
     """One of three runs; the others would make the quorum that empties ZooKeeper."""
     cluster, plan = killed(tmp_path, "before:start:3001")
@@ -273,6 +279,7 @@ def test_only_a_directory_that_holds_nothing_is_formatted(meta: MetaBroken | Met
     assert isinstance(FormatController(3001, "3.9").check(world), Refused)
 
 
+@pytest.mark.slow
 def test_a_run_says_at_which_point_it_was_refused(tmp_path: Path) -> None:
     """NoProgress and refusals alike end in the journal."""
     cluster, plan = killed(tmp_path, "after:stop:2")
@@ -313,6 +320,7 @@ class Looks(SimulatedCluster):
         return SimulatedCluster.observe(self, needs, facts)
 
 
+@pytest.mark.slow
 def test_what_a_guard_forbids_is_said_before_spark_is_waited_for(tmp_path: Path) -> None:
     """A controller runs without the flag in hybrid: no comparison is asked for, and the refusal is the guard's."""
     cluster = Looks.in_zookeeper_mode()

@@ -49,6 +49,7 @@ def test_what_was_appended_is_read_back_in_order(tmp_path: Path) -> None:
     assert not reading.torn
 
 
+@pytest.mark.slow
 def test_a_journal_cut_at_any_byte_keeps_every_whole_line(tmp_path: Path) -> None:
     """A torn last line is what a kill leaves: the lines before it hold, and the run can go on."""
     path, sizes = written(tmp_path)
@@ -72,6 +73,7 @@ def test_a_resumed_journal_cuts_the_torn_line_off_and_goes_on(tmp_path: Path) ->
     assert [event.name for event in reading.events] == ["run", "intend", "intend", "intend", "note"]
 
 
+@pytest.mark.slow
 def test_a_flipped_bit_before_the_last_line_is_refused(tmp_path: Path) -> None:
     """No line but the last may be wrong: the chain says so."""
     path, sizes = written(tmp_path)
@@ -102,6 +104,7 @@ def test_every_bit_of_every_byte_is_a_valid_prefix_or_a_refusal(tmp_path: Path) 
             assert position >= sizes[-2], "only the last line passes for torn"
 
 
+@pytest.mark.slow
 def test_cut_and_flipped_at_once_is_still_one_or_the_other(tmp_path: Path) -> None:
     """A crash in front of a bad disk."""
     path, _ = written(tmp_path, events=2)

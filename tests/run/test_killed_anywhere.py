@@ -76,6 +76,7 @@ def test_every_number_of_kills_of_the_rollback(entry: str, tmp_path: Path) -> No
     assert walk.waiting == []
 
 
+@pytest.mark.slow
 def test_a_point_stands_before_and_after_every_effect_and_behind_every_unsynced_line() -> None:
     """No effect without its two points; no line of the journal without one between its write and its fsync."""
     cluster, points = SimulatedCluster.in_zookeeper_mode(), Labels()
@@ -91,6 +92,7 @@ def test_a_point_stands_before_and_after_every_effect_and_behind_every_unsynced_
     assert [label for label in points.labels if label.startswith("proof:")]
 
 
+@pytest.mark.slow
 def test_a_wrong_recovery_is_noticed() -> None:
     """The walk itself is tried: a run whose effects are not those of the reference is told."""
     cluster = SimulatedCluster.in_zookeeper_mode()

@@ -59,6 +59,7 @@ def test_the_way_forward_stops_and_goes_on_when_it_is_removed(
     assert cluster.harms == []
 
 
+@pytest.mark.slow
 @OBJECTS
 @pytest.mark.parametrize("entry", ["half of the second roll", "all brokers KRaft"])
 def test_no_broker_is_rolled_back_beside_it(tmp_path: Path, entry: str, kind: str, key: str, told: str) -> None:

@@ -86,6 +86,7 @@ def starts(cluster: Racing) -> list[str]:
     return [entry for entry in cluster.done if entry.startswith("start 300") and entry.endswith(" controller")]
 
 
+@pytest.mark.slow
 def test_a_controller_that_ended_by_the_race_is_started_once_more_and_the_run_goes_to_its_end(tmp_path: Path) -> None:
     """No controller that lives is touched, and the journal tells it."""
     cluster = racing(DIED)
@@ -95,6 +96,7 @@ def test_a_controller_that_ended_by_the_race_is_started_once_more_and_the_run_go
     assert "started once more" in notes(tmp_path)[f"{KEY}:3002"]
 
 
+@pytest.mark.slow
 def test_a_second_time_nobody_starts_it(tmp_path: Path) -> None:
     """It may be no race then; its own lines stand in the error.  The same command starts it, and once alone."""
     cluster = racing(DIED, DIED, DIED)
@@ -111,6 +113,7 @@ def test_a_second_time_nobody_starts_it(tmp_path: Path) -> None:
     assert starts(cluster).count("start 3002 controller") == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "said",
     [

@@ -76,6 +76,7 @@ def test_the_lock_file_names_its_holder_alone(tmp_path: Path) -> None:
     lock.release()
 
 
+@pytest.mark.slow
 def test_the_kernel_frees_the_lock_of_a_killed_process(tmp_path: Path) -> None:
     """However the process ends."""
     code = (
@@ -132,6 +133,7 @@ def test_without_a_znode_the_file_alone_is_the_lock(tmp_path: Path) -> None:
     lock.release()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wanted", ["2", "before:stop:1"])
 def test_a_crash_point_kills_the_process_at_its_number_or_label(wanted: str) -> None:
     """As nothing else could: SIGKILL."""

@@ -109,6 +109,7 @@ def test_one_host_whose_lock_is_gone_is_a_lost_lock(number: int) -> None:
     assert caught.value.where == hosts.taken[number].where
 
 
+@pytest.mark.slow
 def test_unlock_shows_the_hosts_locks_and_removes_none(tmp_path: Path) -> None:
     """The kernel frees them; a living owner is told by exit code 7."""
     path = lay(tmp_path, SPEC + "  directories: {add: [/disk2]}\n")

@@ -376,6 +376,7 @@ def tokens() -> Callable[[str], Token]:
     return take
 
 
+@pytest.mark.slow
 def test_a_run_that_slept_past_its_lock_acts_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Guard `lock-again`: without it two brokers are down at once."""
     with pytest.raises(LockLost, match="second holds it"):
@@ -386,6 +387,7 @@ def test_a_run_that_slept_past_its_lock_acts_no_more(tmp_path: Path, monkeypatch
         paused_while_another_acts(tmp_path / "again", tokens())
 
 
+@pytest.mark.slow
 def test_a_second_orchestrator_on_this_host_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Guard `one-run`: without it two brokers are down at once."""
 
@@ -401,6 +403,7 @@ def test_a_second_orchestrator_on_this_host_is_refused(tmp_path: Path, monkeypat
         paused_while_another_acts(tmp_path / "again", take)
 
 
+@pytest.mark.slow
 def test_an_edited_plan_skips_nothing(tmp_path: Path) -> None:
     """Guard `fingerprint`: without it the proof of hybrid is left out."""
     cluster = Fragile.in_zookeeper_mode()
@@ -437,6 +440,7 @@ def believed(line: bytes, *_: object) -> Event:
     return Event(body["n"], body["t"], body["event"], body["data"])
 
 
+@pytest.mark.slow
 def test_a_journal_whose_bits_tipped_is_not_believed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Guard `journal-crc`: without it broker 1 is never rolled, and broker 2 is."""
     cluster, plan = flipped(tmp_path)

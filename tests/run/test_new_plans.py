@@ -39,6 +39,7 @@ def reference(tmp_path_factory: pytest.TempPathFactory) -> SimulatedCluster:
     return cluster
 
 
+@pytest.mark.slow
 def test_stage_by_stage_it_ends_as_in_one_go(reference: SimulatedCluster, tmp_path: Path) -> None:
     """Each stage planned when the one before it is complete, and carried out with a journal of its own."""
     cluster = SimulatedCluster.in_zookeeper_mode()
@@ -83,6 +84,7 @@ def test_a_new_plan_after_any_step_ends_the_same(step: str, reference: Simulated
     assert cluster.files == reference.files
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", HALF_FINAL)
 def test_half_a_finalize_is_finished_over_no_difference(step: str, tmp_path: Path) -> None:
     """Until one of them is elected there is a rollback: a difference is still a reason to stop."""
@@ -96,6 +98,7 @@ def test_half_a_finalize_is_finished_over_no_difference(step: str, tmp_path: Pat
     assert cluster.done == before
 
 
+@pytest.mark.slow
 def test_brokers_left_by_an_early_finalize_are_rolled_forward(tmp_path: Path) -> None:
     """The plan says so, needs no comparison any more, and ends with every broker in KRaft mode."""
     cluster = after("kraft-mode/0", tmp_path)
@@ -141,6 +144,7 @@ def restarted(cluster: SimulatedCluster, broker: int) -> None:
     cluster.bend = bend
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("broker", [0, 1, 2])
 def test_a_broker_that_was_restarted_after_an_early_finalize_is_rolled_first(broker: int, tmp_path: Path) -> None:
     """Nothing but its own roll makes it whole: the others would wait for ever, or stop beside it."""
@@ -153,6 +157,7 @@ def test_a_broker_that_was_restarted_after_an_early_finalize_is_rolled_first(bro
     assert cluster.registered == {0: "kraft", 1: "kraft", 2: "kraft"}
 
 
+@pytest.mark.slow
 def test_none_is_stopped_beside_a_broker_that_was_lost_after_the_plan(tmp_path: Path) -> None:
     """The plan's order was right when it was made: a new one begins with the lost one."""
     cluster = finalized_by_accident(tmp_path)
@@ -186,6 +191,7 @@ def test_the_same_plan_without_its_journal_does_nothing_again(step: str, tmp_pat
     assert caught.value.next_step
 
 
+@pytest.mark.slow
 def test_a_plan_that_was_rolled_back_since_is_stale(tmp_path: Path) -> None:
     """Its journal calls done what is undone: refused at once, and only where the cluster's place is known."""
     plan = plan_for(SimulatedCluster.in_zookeeper_mode())
@@ -201,6 +207,7 @@ def test_a_plan_that_was_rolled_back_since_is_stale(tmp_path: Path) -> None:
     gone_back(plan, done, ahead.observe(PLANNED_ON, {}))
 
 
+@pytest.mark.slow
 def test_what_is_found_is_told_with_the_next_step(tmp_path: Path) -> None:
     """A journal that was lost in hybrid: the stage of the cluster, and that a new plan goes on from there."""
     plan = plan_for(SimulatedCluster.in_zookeeper_mode())
@@ -216,6 +223,7 @@ def test_what_is_found_is_told_with_the_next_step(tmp_path: Path) -> None:
     assert "cannot be determined" in what_is_found(plan, blind)
 
 
+@pytest.mark.slow
 def test_status_knows_by_the_journals_that_hybrid_was_proven(tmp_path: Path) -> None:
     """The cluster has no trace of it: until the next step is concluded the last word of the runs counts."""
     cluster = SimulatedCluster.in_zookeeper_mode()
@@ -244,6 +252,7 @@ def test_status_knows_by_the_journals_that_hybrid_was_proven(tmp_path: Path) -> 
     assert by_journals(known) == {}
 
 
+@pytest.mark.slow
 def test_a_finalize_of_its_own_goes_around_no_soak() -> None:
     """Planned alone, it has the soak in front of it: what an earlier plan soaked counts, nothing else does."""
     cluster = SimulatedCluster.in_zookeeper_mode()

@@ -69,6 +69,7 @@ def test_each_event_is_one_line_in_order(tmp_path: Path) -> None:
 HANGS = "sleep 600 & sleep 600"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "why"),
     [
@@ -126,6 +127,7 @@ def test_one_that_cannot_be_started_is_told(word: str, why: str) -> None:
     assert len(said) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("short")
 def test_what_has_no_room_is_dropped_and_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A command that hangs for a night fills no memory."""
@@ -143,6 +145,7 @@ def test_what_has_no_room_is_dropped_and_counted(tmp_path: Path, monkeypatch: py
     assert int(failed) + int(dropped) == 14
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("short")
 def test_no_process_outlives_its_time(tmp_path: Path) -> None:
     """Nor does what it started, also of the one that runs when the session ends."""

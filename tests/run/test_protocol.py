@@ -107,6 +107,7 @@ def carry_out(cluster: ProtocolCluster, folder: Path, kill: KillAt | None = None
 
 
 # -- there and back --------------------------------------------------------------------------------------------------
+@pytest.mark.slow
 def test_each_broker_is_restarted_with_one_key_changed_and_the_controller_last(tmp_path: Path) -> None:
     """Broker 0 has /controller; a copy of each file is kept, and each process says the version itself."""
     cluster = ProtocolCluster.of("3.8", "3.8", "3.8")
@@ -124,6 +125,7 @@ def test_each_broker_is_restarted_with_one_key_changed_and_the_controller_last(t
     assert proof.data["evidence"][0] == f"broker 1 itself says {IBP} 3.9"
 
 
+@pytest.mark.slow
 def test_the_files_come_back_to_the_byte_and_the_same_may_be_done_again(tmp_path: Path) -> None:
     """A plan that is made again is another one: the journal of the first would call it done."""
     cluster = ProtocolCluster.of("3.8", "3.5-IV2", "3.9")
@@ -279,6 +281,7 @@ def test_a_broker_that_keeps_the_old_version_stops_the_run_before_the_next_one(t
     assert [act for act in cluster.done if act.startswith("stop")] == ["stop 1"]
 
 
+@pytest.mark.slow
 def test_a_broker_that_does_not_answer_after_its_restart_is_waited_for(tmp_path: Path) -> None:
     """And the next one is not stopped."""
     cluster = ProtocolCluster.of("3.8", "3.8", "3.8")
@@ -299,6 +302,7 @@ def test_a_cluster_that_is_not_whole_is_not_touched(tmp_path: Path) -> None:
     assert cluster.done == []
 
 
+@pytest.mark.slow
 def test_a_rollback_whose_copy_went_stops_before_the_broker(tmp_path: Path) -> None:
     """A file is never generated."""
     cluster = ProtocolCluster.of("3.8", "3.8", "3.8")

@@ -220,6 +220,7 @@ def from_before(story: Story) -> bytes:
 EVERY: Final = pytest.mark.parametrize("name", STORIES)
 
 
+@pytest.mark.slow
 @EVERY
 def test_a_repaired_file_is_started_by_the_same_command_and_told(tmp_path: Path, name: str) -> None:
     """To the end of the plan, over every later step that rests on that file; journal and report name the key."""
@@ -238,6 +239,7 @@ def test_a_repaired_file_is_started_by_the_same_command_and_told(tmp_path: Path,
         assert REPAIR.items() <= parse(story.cluster.files[story.node, path_of(story.node)]).items()
 
 
+@pytest.mark.slow
 def test_a_file_that_is_repaired_while_the_run_waits_for_its_unit_needs_no_second_command(tmp_path: Path) -> None:
     """Its unit starts the node with the repaired file; the run takes it as the same command would, and says it."""
     whole = two_way()
@@ -250,6 +252,7 @@ def test_a_file_that_is_repaired_while_the_run_waits_for_its_unit_needs_no_secon
     assert any("was repaired by a person, in num.network.threads" in one for one in told)
 
 
+@pytest.mark.slow
 def test_a_process_that_is_another_one_in_each_look_is_said_to_end_again(tmp_path: Path) -> None:
     """Not that its broker is about to register: seen below runit, where the wait ended with 'usually nothing'."""
     whole = two_way()
@@ -305,6 +308,7 @@ def test_with_the_journal_lost_each_printed_next_step_leads_on(tmp_path: Path, n
         assert "start what is down with its file as it is (on b1: start broker 1), then make a new plan" in said[0]
 
 
+@pytest.mark.slow
 @EVERY
 def test_a_file_that_is_gone_is_put_back_from_the_copy_that_is_named(tmp_path: Path, name: str) -> None:
     """By its path, with what is typed; where no copy has it (a new controller's), the run's folder has it then."""
@@ -317,6 +321,7 @@ def test_a_file_that_is_gone_is_put_back_from_the_copy_that_is_named(tmp_path: P
     assert BACKUP_SUFFIX in said[0] or name == "controllers"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["roll 1", "roll 2", "back from roll 1"])
 def test_without_the_journal_no_copy_is_said_to_be_the_one_that_is_gone(tmp_path: Path, name: str) -> None:
     """Its steps have left other files than the plan began with: a copy of KRaft mode would misdirect a rollback."""
@@ -333,6 +338,7 @@ def test_without_the_journal_no_copy_is_said_to_be_the_one_that_is_gone(tmp_path
     story.until_it_ends()
 
 
+@pytest.mark.slow
 def test_without_a_journal_a_controllers_file_is_made_again_as_it_was_rendered(tmp_path: Path) -> None:
     """No copy is beside it, and a plan of now knows nothing of it: a copy of the first broker's file has its values."""
     story = stopped("roll 1", tmp_path)
@@ -351,6 +357,7 @@ def test_without_a_journal_a_controllers_file_is_made_again_as_it_was_rendered(t
     story.until_it_ends()
 
 
+@pytest.mark.slow
 def test_the_file_of_another_broker_is_put_back_in_the_same_way(tmp_path: Path) -> None:
     """Rolled before, by this plan: no copy has what the roll wrote, so it is made again, to the byte."""
     story = stopped("roll 2", tmp_path)
@@ -383,6 +390,7 @@ def test_of_a_file_that_nothing_makes_again_the_copies_are_named(tmp_path: Path)
     assert "make a new plan: `kraft-migrate" in caught.value.next_step
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["roll 1", "roll 2"])
 def test_the_file_from_before_put_back_with_the_repair_in_it_is_edited_and_started(tmp_path: Path, name: str) -> None:
     """What would be written of it differs from the plan in the repaired key alone."""
@@ -448,6 +456,7 @@ def test_a_repair_that_kafka_would_refuse_is_refused_by_name(tmp_path: Path, nam
     story.ends()
 
 
+@pytest.mark.slow
 def test_a_secret_of_the_repair_is_in_no_record(tmp_path: Path) -> None:
     """Its key is named, its value is not."""
     story = stopped("roll 1", tmp_path)
@@ -471,6 +480,7 @@ def test_a_file_that_changed_before_the_node_was_started_is_no_repair(tmp_path: 
         story.apply()
 
 
+@pytest.mark.slow
 def test_the_planned_file_put_back_after_a_repair_is_told_too(tmp_path: Path) -> None:
     """The last note holds: the steps behind it are held to the file that the node runs with."""
     story = stopped("roll 1", tmp_path)
@@ -485,6 +495,7 @@ def test_the_planned_file_put_back_after_a_repair_is_told_too(tmp_path: Path) ->
     assert any("is the planned one again" in value for value in journals.notes(events).values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["roll 1", "roll 2"])
 def test_the_rollback_of_a_repaired_broker_is_ready_and_keeps_the_repair(tmp_path: Path, name: str) -> None:
     """Before it was started and after: the migration's keys go back, the repaired key stays."""

@@ -130,6 +130,7 @@ def test_from_every_state_the_rollback_ends_the_same_and_the_cluster_migrates_ag
     assert cluster.harms == []
 
 
+@pytest.mark.slow
 def test_before_the_copy_the_brokers_controller_keeps_its_znode(tmp_path: Path) -> None:
     """/controller is a ZooKeeper-mode broker's until the copy: only /migration goes."""
     cluster = copy_held(tmp_path / "forward")
@@ -150,6 +151,7 @@ def test_with_nothing_to_undo_the_plan_only_looks(tmp_path: Path) -> None:
     assert cluster.done == []
 
 
+@pytest.mark.slow
 def test_a_prepared_cluster_loses_only_the_rendered_files(tmp_path: Path) -> None:
     """They are set aside; no process is touched."""
     cluster = two_way()
@@ -159,6 +161,7 @@ def test_a_prepared_cluster_loses_only_the_rendered_files(tmp_path: Path) -> Non
     assert cluster.done == [f"aside {node} /conf/c{node}.properties" for node in (3000, 3001, 3002)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("entry", ["half of the first roll", "hybrid", "half of the second roll", "all brokers KRaft"])
 def test_a_file_that_was_put_back_by_hand_under_a_running_broker_is_rolled_as_well(tmp_path: Path, entry: str) -> None:
     """The broker runs in another mode than its file says: the rollback restarts it, and ends as any other."""
@@ -217,6 +220,7 @@ def test_a_file_that_is_edited_after_the_plan_was_made_makes_it_stale(tmp_path: 
     assert "write 1 zookeeper" not in cluster.done
 
 
+@pytest.mark.slow
 def test_a_file_that_is_edited_while_its_broker_is_down_is_not_overwritten(tmp_path: Path) -> None:
     """Killed between the stop and the write, edited, and gone on with: the plan is stale, a new one keeps the edit."""
     cluster = at("hybrid", tmp_path / "forward")
@@ -264,6 +268,7 @@ def stuck(folder: Path) -> TwoWay:
     return cluster
 
 
+@pytest.mark.slow
 def test_a_stuck_copy_is_called_by_its_name_and_the_rollback_leads_out_of_it(tmp_path: Path) -> None:
     """Back to ZooKeeper mode, and forward again."""
     cluster = stuck(tmp_path / "forward")
@@ -274,6 +279,7 @@ def test_a_stuck_copy_is_called_by_its_name_and_the_rollback_leads_out_of_it(tmp
     assert cluster.finalized
 
 
+@pytest.mark.slow
 def test_a_stuck_copy_is_made_again_with_a_fresh_quorum(tmp_path: Path) -> None:
     """Every broker is restarted once, no file changes, and the migration continues from hybrid."""
     cluster = stuck(tmp_path / "forward")
@@ -317,6 +323,7 @@ def test_a_copy_that_is_not_stuck_is_not_made_again(tmp_path: Path) -> None:
 
 
 # -- the order -------------------------------------------------------------------------------------------------------
+@pytest.mark.slow
 def test_the_order_is_the_one_that_was_seen_to_work(tmp_path: Path) -> None:
     """KRaft brokers first, the leader last among controllers, /controller before /migration, then the brokers."""
     cluster = at("half of the second roll", tmp_path / "forward")
@@ -340,6 +347,7 @@ def test_the_order_is_the_one_that_was_seen_to_work(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_the_epoch_is_raised_before_the_znode_goes(tmp_path: Path) -> None:
     """Partition states carry KRaft's epoch: a ZooKeeper controller with a lower one is refused by its own data."""
     cluster = at("hybrid", tmp_path / "forward")
@@ -351,6 +359,7 @@ def test_the_epoch_is_raised_before_the_znode_goes(tmp_path: Path) -> None:
 
 
 # -- what is down or lost --------------------------------------------------------------------------------------------
+@pytest.mark.slow
 @pytest.mark.parametrize("entry", ENTRIES)
 def test_with_the_active_controller_dead(tmp_path: Path, entry: str) -> None:
     """Another leads: a single dead controller bars no rollback."""
@@ -406,6 +415,7 @@ def differing(cluster: TwoWay, *rows: Difference) -> TwoWay:
     return cluster
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("entry", ["hybrid", "half of the second roll", "all brokers KRaft", "soak"])
 def test_a_difference_stops_the_rollback_before_any_controller(tmp_path: Path, entry: str) -> None:
     """/migration has passed the metadata all the time: the plan is blocked, and its run is refused by name."""
@@ -430,6 +440,7 @@ def test_a_difference_stops_the_rollback_before_any_controller(tmp_path: Path, e
     is_back(cluster)
 
 
+@pytest.mark.slow
 def test_differences_are_given_up_by_name_and_no_other_one_with_them(tmp_path: Path) -> None:
     """The plan shows each, its fingerprint covers them, the journal keeps them, and a further one stops the run."""
     cluster = differing(at("hybrid", tmp_path / "forward"), LOST_ACL)
@@ -497,6 +508,7 @@ def test_with_some_controllers_stopped_the_others_are_compared_again(tmp_path: P
 
 
 # -- what was committed at the last moment ---------------------------------------------------------------------------
+@pytest.mark.slow
 def test_a_topic_made_as_the_controllers_stop_is_not_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Committed after the last look at dual write: refused, and a new plan starts the controllers to write it."""
     start = at("hybrid", tmp_path / "forward")
@@ -517,6 +529,7 @@ def test_a_topic_made_as_the_controllers_stop_is_not_lost(tmp_path: Path, monkey
     assert "a topic is lost: ZooKeeper never got it" in harmed(start, tmp_path / "lost")
 
 
+@pytest.mark.slow
 def test_logs_that_prove_nothing_hold_the_rollback(tmp_path: Path) -> None:
     """Unreadable directories, or too few of them."""
     for reason, change in (
@@ -538,6 +551,7 @@ def unreadable_now(world: World) -> World:
 UNREADABLE = Unknown("E-HOST-25 tar: sudo: a password is required")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("bend", "says"),
     [
@@ -572,6 +586,7 @@ def unproven(world: World) -> World:
 
 
 # -- what another hand did -------------------------------------------------------------------------------------------
+@pytest.mark.slow
 def test_where_controller_was_deleted_by_hand_the_epoch_is_found_in_what_kraft_wrote(tmp_path: Path) -> None:
     """The broker that took it has too low an epoch: raised above the states', and claimed again."""
     cluster = at("hybrid", tmp_path / "forward")
@@ -587,6 +602,7 @@ def test_where_controller_was_deleted_by_hand_the_epoch_is_found_in_what_kraft_w
     assert cluster.done.index("set /controller_epoch 40") < cluster.done.index("delete /controller")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("entry", ["half of the first roll", "hybrid"])
 def test_forward_over_a_rollback_that_is_half_done_is_not_planned(tmp_path: Path, entry: str) -> None:
     """The old quorum still lies there: started, it would wait for ever, or copy with brokers that it only remembers."""
@@ -618,6 +634,7 @@ def harmed(cluster: TwoWay, folder: Path) -> list[str]:
     return cluster.harms
 
 
+@pytest.mark.slow
 def test_without_the_twenty_answers_a_broker_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It believes in the dead KRaft controller and waits 300 s for its leave."""
     for name, hangs in (("held", False), ("free", True)):
@@ -628,6 +645,7 @@ def test_without_the_twenty_answers_a_broker_hangs(tmp_path: Path, monkeypatch: 
         assert any("hangs 300 s" in harm for harm in harmed(cluster, tmp_path / name)) is hangs
 
 
+@pytest.mark.slow
 def test_without_the_epoch_rule_leaders_stay_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """KAFKA-20488."""
     cluster = at("hybrid", tmp_path / "forward")
@@ -636,6 +654,7 @@ def test_without_the_epoch_rule_leaders_stay_away(tmp_path: Path, monkeypatch: p
     assert any("leaders will stay -1" in harm for harm in harmed(cluster, tmp_path / "back"))
 
 
+@pytest.mark.slow
 def test_without_the_raised_versions_followers_are_not_heard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A topic made in dual write: brokers know a higher partition epoch than its state's version."""
     cluster = at("hybrid", tmp_path / "forward")
@@ -658,6 +677,7 @@ def given_back_with_low_versions(folder: Path) -> TwoWay:
     return cluster
 
 
+@pytest.mark.slow
 def test_where_control_was_given_back_too_early_the_versions_are_raised_with_a_new_election(tmp_path: Path) -> None:
     """In one transaction: killed before it some are behind still, killed after it the next owner has read them."""
     cluster = given_back_with_low_versions(tmp_path / "forward")
@@ -670,6 +690,7 @@ def test_where_control_was_given_back_too_early_the_versions_are_raised_with_a_n
     assert "raise-state-versions" not in [step.kind for step in rollback_plan(cluster).steps]
 
 
+@pytest.mark.slow
 def test_versions_that_cannot_be_told_hold_the_rollback(tmp_path: Path) -> None:
     """A state that may not be read, say: nothing is given back."""
     cluster = at("hybrid", tmp_path / "forward")
@@ -710,6 +731,7 @@ def test_controllers_that_run_keep_their_znode(tmp_path: Path, monkeypatch: pyte
         assert bool(cluster.harms) is off
 
 
+@pytest.mark.slow
 def test_a_disk_of_version_1_that_is_not_mended_keeps_its_broker_down(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -722,6 +744,7 @@ def test_a_disk_of_version_1_that_is_not_mended_keeps_its_broker_down(
     assert "stop 1" not in cluster.done[-3:]
 
 
+@pytest.mark.slow
 def test_the_second_rollback_restores_what_the_operator_changed_in_between(tmp_path: Path) -> None:
     """Copies of both attempts lie beside the file: each rollback finds its own."""
     cluster = at("half of the second roll", tmp_path / "forward")

@@ -66,6 +66,7 @@ def when_watching(run: Gated, act: object) -> None:
     run.clock.slept = look
 
 
+@pytest.mark.slow
 def test_a_copy_without_new_content_gives_up_although_the_offset_moves(tmp_path: Path) -> None:
     """Within the playbook's patience, with the broker id that it waits for, and what to do about it."""
     run = held(tmp_path)
@@ -79,6 +80,7 @@ def test_a_copy_without_new_content_gives_up_although_the_offset_moves(tmp_path:
     assert run.named("stop")[-1].data["code"] == NoProgress.id
 
 
+@pytest.mark.slow
 def test_a_copy_that_brings_content_is_waited_for_as_long_as_it_takes(tmp_path: Path) -> None:
     """Records of its open transaction count, although the image does not move."""
     run = held(tmp_path)

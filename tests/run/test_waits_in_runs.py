@@ -44,6 +44,7 @@ def undisturbed() -> SimulatedCluster:
     return cluster
 
 
+@pytest.mark.slow
 def test_a_wait_for_a_broker_that_is_down_says_so_as_status_does(tmp_path: Path) -> None:
     """In the journal, for the board; once it runs again nothing says it any more."""
     cluster, looks = SimulatedCluster.in_zookeeper_mode(), iter(range(10_000))
@@ -106,6 +107,7 @@ def test_what_stays_unseen_is_refused_by_name_with_nothing_done(part: str, tmp_p
     assert cluster.finalized
 
 
+@pytest.mark.slow
 def test_one_broker_that_does_not_answer_once_is_waited_for_before_the_next_stop(tmp_path: Path) -> None:
     """A blind spot of a check used to refuse what the gate behind it would have waited for."""
     cluster, silent = SimulatedCluster.in_zookeeper_mode(), iter(range(10_000))
@@ -164,6 +166,7 @@ def churned(world: World, look: int, *more: str) -> World:
     return worlds.with_zk(world, pending=replace(zookeeper.pending, deletions=deletions))
 
 
+@pytest.mark.slow
 def test_clients_that_create_and_delete_topics_all_the_time_do_not_stop_a_run(tmp_path: Path) -> None:
     """A deletion is in progress in every look of the run, and each time of another topic."""
     reference = undisturbed()
@@ -174,6 +177,7 @@ def test_clients_that_create_and_delete_topics_all_the_time_do_not_stop_a_run(tm
     assert cluster.done == reference.done
 
 
+@pytest.mark.slow
 def test_a_deletion_that_never_ends_stops_a_run_by_its_name_beside_all_that_churn(tmp_path: Path) -> None:
     """No broker was touched, and the topics that come and go are not named."""
     cluster, looks = SimulatedCluster.in_zookeeper_mode(), iter(range(10_000))
@@ -217,6 +221,7 @@ def slowly(run: Counted, seconds: float) -> Callable[[World], World]:
     return bend
 
 
+@pytest.mark.slow
 def test_a_wait_reads_no_disk_while_a_narrow_look_says_no(tmp_path: Path) -> None:
     """ISRs that take nine seconds to fill after each restart: each step reads the disks four times at most."""
     run = Counted(tmp_path, worlds.playbook(), target=Stage.KRAFT_MODE)

@@ -53,6 +53,7 @@ def planned(case: str, folder: Path) -> tuple[TwoWay, Plan]:
     return cluster, rollback_plan(cluster, copy_again=copy_again)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_no_plan_parks_while_the_cluster_has_no_controller(tmp_path: Path, case: str) -> None:
     """The steps from the stop to the hand-back are one block, so that a window must hold all of them."""

@@ -282,6 +282,7 @@ def test_a_half_done_controller_comes_first_then_followers_and_the_leader_last(
     assert choose(bend(finalized(led_by(started(BEFORE), leader), *done))) == next_one
 
 
+@pytest.mark.slow
 @given(st.sets(st.sampled_from([3000, 3001, 3002])), st.sampled_from([3000, 3001, 3002]))
 def test_the_leader_is_chosen_only_when_nobody_else_is_left(done: set[int], leader: int) -> None:
     """For every set of finished controllers and every leader."""

@@ -54,6 +54,7 @@ def test_a_controller_that_would_decide_by_another_class_is_told_before_it_is_re
     assert len(told.objects) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", Stage)
 def test_of_a_healthy_cluster_nothing_more_is_foreseen_in_any_stage(stage: Stage) -> None:
     """Files that are written well have no finding that those which are there have not."""
@@ -117,6 +118,7 @@ def test_without_a_playbook_or_files_nothing_is_made_up() -> None:
     assert foreseen.as_prepared(replace(world, configs=Unknown("none"))) == replace(world, configs=Unknown("none"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.code} {case.name}")
 def test_no_blocker_of_the_controllers_files_is_first_asked_of_written_ones(case: Case) -> None:
     """Each fault that a check knows: what is found of the files as they would be written is found before."""
@@ -133,6 +135,7 @@ def test_no_blocker_of_the_controllers_files_is_first_asked_of_written_ones(case
     assert {(entry.code, entry.about) for entry in after if entry.severity is Severity.BLOCKER} <= before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.code} {case.name}")
 def test_no_blocker_of_a_file_is_first_found_when_a_roll_has_written_it(case: Case) -> None:
     """Each fault that a check knows: what the files of each stage to come have is found before the first of them."""

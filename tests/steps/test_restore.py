@@ -344,6 +344,7 @@ def originals(draw: strategies.DrawFn) -> bytes:
     return end.join(draw(strategies.permutations(lines))) + (end if draw(strategies.booleans()) else b"")
 
 
+@pytest.mark.slow
 @given(originals(), strategies.booleans())
 def test_where_nothing_else_changed_key_by_key_is_the_copy_to_the_byte(original: bytes, kraft: bool) -> None:
     """The rule for edited files and the rule for untouched ones agree."""

@@ -29,6 +29,7 @@ def runs(marked: str, markers: tuple[str, ...]) -> bool:
     return Expression.compile(marked).evaluate(has)
 
 
+@pytest.mark.slow
 def test_every_test_is_in_one_part() -> None:
     """Whatever markers it has, and in a file that its part collects; `fast` is of `unit`, without what is slow."""
     for number in range(len(MARKERS) + 1):
@@ -39,6 +40,7 @@ def test_every_test_is_in_one_part() -> None:
             assert runs(program.FAST, markers) == (found == [program.PARTS["unit"]] and "slow" not in markers), markers
 
 
+@pytest.mark.slow
 def test_a_part_collects_the_files_that_name_its_markers() -> None:
     """And nothing else: this file names all of them, but marks no test."""
     assert "tests/lab/test_demo.py" in program.naming(("kafka",))
@@ -56,6 +58,7 @@ def test_a_file_whose_long_parts_are_given_by_parts_is_collected(
     assert program.naming(("kafka",)) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("codes", [(0, 0, 0, 0), (0, 1, 0, 0), (0, 0, 5, 0), (0, 0, 0, 5), (-9, 0, 0, 0), (2, 1, 0, 0)])
 def test_every_part_runs_and_the_first_failure_is_the_exit_code(
     codes: tuple[int, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -75,6 +78,7 @@ def test_every_part_runs_and_the_first_failure_is_the_exit_code(
     assert "tests of hosts" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "failed", "second", "code"),
     [

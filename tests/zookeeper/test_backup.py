@@ -128,6 +128,7 @@ def test_a_tree_from_a_file_reads_like_a_live_one() -> None:
 WHOLE = (FOLDER / "finalized.jsonl.gz").read_bytes()
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, len(WHOLE) - 1))
 def test_a_torn_backup_is_told_at_every_length(length: int) -> None:
@@ -206,6 +207,7 @@ def _scratch(content: bytes) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One endless line, many lines of zeros, and a number that is none."""
     path = tmp_path / "tree.gz"

@@ -58,6 +58,7 @@ def test_another_connect_string_is_refused(text: str) -> None:
         connect(text)
 
 
+@pytest.mark.slow
 def test_nobody_there_is_said_soon() -> None:
     """Within the given time, as an error that a retry may mend."""
     with pytest.raises(ZookeeperUnreachable, match=r"0\.5 s") as caught:

@@ -181,6 +181,7 @@ def test_a_partition_state_keeps_the_order_of_the_isr_and_its_mzxid() -> None:
     assert decode.partition_state(PATH, raw({**STATE, "leader": -2}), 9).leader == -2, "LeaderDuringDelete"
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(
     st.fixed_dictionaries(
@@ -243,6 +244,7 @@ def test_no_two_partitions_share_an_isr() -> None:
     assert one.isr is not other.isr
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(
     st.dictionaries(
@@ -272,6 +274,7 @@ NUMBERS = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=400)
 @given(NUMBERS, NUMBERS, NUMBERS, st.lists(NUMBERS, max_size=3), st.integers(0, 90), st.sampled_from(' ,]}"0x'))
 def test_bytes_as_kafka_writes_them_answer_as_the_strict_way(
@@ -293,6 +296,7 @@ def test_bytes_as_kafka_writes_them_answer_as_the_strict_way(
         assert answer(decode.partition_state, data) == answer(decode._strict_state, data)
 
 
+@pytest.mark.slow
 def test_states_that_clusters_wrote_are_decoded_by_type(monkeypatch: pytest.MonkeyPatch) -> None:
     """A real cluster's: before, in and after dual write."""
     for stage in STAGES:

@@ -43,6 +43,7 @@ def test_the_default_entity_cannot_be_confused_with_a_name() -> None:
     assert fields.quota_entity(PATH, {"user": "%3Cdefault%3E"}) == "user=%3Cdefault%3E"
 
 
+@pytest.mark.slow
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1))
 def test_every_name_that_kafka_sanitizes_comes_back(name: str) -> None:
     """`Sanitizer.sanitize` is URLEncoder with %20 for blanks and %2A for stars."""

@@ -20,6 +20,7 @@ from tests.testing.golden_trees import golden
 from tests.testing.zookeeper_server import create, load_tree
 
 
+@pytest.mark.slow
 @given(st.lists(st.binary(max_size=50), max_size=80), st.integers(1, 7), st.integers(1, 400))
 def test_chunks_hold_every_path_once_in_order(paths: list[bytes], operations: int, size: int) -> None:
     """Bounded by count and bytes; one path that is too long stands alone."""
@@ -89,6 +90,7 @@ ANSWERS = st.one_of(
 END = struct.pack("!iBi", -1, 1, -1)
 
 
+@pytest.mark.slow
 @given(st.lists(ANSWERS, max_size=12), st.binary(max_size=9))
 def test_data_in_bulk_is_what_was_written(answers: list[Written], before: bytes) -> None:
     """Znodes, null data and errors in any order, wherever the answer begins."""
@@ -99,6 +101,7 @@ def test_data_in_bulk_is_what_was_written(answers: list[Written], before: bytes)
     assert all(type(one) in (Znode, Absent) for one in found)
 
 
+@pytest.mark.slow
 @given(st.lists(ANSWERS, min_size=1, max_size=5), st.data())
 def test_an_answer_that_is_cut_is_refused(answers: list[Written], data: st.DataObject) -> None:
     """At whatever byte: nothing is made of what follows in memory, or of nothing."""

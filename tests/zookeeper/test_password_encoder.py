@@ -125,6 +125,7 @@ def test_what_only_the_old_secret_opens_is_told_so_and_not_handed_out() -> None:
         EncoderSecrets("new", "older").decode(encoded, "here")
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(st.data())
 def test_damage_to_a_value_of_any_algorithm_ends_in_text_or_the_typed_error(data: st.DataObject) -> None:
@@ -142,6 +143,7 @@ def test_damage_to_a_value_of_any_algorithm_ends_in_text_or_the_typed_error(data
     assert found
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(clear=TEXT, secret=TEXT)
 def test_what_we_encode_we_decode(clear: str, secret: str) -> None:
@@ -154,6 +156,7 @@ def test_two_encodings_of_one_password_differ() -> None:
     assert encode("a", "b", iterations=1) != encode("a", "b", iterations=1)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_a_damaged_value_is_refused_with_the_typed_error(data: st.DataObject) -> None:

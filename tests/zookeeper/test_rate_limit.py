@@ -47,6 +47,7 @@ def most_within(sent: Sequence[tuple[float, int]], seconds: float) -> int:
     return max(sum(n for at, n in sent if start <= at < start + seconds) for start, _ in sent)
 
 
+@pytest.mark.slow
 @given(
     st.integers(1, 20_000),
     st.lists(st.tuples(st.integers(1, 2_000), st.floats(0, 3)), min_size=1, max_size=40),

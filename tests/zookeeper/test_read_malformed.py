@@ -64,6 +64,7 @@ def view(tree: BackupTree) -> ZookeeperView:
     return view_of(tree, "test:2181", DIGESTER)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", list(DAMAGE))
 def test_one_bad_znode_is_named_and_every_other_is_read(path: str) -> None:
     """Whatever kind it is of: path, part and problem; the rest equals that of the whole tree, as far as it is there."""
@@ -130,6 +131,7 @@ BENT = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", BENT)
 def test_no_value_of_a_malformed_znode_is_told(path: str) -> None:
     """What is malformed goes into findings, reports and bundles: its path and the kind of fault, never what it held."""

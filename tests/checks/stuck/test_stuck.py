@@ -167,6 +167,7 @@ WORLDS = [
 EVERY = st.sampled_from([world for _, found in WORLDS for world in found])
 
 
+@pytest.mark.slow
 @given(EVERY, st.sets(st.sampled_from(PARTS)), st.sets(st.sampled_from([*worlds.BROKERS, *worlds.CONTROLLERS])))
 def test_any_part_hidden_is_an_answer_and_never_more_certain(
     world: World, hidden: set[str], nodes: set[NodeId]

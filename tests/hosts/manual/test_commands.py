@@ -70,6 +70,7 @@ def test_a_file_older_than_the_process_is_its_file(hosts: Bench) -> None:
         assert replace(answer, processes=bad).started_with(hosts.config) is None
 
 
+@pytest.mark.slow
 def test_a_node_that_nobody_told_of_runs_with_an_unknown_file(hosts: Bench) -> None:
     """It answers: more is not claimed."""
     assert hosts.services.state(BROKER) == Running(0, 0.0, None)
@@ -131,6 +132,7 @@ def test_a_broker_among_others_is_down_when_they_do_not_name_it(hosts: Bench) ->
     assert hosts.waits == 5
 
 
+@pytest.mark.slow
 def test_a_stopped_node_that_answers_again_runs_with_an_unknown_file(hosts: Bench) -> None:
     """Somebody started it: its old answer says nothing of that process."""
 
@@ -231,6 +233,7 @@ def stopped(hosts: Bench) -> None:
     hosts.services.stop(BROKER, 330)
 
 
+@pytest.mark.slow
 def test_a_process_that_is_seen_behind_a_stop_is_no_stopped_node(hosts: Bench) -> None:
     """Somebody started it, and it does not listen yet: a second one must not be started beside it."""
     stopped(hosts)
@@ -282,6 +285,7 @@ def test_a_start_that_was_refused_or_is_open_leaves_no_earlier_stop_standing(hos
     assert isinstance(hosts.services.state(BROKER), Unknown)
 
 
+@pytest.mark.slow
 def test_what_is_seen_of_processes_is_said_in_words_of_its_own(hosts: Bench) -> None:
     """None, several, and one with words behind its file are three things."""
     hosts.look()

@@ -45,6 +45,7 @@ def edited(hosts: Bench) -> bytes:
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------
+@pytest.mark.slow
 def test_a_file_is_read_without_its_secrets(hosts: Bench) -> None:
     """Values that are no secrets are whole; the secret is a digest, a comment is left out."""
     raw = hosts.files.read(BROKER, hosts.config)
@@ -55,6 +56,7 @@ def test_a_file_is_read_without_its_secrets(hosts: Bench) -> None:
     assert values["password.encoder.secret"].startswith("hmac-")
 
 
+@pytest.mark.slow
 def test_no_secret_is_in_any_file_of_ours(hosts: Bench) -> None:
     """Neither in the inbox nor in an instruction, also after a write."""
     hosts.files.write(BROKER, hosts.config, edited(hosts))
@@ -64,6 +66,7 @@ def test_no_secret_is_in_any_file_of_ours(hosts: Bench) -> None:
     assert all(stat.S_IMODE(path.stat().st_mode) == 0o600 for path in ours if hosts.root / "runs" in path.parents)
 
 
+@pytest.mark.slow
 def test_what_was_not_told_is_no_answer(tmp_path: Path) -> None:
     """Before the collector ran nothing is known, and that nothing is there is not known either."""
     found = bench(tmp_path)
@@ -76,6 +79,7 @@ def test_what_was_not_told_is_no_answer(tmp_path: Path) -> None:
         found.files.exists(BROKER, "/somewhere/else")
 
 
+@pytest.mark.slow
 def test_a_file_that_is_not_there_is_told_as_such(hosts: Bench) -> None:
     """The planned controller's."""
     with pytest.raises(FileNotFoundError):
@@ -85,6 +89,7 @@ def test_a_file_that_is_not_there_is_told_as_such(hosts: Bench) -> None:
         hosts.files.read(BROKER, hosts.config + BACKUP_SUFFIX)
 
 
+@pytest.mark.slow
 def test_disks_are_those_of_the_collector(hosts: Bench) -> None:
     """Probed, with their replicas; a directory that it was not asked for makes all of it unknown."""
     places = [str(hosts.root / "d0"), str(hosts.root / "d1")]
@@ -96,6 +101,7 @@ def test_disks_are_those_of_the_collector(hosts: Bench) -> None:
 
 
 # -- writing -----------------------------------------------------------------------------------------------------------
+@pytest.mark.slow
 def test_an_edit_keeps_what_we_cannot_see(hosts: Bench) -> None:
     """Secret and comment stay byte by byte; the text as planned is what is read afterwards."""
     before = Path(hosts.config).read_bytes()
@@ -119,6 +125,7 @@ def test_a_copy_and_its_rollback_are_byte_by_byte(hosts: Bench) -> None:
     assert Path(hosts.config).read_bytes() == original
 
 
+@pytest.mark.slow
 def test_a_copy_of_meta_properties_is_one_of_the_hosts_own_file(hosts: Bench) -> None:
     """Its bytes are no secret, and are told as they are."""
     path = str(hosts.root / "d0/meta.properties")
@@ -129,6 +136,7 @@ def test_a_copy_of_meta_properties_is_one_of_the_hosts_own_file(hosts: Bench) ->
     assert Path(path + BACKUP_SUFFIX).read_bytes() == raw == hosts.files.read(BROKER, path + BACKUP_SUFFIX)
 
 
+@pytest.mark.slow
 def test_lines_are_taken_away_and_changed_where_they_stand(hosts: Bench) -> None:
     """Not only added at the end."""
     raw = hosts.files.read(BROKER, hosts.config)
@@ -142,6 +150,7 @@ def test_lines_are_taken_away_and_changed_where_they_stand(hosts: Bench) -> None
     assert "canary-1" in text
 
 
+@pytest.mark.slow
 def test_a_secret_is_never_moved_by_a_line_of_ours(hosts: Bench) -> None:
     """A changed line that would hold a digest is refused before anybody is instructed."""
     raw = hosts.files.read(BROKER, hosts.config)
@@ -194,6 +203,7 @@ def test_a_placeholder_or_another_secret_is_no_proof(hosts: Bench, put: str) -> 
     assert hosts.desk.open() is not None
 
 
+@pytest.mark.slow
 def test_a_file_that_changed_meanwhile_is_not_overwritten(hosts: Bench) -> None:
     """The first command checks what lies there; nothing behind it is run."""
     content = edited(hosts)
@@ -219,6 +229,7 @@ def test_a_file_that_is_replaced_whole_must_be_the_one_that_was_looked_at(hosts:
     assert Path(path).read_bytes() == bent
 
 
+@pytest.mark.slow
 def test_what_is_neither_file_nor_nothing_is_not_replaced(hosts: Bench) -> None:
     """A folder of that name, or something that the answer does not tell of: nobody is instructed."""
     path = str(hosts.root / "conf/c0.properties")
@@ -232,6 +243,7 @@ def test_what_is_neither_file_nor_nothing_is_not_replaced(hosts: Bench) -> None:
     assert hosts.desk.open() is None
 
 
+@pytest.mark.slow
 def test_a_folder_that_could_not_be_listed_is_not_an_empty_one(hosts: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """Copies in it would pass for none."""
     hosts.look()
@@ -243,6 +255,7 @@ def test_a_folder_that_could_not_be_listed_is_not_an_empty_one(hosts: Bench, mon
         hosts.files.names(BROKER, str(hosts.root / "conf"))
 
 
+@pytest.mark.slow
 def test_an_answer_that_is_taken_away_while_it_is_read_is_none(hosts: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """The run does not end by it."""
 
@@ -257,6 +270,7 @@ def test_an_answer_that_is_taken_away_while_it_is_read_is_none(hosts: Bench, mon
     assert "cannot be read" in found.reason
 
 
+@pytest.mark.slow
 def test_an_older_answer_proves_nothing(hosts: Bench) -> None:
     """One that does not echo the instruction's id, however new its file is."""
     hosts.act = lambda _: hosts.look() if hosts.waits == 1 else None
@@ -266,6 +280,7 @@ def test_an_older_answer_proves_nothing(hosts: Bench) -> None:
         hosts.files.read(BROKER, hosts.config)
 
 
+@pytest.mark.slow
 def test_an_edited_answer_proves_nothing(hosts: Bench) -> None:
     """Its own sum holds it together; the reason is told."""
 
@@ -375,6 +390,7 @@ def again_answered(hosts: Bench) -> None:
     again(hosts, refused)
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_at_the_same_instruction(hosts: Bench) -> None:
     """Nothing is rendered twice, and what the person did meanwhile counts."""
     content = edited(hosts)
@@ -395,6 +411,7 @@ def test_a_killed_run_goes_on_at_the_same_instruction(hosts: Bench) -> None:
     assert hosts.files.read(BROKER, hosts.config) == content
 
 
+@pytest.mark.slow
 def test_another_effect_waits_for_the_open_one_first(hosts: Bench) -> None:
     """At most one instruction is open: what a killed run left comes first, whatever is asked now."""
 

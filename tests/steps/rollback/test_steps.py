@@ -400,6 +400,7 @@ def test_a_roll_to_zookeeper_mode_waits_for_the_controllers_to_be_gone() -> None
     assert RollToZookeeperMode(1).check(handed_back()) == Ready()
 
 
+@pytest.mark.slow
 def test_a_disk_that_was_formatted_is_mended_before_the_last_start(tmp_path: Path) -> None:
     """Version 1 becomes version 0 with the same ids, and the old file is kept."""
     cluster = at("soak", tmp_path / "forward")
@@ -528,6 +529,7 @@ def summary_of(world: World) -> PlanSummary:
     return rollback.with_readiness(plan.summary, plan, rollback_readiness(world))
 
 
+@pytest.mark.slow
 def test_a_plan_estimates_the_time_without_a_controller_by_the_size_of_the_logs() -> None:
     """Where the size was not seen it is unknown, and the plan says why; before the copy there is no such time."""
     found = summary_of(half())
@@ -587,6 +589,7 @@ def test_the_end_is_not_proven_while_anything_is_missing() -> None:
     assert "KAFKA-20488" in answer(step.verify(low))
 
 
+@pytest.mark.slow
 def test_what_a_rollback_would_wait_for_is_said_before_it_begins() -> None:
     """`status` says NOT READY there: a plan that says READY would be believed at three in the morning."""
     well, sick = (summary_of(world) for world in (half(), broken_disk(1)(half())))
