@@ -260,16 +260,15 @@ def doomed_in_kraft_alone(truth: Truth, slot: int) -> set[Row]:
     return {("topic", topic, "topic_id", ONLY["kraft"], "")}
 
 
-def metadata_version(truth: Truth, slot: int) -> set[Row]:
-    """X-FEATURE-01: the metadata alone has it."""
-    truth.kraft.entities["feature", "metadata.version", "level"] = "21"
-    return {("feature", "metadata.version", "level", "EXPECTED", "X-FEATURE-01")}
+def feature(name: str, level: str, rule: str, where: str) -> Plant:
+    """A feature of KRaft alone: that rule's where the metadata has it, a difference where ZooKeeper does."""
 
+    def plant(truth: Truth, slot: int) -> set[Row]:
+        key = ("feature", name, "level")
+        truth.side(where).entities[key] = level
+        return {(*key, "EXPECTED", rule) if where == "kraft" else (*key, ONLY[where], "")}
 
-def metadata_version_in_zookeeper(truth: Truth, slot: int) -> set[Row]:
-    """Nearly X-FEATURE-01: the other side has it."""
-    truth.zookeeper.entities["feature", "metadata.version", "level"] = "21"
-    return {("feature", "metadata.version", "level", ONLY["zookeeper"], "")}
+    return plant
 
 
 def producer_block(ahead: int) -> Plant:
@@ -283,8 +282,8 @@ def producer_block(ahead: int) -> Plant:
 
 
 ALONE: Final[tuple[Plant, ...]] = (  # these have one object a cluster: never two of one group in a pair
-    metadata_version,
-    metadata_version_in_zookeeper,
+    *(feature("metadata.version", "21", "X-FEATURE-01", where) for where in SIDES),
+    *(feature("kraft.version", "1", "X-FEATURE-02", where) for where in SIDES),
     *map(producer_block, (1000, -1000, 999, 1001, 2000)),
 )
 PLANTS: Final[tuple[Plant, ...]] = (
