@@ -18,7 +18,7 @@ import click
 from migrate import checks
 from migrate.checks import stuck
 from migrate.checks.pages import error_docs
-from migrate.checks.words import AREAS, EXIT_DOCS
+from migrate.checks.words import AREAS, EXIT_DOCS, STAGES, TERMS
 from migrate.cli.examples import MANUALS, PROGRAM, examples
 from migrate.cli.main import EXIT_CODES, cli
 from migrate.cli.progress import SCHEMA
@@ -28,6 +28,7 @@ from migrate.model.config_keys import TABLE as KEYS
 from migrate.model.findings import CodeDoc
 from migrate.model.rights import TABLE as RIGHTS
 from migrate.model.rights import Right, Side
+from migrate.model.stage import MIGRATION, Stage
 from migrate.playbook.load import KINDS, json_schema
 
 DOCS: Final = Path(__file__).parent
@@ -51,8 +52,10 @@ def pages() -> dict[str, str]:
         "configuration.md": _configuration(),
         "errors.md": _errors(),
         "exit-codes.md": _exit_codes(),
-        "automation.md": _events(),
+        "automation.md": _made_anew("automation.md", _event_tables()),
         "findings.md": _findings(),
+        "glossary.md": _made_anew("glossary.md", _terms()),
+        "index.md": _made_anew("index.md", _stages()),
         "limits.md": _limits(),
         "playbook-keys.md": _playbook_keys(),
         "rights.md": _rights(),
@@ -86,7 +89,8 @@ def _exit_codes() -> Iterator[str]:
     yield "| code | name | meaning | what to do |"
     yield "| ---: | --- | --- | --- |"
     for code, doc in EXIT_DOCS.items():
-        yield f"| {code} | `{doc.name}` | {doc.meaning} | {doc.next_step} |"
+        meaning = doc.meaning.replace("a window;", "a [window](night.md#windows);")
+        yield f"| {code} | `{doc.name}` | {meaning} | {doc.next_step} |"
     yield ""
     yield "What to do in the night: [what a run ends with](night.md#what-a-run-ends-with). Codes 8 and 9 are not used."
     yield "A blind spot never leads to 3 by itself, and never to 0 if it may hide a blocker: [the"
@@ -232,12 +236,55 @@ def _default(option: click.Option) -> str:
 GENERATED: Final = re.compile(r"(?<=<!-- generated: begin -->\n).*(?=\n<!-- generated: end -->)", re.DOTALL)
 
 
-def _events() -> Iterator[str]:
-    """The page, with its tables made anew."""
-    tables = "\n".join(_event_tables())
-    page, number = GENERATED.subn(lambda _: tables, (DOCS / "automation.md").read_text(encoding="utf-8"))
-    assert number == 1, "the page has no place for its tables"
+def _made_anew(name: str, tables: Iterator[str]) -> Iterator[str]:
+    """A page that people write, with its tables made anew."""
+    text = "\n".join(tables)
+    page, number = GENERATED.subn(lambda _: text, (DOCS / name).read_text(encoding="utf-8"))
+    assert number == 1, f"{name} has no place for its tables"
     yield page.rstrip("\n")
+
+
+def _stages() -> Iterator[str]:
+    yield from ("| stage | what happens | rollback |", "| --- | --- | --- |")
+    for stage in MIGRATION:
+        back = "yes" if stage.reversible else "no"
+        if stage < Stage.PREPARE:
+            back = "nothing to undo"
+        elif stage is Stage.FINALIZE:
+            back = "**no: point of no return**"
+        yield f"| `{stage.label}` | {STAGES[stage]} | {back} |"
+
+
+NOT_SAID: Final[Mapping[str, str]] = {  # words that were used for the same thing
+    "accepted difference": "excused, forgiven",
+    "blind spot, unknown": "hole",
+    "change window": "night",
+    "check": "look",
+    "claim": "promise",
+    "credentials, permission": "right (only for a host's rights, as sudo's)",
+    "directory": "folder (only for the tool's own files), disk (only for hardware)",
+    "evidence": "by what it is known",
+    "gate, proof": "guard, interlock",
+    "in progress": "under way, goes on",
+    "park": "hold",
+    "pending": "due",
+    "per broker, per host, per line": "a broker, a host, a line",
+    "prerequisite": "what must be here",
+    "remedy": "mend, cure",
+    "request": "wish",
+    "resume": "go on, take up",
+    "rollback": "way back",
+    "stuck": "stands still",
+    "unreachable": "silent",
+    "verify": "hold against, prove again",
+}
+
+
+def _terms() -> Iterator[str]:
+    assert NOT_SAID.keys() <= TERMS.keys()
+    yield from ("| word | means | not |", "| --- | --- | --- |")
+    for word in sorted(TERMS, key=str.lower):
+        yield f"| {word} | {TERMS[word]} | {NOT_SAID.get(word, '')} |".replace("|  |", "| |")
 
 
 def _event_tables() -> Iterator[str]:

@@ -1,6 +1,7 @@
 """The words that people ask about besides codes: states of replicas, stages, exit codes, families of codes, terms.
 
-`explain` answers them; docs/exit-codes.md and the headings of docs/findings.md are made from them.
+`explain` answers them; docs/exit-codes.md, the headings of docs/findings.md, the stages of docs/index.md and the terms of
+docs/glossary.md are made from them.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ EXIT_DOCS: Final[Mapping[int, ExitDoc]] = {
     4: ExitDoc(
         "EXIT_WAITING",
         (
-            "`apply`, `rollback apply`: it waits for a confirmation, or `apply` for a [window](night.md#windows); "
+            "`apply`, `rollback apply`: it waits for a confirmation, or `apply` for a window; "
             "nothing of that stage has begun"
         ),
         (
@@ -167,7 +168,7 @@ STATES: Final[Mapping[ReplicaState, tuple[str, str]]] = {
             "the metadata gives the replica to this broker, and no healthy directory of the broker has it: its disk is "
             "dead, or the folder is missing"
         ),
-        ("`kraft-migrate directories show` names directories that are not healthy; docs/directories.md has the repair"),
+        "`kraft-migrate directories show` names directories that are not healthy; docs/directories.md has the repair",
     ),
     ReplicaState.TWO_COPIES: (
         "two directories of the broker have the same replica; Kafka does not start with both",
@@ -258,7 +259,7 @@ def all_words() -> dict[str, WordDoc]:
         for term in terms.split(", "):
             found[key(term)] = WordDoc(term, "term", meaning, "")
     for number, entry in EXIT_DOCS.items():
-        doc = WordDoc(f"exit code {number}", "exit code", _plain(entry.meaning), _plain(entry.next_step))
+        doc = WordDoc(f"exit code {number}", "exit code", entry.meaning, entry.next_step)
         found |= dict.fromkeys((str(number), f"exit {number}", f"exit code {number}", key(entry.name)), doc)
     for stage, meaning in STAGES.items():
         back = "a rollback is possible" if stage.reversible else "no rollback is possible: point of no return"
@@ -284,7 +285,3 @@ def family(word: str, codes: Mapping[str, str]) -> WordDoc | None:
     title = f"{what} about {AREAS[area].lower()}" if area in AREAS else what
     return WordDoc(wanted, "family", title, "", tuple(f"{code} {codes[code]}" for code in members))
 
-
-def _plain(text: str) -> str:
-    """Without the link that only a page can follow."""
-    return text.replace("[window](night.md#windows)", "window")

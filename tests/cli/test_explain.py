@@ -101,11 +101,11 @@ def test_words_are_explained_as_codes_are(words: tuple[str, ...], part: str) -> 
 
 
 def test_every_word_of_the_pages_is_known() -> None:
-    """The glossary's words for users, and the terms of the first page."""
+    """The glossary's words for users, and the stages of the first page."""
     glossary = (DOCS / "glossary.md").read_text().partition("## Words in the code")[0]
-    terms = (DOCS / "index.md").read_text().partition("## Terms")[2]
-    rows = re.findall(r"^\| ([^|]+?) \| [^|]+?(?: \| [^|]*)?\|$", glossary + terms, flags=re.MULTILINE)
-    known = [word for row in rows if row not in ("word", "term", "---") for word in row.split(", ")]
+    stages = (DOCS / "index.md").read_text().partition("## The stages")[2].replace("`", "")
+    rows = re.findall(r"^\| ([^|]+?) \| [^|]+?(?: \| [^|]*)?\|$", glossary + stages, flags=re.MULTILINE)
+    known = [word for row in rows if row not in ("word", "stage", "---") for word in row.split(", ")]
     assert len(known) > 60
     for word in known:
         assert find(word).code
