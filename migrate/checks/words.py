@@ -1,7 +1,7 @@
 """The words that people ask about besides codes: states of replicas, stages, exit codes, families of codes, terms.
 
-`explain` answers them; docs/exit-codes.md, the headings of docs/findings.md, the stages of docs/index.md and the terms of
-docs/glossary.md are made from them.
+`explain` answers them; docs/exit-codes.md, the headings of docs/findings.md, the stages of docs/index.md and the terms
+of docs/glossary.md are made from them.
 """
 
 from __future__ import annotations
@@ -284,4 +284,3 @@ def family(word: str, codes: Mapping[str, str]) -> WordDoc | None:
     what = KINDS.get(kind, "codes")
     title = f"{what} about {AREAS[area].lower()}" if area in AREAS else what
     return WordDoc(wanted, "family", title, "", tuple(f"{code} {codes[code]}" for code in members))
-

@@ -115,7 +115,7 @@ def restore(
     from migrate.zookeeper.lock import LOCK_PATH
 
     if (kind := read_kind(file)) is not None:
-        raise BackupUnreadable(f"this is {kind.name}, not a backup", where=str(file), next_step=kind.used(file))
+        raise kind.refusal(BackupUnreadable, "a backup", file)
     tree, root = load_backup(str(file)), _absolute(below)
     with _opened(playbook, inventory) as observer:
         sources = observer.sources

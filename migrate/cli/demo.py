@@ -31,7 +31,7 @@ from migrate.lab.stale_epoch import StaleEpochOnce
 from migrate.lab.topology import DEFAULT_SHAPE, Shape
 from migrate.model import strict_json
 from migrate.model.config_keys import QuorumKind
-from migrate.model.history import Event, LoadSummary
+from migrate.model.history import ENDED_WELL, Event, LoadSummary
 from migrate.model.inventory import Playbook
 from migrate.model.plan import Plan
 from migrate.model.stage import DirectoryPolicy, Stage
@@ -307,7 +307,7 @@ class Demo:
             if event.name == "effect" and event.data["effect"] == "stop":
                 stopped.setdefault(event.data["step"], (int(event.data["node"]), event.time))
             elif event.name == "conclude" and event.data["step"] in stopped:
-                if event.data["outcome"] not in journals.ENDED_WELL:
+                if event.data["outcome"] not in ENDED_WELL:
                     continue  # refused half way: the node is still down
                 node, start = stopped.pop(event.data["step"])
                 yield RestartInterval(node, start, event.time)
@@ -375,7 +375,7 @@ def where_parked(reached: Stage, wanted: Stage) -> str:
 
 def ended(folder: RunFolder) -> bool:
     """Is every step of that run concluded?"""
-    return folder.journal.exists() and any(event.name == "end" for event in journals.read(folder.journal).events)
+    return folder.journal.exists() and journals.is_complete(journals.read(folder.journal).events)
 
 
 def sent_from_offsets(folder: RunFolder) -> dict[int, int]:

@@ -20,7 +20,7 @@ from migrate.errors import InputError, JournalDamaged, MalformedPlan, PlanUnread
 from migrate.hosts.files import read_within
 from migrate.model.inventory import Inventory, Playbook
 from migrate.model.outcome import Unknown
-from migrate.model.plan import Plan
+from migrate.model.plan import SHORT, Plan
 from migrate.model.trusted import distrust_at
 from migrate.model.words import plural
 from migrate.playbook.document import INVENTORY, PLAYBOOK, read_kind
@@ -32,7 +32,6 @@ from migrate.run.carry_out import folder_of
 FIRST_NAME: Final = "plan.json"
 JOURNAL: Final = "journal.jsonl"
 ADDRESS: Final = re.compile(r"[\w.\[\]-]+:[0-9]{1,5}(/[\w/-]*)?(,.*)?")
-RUN_ID: Final = re.compile(r"[0-9a-f]{8}")
 BELOW: Final = ("", "*/", "*/*/")  # where folders of runs are looked for, from the present one
 MOST_NAMED: Final = 5
 LOOKED_AT: Final = 50
@@ -191,7 +190,7 @@ def run_given(given: pathlib.Path) -> pathlib.Path:
     raise UsageWrong(
         "no run is there",
         where=str(given),
-        why="it is no folder of a run, no run's id, no plan, no playbook and no inventory",
+        why="it is not a run's folder or id, a plan, a playbook or an inventory",
         next_step=f"name one of {', '.join(named)}" if named else "name the folder RUNS/PLAN that `apply` wrote",
     )
 
@@ -231,7 +230,7 @@ def _plan_file(given: pathlib.Path) -> pathlib.Path | None:
             if inside
             else "name a playbook, an inventory, a run or its plan",
         )
-    if given.exists() or not RUN_ID.fullmatch(str(given)):
+    if given.exists() or not SHORT.fullmatch(str(given)):
         return given if given.exists() and read_kind(given) is None and given.suffix == ".json" else None
     found = {path.resolve(): path for path in runs_below(f"{given}/{FIRST_NAME}")}
     if len(found) > 1:
@@ -268,7 +267,7 @@ def _ended(plan: pathlib.Path) -> bool:
     """Is it carried out?  A damaged journal is none that says so: `apply` refuses it, and says why."""
     journal = plan.parent / JOURNAL
     try:
-        return journal.exists() and any(event.name == "end" for event in journals.read(journal).events)
+        return journal.exists() and journals.is_complete(journals.read(journal).events)
     except JournalDamaged:
         return False
 
@@ -290,7 +289,5 @@ def load_plan(path: pathlib.Path) -> Plan:
         return plan_from_json(text)
     except (MalformedPlan, PlanUnreadable) as error:
         if (kind := read_kind(path)) is not None:
-            raise MalformedPlan(
-                f"this is {kind.name}, not a saved plan", where=str(path), why=kind.why, next_step=kind.used(path)
-            ) from error
+            raise kind.refusal(MalformedPlan, "a saved plan", path) from error
         raise type(error)(error.what, where=str(path), why=error.why, next_step=error.next_step) from error

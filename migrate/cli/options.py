@@ -155,7 +155,7 @@ def bundle_at(path: str) -> Bundle:
     except BundleDamaged as error:
         here = pathlib.Path(path)
         if (kind := read_kind(here)) is not None:
-            raise BundleDamaged(f"this is {kind.name}, not a bundle", where=path, next_step=kind.used(here)) from error
+            raise kind.refusal(BundleDamaged, "a bundle", here) from error
         if "://" not in path and not here.exists():
             raise BundleDamaged(
                 error.what, where=path, next_step="give the path of a bundle: `kraft-migrate bundle create` writes one"

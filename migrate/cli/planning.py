@@ -183,7 +183,7 @@ def _undone(plan: Plan, world: World) -> bool:
         if not plan.kind.migrates:  # each step that changes a file is planned where the file lacks the change
             return any(step.id in done and step.expects for step in plan.steps)
         if plan.kind.rolls_back:  # planned once more from the same place: what it had undone was done again
-            return any(event.name == "end" for event in events)
+            return journals.is_complete(events)
         gone_back(plan, done, world)
     except PlanIsStale:
         return True

@@ -22,7 +22,7 @@ from migrate.cli.report import Judged, read_report, write_reports
 from migrate.errors import LabProofFailed, UsageWrong
 from migrate.lab import rollback_proofs
 from migrate.lab.rollback_proofs import hash_broker_files, prove_rollback
-from migrate.model.history import Event, LoadSummary
+from migrate.model.history import ENDED_WELL, Event, LoadSummary
 from migrate.model.inventory import Playbook
 from migrate.model.plan import Plan
 from migrate.model.stage import Stage
@@ -297,7 +297,7 @@ def _concluded(folder: RunFolder) -> frozenset[str]:
 
 
 def _ended_well(event: Event, step: str) -> bool:
-    return event.name == "conclude" and event.data["step"] == step and event.data["outcome"] in journals.ENDED_WELL
+    return event.name == "conclude" and event.data["step"] == step and event.data["outcome"] in ENDED_WELL
 
 
 def story(options: DemoOptions, name: str, lines: ProgressLines) -> Callable[[], int]:

@@ -66,10 +66,11 @@ SAID, SHOWN = 4000, 1024 * 1024  # bytes at the end of what they say; a status c
 SHA256 = re.compile(r"[0-9a-f]{64}")
 UNIT_PROPERTIES = (
     "LoadState,ActiveState,SubState,MainPID,ExecMainStartTimestampMonotonic,ExecMainStatus,Restart,TimeoutStopUSec,"
-    "InactiveEnterTimestampMonotonic,RestartPreventExitStatus,SendSIGKILL,User,FragmentPath,DropInPaths,EnvironmentFiles,WantedBy,RequiredBy,"
+    "RestartPreventExitStatus,SendSIGKILL,User,FragmentPath,DropInPaths,EnvironmentFiles,WantedBy,RequiredBy,"
     "NeedDaemonReload,Type,RemainAfterExit,KillMode,KillSignal,Group,ExecStart,ExecStop,RefuseManualStart,"
     "RefuseManualStop,DynamicUser,ProtectHome,ProtectSystem,PrivateTmp,RootDirectory,RootImage,InaccessiblePaths,"
-    "ReadOnlyPaths,ReadWritePaths,TemporaryFileSystem,BindPaths,BindReadOnlyPaths,StateDirectory,LogsDirectory"
+    "ReadOnlyPaths,ReadWritePaths,TemporaryFileSystem,BindPaths,BindReadOnlyPaths,StateDirectory,LogsDirectory,"
+    "InactiveEnterTimestampMonotonic"
 )
 USER_PROPERTIES = "LoadState,User,Group,SupplementaryGroups,DynamicUser,Environment,EnvironmentFiles"
 KEPT_ATTRIBUTES = ("security.selinux", "system.posix_acl_access")

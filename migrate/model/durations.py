@@ -11,10 +11,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from migrate.model.history import Event
+from migrate.model.history import ENDED_WELL, Event
 from migrate.model.words import plural
 
-ENDED_WELL: Final = ("Verified", "AlreadyDone")
 BROKER: Final = "broker"
 FAMILIES: Final[Mapping[str, str]] = {  # kinds whose steps take alike: the restart of one broker, whatever its mode
     "roll-to-migration-mode": BROKER,
@@ -94,8 +93,8 @@ def percentile(samples: Iterable[float], share: float) -> float:
 def measured(*journals: Iterable[Event]) -> dict[str, tuple[float, ...]]:
     """Seconds of the steps that these journals concluded well, by kind and by family.
 
-    A step counts where it acted in one session, and no problem was waited for: what was done already, lies on both
-    sides of a kill, or was mended by a person meanwhile, says nothing about the next node.
+    A step counts where it acted in one session, and no problem was waited for: what was done already,
+    was cut in two by a kill, or was repaired by a person meanwhile, says nothing about the next node.
     """
     found: dict[str, list[float]] = {}
     for events in journals:

@@ -29,6 +29,8 @@ from typing import Any, Final
 
 from migrate.model.strict_json import Each, unlike
 
+ENDED_WELL: Final = ("Verified", "AlreadyDone")  # outcomes of a step that is not looked at again
+
 
 @dataclass(frozen=True, slots=True)
 class Event:

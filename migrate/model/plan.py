@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
@@ -16,6 +17,7 @@ from migrate.model.stage import Stage
 from migrate.model.step import Action
 
 PLAN_FORMAT: Final = 3
+SHORT: Final = re.compile(r"[0-9a-f]{8}")  # the name of a plan and of its run: `Plan.short`
 REVIEWED: Final = ("symbol", "where", "what", "diff", "znode")  # of an action, what its fingerprint is of
 
 

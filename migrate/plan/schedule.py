@@ -11,8 +11,8 @@ from enum import StrEnum
 from typing import Final
 
 from migrate.errors import WindowNeverOpens
-from migrate.model.durations import ENDED_WELL, Durations, Estimate
-from migrate.model.history import Event
+from migrate.model.durations import Durations, Estimate
+from migrate.model.history import ENDED_WELL, Event
 from migrate.model.inventory import Playbook
 from migrate.model.plan import Plan, PlannedStep
 from migrate.model.stage import Stage

@@ -15,7 +15,7 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import yaml
 from yaml.events import (
@@ -29,7 +29,7 @@ from yaml.events import (
     SequenceStartEvent,
 )
 
-from migrate.errors import DocumentNotTrusted, DocumentUnreadable, InputError, YamlRefused
+from migrate.errors import DocumentNotTrusted, DocumentUnreadable, InputError, MigrateError, YamlRefused
 from migrate.model import limits
 from migrate.model.trusted import distrust_at
 from migrate.model.written import Quoted
@@ -41,6 +41,7 @@ MERGE_KEY: Final = "<<"
 LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # only its parser runs
 
 
+Refusal = TypeVar("Refusal", bound=MigrateError)
 Location = tuple[str | int, ...]  # keys and indexes that lead to a place in a document
 
 
@@ -278,6 +279,10 @@ class FileKind:
 
     def used(self, path: Path) -> str:
         return self.use.replace("FILE", str(path))
+
+    def refusal(self, error: type[Refusal], wanted: str, path: Path) -> Refusal:
+        """The error of a command that takes something else, such as `a bundle`."""
+        return error(f"this is {self.name}, not {wanted}", where=str(path), why=self.why, next_step=self.used(path))
 
 
 PLAYBOOK: Final = FileKind("a playbook", "kraft-migrate plan FILE")

@@ -194,7 +194,7 @@ def logins_issued(now: Situation, world: World) -> Readiness:
             return away
         if away:
             what = f"who issues the logins of {processes.name_of(world.inventory, node)} to answer: {'; '.join(away)}"
-            after = "start it, or mend the way to it; until then no node is stopped, for it could not start again"
+            after = "start it, or repair the way to it; until then no node is stopped, for it could not start again"
             return NotYet(what, "whoever runs it", after, progress=str(away))
     return Ready()
 

@@ -27,12 +27,11 @@ import google_crc32c
 from migrate.errors import JournalDamaged, JournalUnwritable
 from migrate.hosts.files import read_within
 from migrate.model import strict_json
-from migrate.model.history import Event, misshapen
+from migrate.model.history import ENDED_WELL, Event, misshapen
 from migrate.model.outcome import Refused
 from migrate.model.trusted import distrust_at
 
 START: Final = "0" * 64
-ENDED_WELL: Final = ("Verified", "AlreadyDone")  # outcomes of a step that is not looked at again
 HEAD: Final = 18  # two times eight hex digits, each with a blank behind it
 
 
@@ -218,6 +217,11 @@ def concluded(events: Sequence[Event]) -> frozenset[str]:
     return frozenset(
         event.data["step"] for event in events if event.name == "conclude" and event.data["outcome"] in ENDED_WELL
     )
+
+
+def is_complete(events: Iterable[Event]) -> bool:
+    """Is its plan carried out to the end?"""
+    return any(event.name == "end" for event in events)
 
 
 def begun(events: tuple[Event, ...]) -> frozenset[str]:

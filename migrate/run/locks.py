@@ -9,7 +9,6 @@ import fcntl
 import json
 import os
 import pathlib
-import re
 import secrets
 import socket
 from collections.abc import Callable, Iterable, Mapping
@@ -23,11 +22,11 @@ from migrate.hosts.remote_files import LOCK_SUFFIX
 from migrate.model import strict_json
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory
+from migrate.model.plan import SHORT
 from migrate.run import journal as journals
 
 HOST_SUFFIX: Final = LOCK_SUFFIX
 NOBODY: Final[Mapping[str, str]] = MappingProxyType({})
-RUN: Final = re.compile(r"[0-9a-f]{8}")
 
 
 class ZookeeperLock(Protocol):
@@ -129,7 +128,7 @@ def said_of(owner: str, runs: pathlib.Path) -> str:
         process = f"pid {found['pid']} on {found['host']}"
     except (ValueError, KeyError, TypeError):
         return f"another process holds this run: {owner or 'unknown'}"
-    if not RUN.fullmatch(run := found.get("run", "")):
+    if not SHORT.fullmatch(run := found.get("run", "")):
         return f"another process holds this run: {process}"
     parts = [f"{found.get('owner', 'somebody')}, {process}", f"since {found.get('since', '?')}"]
     if step := _last_step(runs / run / "journal.jsonl"):

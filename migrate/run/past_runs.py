@@ -22,7 +22,7 @@ from migrate.errors import JournalUnwritable, MigrateError
 from migrate.model.copied import KeptTree
 from migrate.model.detect import CLEANUP_PROVEN, HYBRID_PROVEN
 from migrate.model.durations import Durations, Samples, measured
-from migrate.model.history import Event
+from migrate.model.history import ENDED_WELL, Event
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory, Pace
 from migrate.model.outcome import Refused, Unknown
@@ -195,7 +195,7 @@ def by_journals(inventory: Inventory) -> Mapping[str, str]:
     runs = list(readable(pathlib.Path(inventory.runs)))
     for folder, events in runs:
         for event in events:
-            well = event.name == "conclude" and event.data["outcome"] in journals.ENDED_WELL
+            well = event.name == "conclude" and event.data["outcome"] in ENDED_WELL
             well = well and (event.data["step"] in PROOFS or event.data.get("stage") not in AFTERWARDS)
             if well and (last is None or event.time >= last[0]):
                 last = (event.time, str(event.data["step"]), folder.name)
