@@ -28,6 +28,12 @@ def kraft_migrate(*words: str, crash: str = "", module: str = "migrate") -> subp
     return subprocess.run(command, env=environment(crash), capture_output=True, text=True, check=False, timeout=SECONDS)
 
 
+def stopped(directory: Path) -> None:
+    """Nothing of the lab in that folder lives on."""
+    if (directory / "lab.json").exists():
+        kraft_migrate("lab", "down", "--dir", str(directory))
+
+
 def to_its_end(directory: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """The same on that lab; where it stops for a broker that has lost its channel, what is printed is done.
 

@@ -30,7 +30,7 @@ from migrate.lab.seed_data import TOKENS
 from migrate.model.views import Running, Stopped
 from migrate.protocol.messages import DESCRIBE_DELEGATION_TOKEN
 from tests.kraft.logs import rewritten
-from tests.lab.commands import SECONDS, environment, kraft_migrate
+from tests.lab.commands import SECONDS, environment, kraft_migrate, stopped
 from tests.lab.logged import (
     assignments_in_the_log,
     directories_in_the_log,
@@ -60,8 +60,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """The demo's folder; whatever lives in it at the end is stopped."""
     folder = tmp_path_factory.mktemp("demo") / "lab"
     yield folder
-    if (folder / "lab.json").exists():
-        kraft_migrate("lab", "down", "--dir", str(folder))
+    stopped(folder)
 
 
 @pytest.fixture(scope="module")

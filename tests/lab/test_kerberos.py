@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,14 +16,6 @@ from tests.lab.one_topic import make_topic
 from tests.testing.kerberos import needs_kdc, running_kdc
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.long]
-
-
-@pytest.fixture
-def directory(tmp_path: Path) -> Iterator[Path]:
-    """A lab's folder; whatever lives in it at the end is stopped."""
-    yield tmp_path / "lab"
-    if (tmp_path / "lab" / "lab.json").exists():
-        kraft_migrate("lab", "down", "--dir", str(tmp_path / "lab"))
 
 
 def test_a_cluster_with_kerberos_migrates_to_kraft_mode(directory: Path, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.lab.commands import kraft_migrate
+from tests.lab.commands import kraft_migrate, stopped
 from tests.lab.kill_walk import STAGE_OF, UNTIL_HYBRID, as_markdown, effects_in, journal_of, killed_at, walk
 
 pytestmark = pytest.mark.kafka
@@ -21,8 +21,7 @@ def directory(tmp_path: Path) -> Iterator[Path]:
     """The lab's folder; what lives in it at the end is stopped."""
     folder = tmp_path / "lab"
     yield folder
-    if (folder / "lab.json").exists():
-        kraft_migrate("lab", "down", "--dir", str(folder))
+    stopped(folder)
 
 
 @pytest.mark.long

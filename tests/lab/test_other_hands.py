@@ -16,7 +16,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -38,14 +38,6 @@ from tests.lab.one_topic import make_topic
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 HANDS = ("broker-start", "copy-drops", "in-hybrid")
 WAIT = 120.0
-
-
-@pytest.fixture
-def directory(tmp_path: Path) -> Iterator[Path]:
-    """A lab's folder; whatever lives in it at the end is stopped."""
-    yield tmp_path / "lab"
-    if (tmp_path / "lab" / "lab.json").exists():
-        kraft_migrate("lab", "down", "--dir", str(tmp_path / "lab"))
 
 
 @pytest.mark.long

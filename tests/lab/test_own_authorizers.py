@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -39,14 +38,6 @@ SAID: Final = {
     "same": "own_classes: [example.Policies]",
     "successor": f"authorizer: {{kraft: {{class: {SAME}$OfKraft, properties: {{policies.of.kraft: '{ADMITTED}'}}}}}}",
 }
-
-
-@pytest.fixture
-def directory(tmp_path: Path) -> Iterator[Path]:
-    """A lab's folder; whatever lives in it at the end is stopped."""
-    yield tmp_path / "lab"
-    if (tmp_path / "lab" / "lab.json").exists():
-        kraft_migrate("lab", "down", "--dir", str(tmp_path / "lab"))
 
 
 def with_classes(directory: Path, kind: str) -> Lab:

@@ -16,26 +16,13 @@ from migrate.lab.cluster import Lab
 from migrate.model.causes import cause_of
 from migrate.run import journal as journals
 from tests.lab import lost_writes, odd_entries
-from tests.lab.commands import kraft_migrate
+from tests.lab.commands import stopped
 from tests.lab.rollbacks import ENTRIES, ODD, Rehearsed, rehearse, roll_back_after
 from tests.testing.tiers import parts
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 ALWAYS = "half-kraft-mode"
 OTHERS = (*(entry for entry in ENTRIES if entry != ALWAYS), *ODD, *odd_entries.EACH_COMMIT)
-
-
-@pytest.fixture
-def directory(tmp_path: Path) -> Iterator[Path]:
-    """A lab's folder; whatever lives in it at the end is stopped."""
-    yield tmp_path / "lab"
-    stopped(tmp_path / "lab")
-
-
-def stopped(directory: Path) -> None:
-    """Nothing of the lab lives on."""
-    if (directory / "lab.json").exists():
-        kraft_migrate("lab", "down", "--dir", str(directory))
 
 
 @pytest.fixture(scope="module", params=parts(["assess", "cleanup"], each_commit=["assess"]))

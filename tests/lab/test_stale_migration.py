@@ -20,7 +20,7 @@ import pytest
 from kazoo.client import KazooClient
 
 from migrate.lab.cluster import Lab
-from tests.lab.commands import kraft_migrate
+from tests.lab.commands import kraft_migrate, stopped
 
 pytestmark = pytest.mark.kafka
 SECONDS = 300
@@ -80,8 +80,7 @@ def remembering(tmp_path: Path) -> Iterator[Path]:
             client.create("/migration", json.dumps(LEFT_OVER).encode())
         yield folder
     finally:
-        if (folder / "lab.json").exists():
-            kraft_migrate("lab", "down", "--dir", str(folder))
+        stopped(folder)
 
 
 @pytest.mark.long

@@ -89,14 +89,6 @@ def topic_churn(lab: Lab) -> Iterator[TopicChurn]:
         thread.join(120)
 
 
-@pytest.fixture
-def directory(tmp_path: Path) -> Iterator[Path]:
-    """A lab's folder; whatever lives in it at the end is stopped."""
-    yield tmp_path / "lab"
-    if (tmp_path / "lab" / "lab.json").exists():
-        kraft_migrate("lab", "down", "--dir", str(tmp_path / "lab"))
-
-
 @pytest.mark.long
 def test_a_migration_beside_topics_that_come_and_go_each_second_ends_proven(directory: Path) -> None:
     """Exit code 0 and PROVEN, with topics created and deleted from the first step to the last."""

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.lab import odd_entries
-from tests.lab.commands import kraft_migrate
+from tests.lab.commands import stopped
 from tests.lab.rollbacks import ENTRIES, ODD, demo, rehearse, roll_back_after
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.long]
@@ -90,8 +90,7 @@ def kept() -> Iterator[Kept]:
 def directory(tmp_path: Path) -> Iterator[Path]:
     """A lab's folder; whatever lives in it at the end is stopped."""
     yield tmp_path / "lab"
-    if (tmp_path / "lab" / "lab.json").exists():
-        kraft_migrate("lab", "down", "--dir", str(tmp_path / "lab"))
+    stopped(tmp_path / "lab")
 
 
 def row(story: Any) -> str:
