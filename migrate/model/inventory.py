@@ -223,13 +223,32 @@ class OwnExecutor:
 
 @section()
 @dataclass(frozen=True, slots=True)
+class BrokerDefaults:
+    """What is the same for all brokers, but for those that say otherwise."""
+
+    config: HostPath = ""
+    unit: UnitName = ""
+
+
+@section()
+@dataclass(frozen=True, slots=True)
+class ControllerDefaults:
+    """The same for controllers."""
+
+    config: HostPath = ""
+    metadata_directory: MetadataPath = ""
+    unit: UnitName = ""
+
+
+@section()
+@dataclass(frozen=True, slots=True)
 class BrokerNode:
     """One broker; `address` is host:port of the listener that its access opens."""
 
     id: NodeNumber
     host: Host
     address: Address
-    config: HostPath
+    config: HostPath = ""  # "": a reader of files takes the defaults', and refuses a node without any
     rack: Text | None = None
     jmx: Address | None = None  # where it offers JMX without a password; read only where a broker reports nothing
     unit: UnitName = ""  # of systemd, where an executor works units
@@ -252,8 +271,8 @@ class ControllerNode:
     id: NodeNumber
     host: Host
     address: Address
-    config: HostPath
-    metadata_directory: MetadataPath
+    config: HostPath = ""  # "" as for a broker, here and in metadata_directory
+    metadata_directory: MetadataPath = ""
     unit: UnitName = ""
     jmx: Address | None = None  # the port that it will have: no other one of the host may be the same
     service: OwnCommands | None = None  # in place of a unit

@@ -14,13 +14,15 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Literal
 
 import yaml
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from migrate.model.config_keys import QuorumKind
 from migrate.model.inventory import (
     Access,
     AddedProperties,
+    BrokerDefaults,
     BrokerNode,
+    ControllerDefaults,
     ControllerNode,
     Inventory,
     OwnCommands,
@@ -28,7 +30,17 @@ from migrate.model.inventory import (
     Secret,
     ZookeeperLogin,
 )
-from migrate.model.written import ClusterId, FilePath, Flag, HostPath, ListenerName, Principal, Rate, ZookeeperConnect
+from migrate.model.written import (
+    ClusterId,
+    FilePath,
+    Flag,
+    HostPath,
+    ListenerName,
+    Principal,
+    Rate,
+    ZookeeperConnect,
+    keys_of,
+)
 from migrate.playbook.access import (
     AddedSection,
     ZookeeperAccessSection,
@@ -51,13 +63,32 @@ SHELLS: Final = ("sh", "bash", "dash", "ksh", "zsh", "busybox")
 Located = tuple[str, int, BrokerNode | ControllerNode]  # brokers or controllers, the place in that list
 
 
+def with_defaults(section: Any) -> Any:
+    """The section with each node whole; a node's own commands stand for a unit."""
+    given = {key: value for key in keys_of(type(section.defaults)) if (value := getattr(section.defaults, key))}
+    nodes = [
+        replace(
+            node,
+            **{
+                key: value
+                for key, value in given.items()
+                if not getattr(node, key) and not (key == "unit" and node.service)
+            },
+        )
+        for node in section.nodes
+    ]
+    return section.model_copy(update={"nodes": nodes})
+
+
 class BrokersSection(Section):
     """All brokers; `address` of each is the listener that `access` opens."""
 
     access: Access = Access()
     principal: Principal | None = None  # as whom brokers call where no file says it (OAUTHBEARER)
     properties: AddedSection = None  # Kafka properties that each gets at its first restart, or a file of them
+    defaults: BrokerDefaults = BrokerDefaults()
     nodes: Annotated[list[BrokerNode], Field(min_length=1)]
+    _whole = model_validator(mode="after")(with_defaults)
 
 
 class ControllersSection(Section):
@@ -67,7 +98,9 @@ class ControllersSection(Section):
     principal: Principal | None = None  # the same of controllers
     properties: AddedSection = None  # Kafka properties that each gets beyond what brokers have, or a file of them
     quorum: QuorumKind = QuorumKind.STATIC  # how its voters are known: by every file, or by the metadata log (KIP-853)
+    defaults: ControllerDefaults = ControllerDefaults()
     nodes: Annotated[list[ControllerNode], Field(min_length=1)]
+    _whole = model_validator(mode="after")(with_defaults)
 
 
 class ExecutorSection(Section):
@@ -217,7 +250,11 @@ def _host_faults(kind: str, node: BrokerNode | ControllerNode, at: tuple[str | i
             "add `unit:` with the name that systemctl shows, such as kafka.service; or `service:` (docs/hosts.md)",
         )
     for name in ("config", "metadata_directory"):
-        if not getattr(node, name, "/").startswith("/"):
+        value = getattr(node, name, "/")
+        if not value:
+            how = f"add `{name}:` to it, or to `defaults` beside `nodes`, where it is the same for all"
+            yield Fault(at, f"node {node.id} has no {name}", next_step=how)
+        elif not value.startswith("/"):
             yield Fault((*at, name), f"{name} is no absolute path", "it is a path on that node's host")
 
 

@@ -13,6 +13,7 @@ from typing import Final
 from migrate.errors import UsageWrong
 from migrate.model.inventory import ZookeeperLogin
 from migrate.model.views import ZkBroker, ZookeeperView
+from migrate.model.written import ADDRESS
 from migrate.playbook.access import dumped_login
 from migrate.playbook.fields import API_VERSION
 from migrate.playbook.inventory import gap
@@ -21,6 +22,8 @@ SPOKEN: Final = ("PLAINTEXT", "SASL_PLAINTEXT")  # what is chosen without being 
 NO_LOGIN: Final = ZookeeperLogin()
 CONTROLLERS: Final = 3
 FIRST_CONTROLLER: Final = 3000
+LISTENER: Final = "CONTROLLER"
+PORT: Final = 9093  # of controllers in Kafka's own examples
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +75,7 @@ def propose_inventory(
         "spec:",
         f"  zookeeper: {_text(view.connect)}",
         *_login(login),
-        f"  controller_listener: {_gap('a new listener name for the controllers, unlike every broker listener')}",
+        f"  controller_listener: {_controller_listener(brokers)}",
         "  executor:",
         f"    kind: {executor}",
         *_executor(executor),
@@ -80,16 +83,29 @@ def propose_inventory(
         "  # password_encoder_old_secret: { file: ... }   # if password.encoder.old.secret is there too",
         "  brokers:",
         *_access(protocol, listener, brokers),
+        "    defaults:   # of every node below; a node may say otherwise",
+        f"      config: {_text(given.config) if given.config else _gap('path of server.properties on the hosts')}",
+        *_unit(executor, given.unit, "kafka.service"),
         "    nodes:" if brokers else "    nodes: []  # no broker is registered now: start them and write this again",
     ]
     for broker in brokers:
-        lines += [*_broker(broker, listener, given.config), *_unit(executor, given.unit)]
+        lines += _broker(broker, listener)
     for number in unregistered(view):
-        lines += [*_unregistered(number, given.config), *_unit(executor, given.unit)]
-    lines += ["  controllers:", *_controller_access(), "    nodes:"]
+        lines += _unregistered(number)
+    own = given.config.replace("server.properties", "controller.properties")
+    lines += [
+        "  controllers:",
+        *_controller_access(brokers),
+        "    defaults:",
+        f"      config: {_text(own) if own != given.config else _gap('path of the properties file to be written')}",
+        f"      metadata_directory: {_gap('metadata.log.dir, on a disk of its own at best')}",
+        *_unit(executor, "", "kafka-controller.service"),
+        "    nodes:",
+    ]
     places = given.controllers or ("",) * CONTROLLERS
+    free = not any(end.endswith(f":{PORT}") for broker in brokers for end in broker.endpoints)
     for number, place in zip(controller_ids(view, len(places)), places, strict=True):
-        lines += [*_controller(number, place), *_unit(executor)]
+        lines += _controller(number, f"{place}:{PORT}" if place and free and not ADDRESS.fullmatch(place) else place)
     lines += ["  runs: runs", "  expect:", f"    cluster_id: {_text(view.cluster_id)}"]
     return "\n".join(lines) + "\n"
 
@@ -140,13 +156,20 @@ def _executor(kind: str) -> Iterator[str]:
         yield "    # a node may have its own kafka_home, access, and executor: { kind: local, sudo: false }"
 
 
-def _unit(executor: str, given: str = "") -> Iterator[str]:
+def _unit(executor: str, given: str, example: str) -> Iterator[str]:
     if given:
-        yield f"        unit: {_text(given)}"
+        yield f"      unit: {_text(given)}"
     elif executor in ("local", "ssh"):
-        yield f"        unit: {_gap('its systemd unit on its host, such as kafka.service')}"
+        yield f"      unit: {_gap(f'the systemd unit on the hosts, such as {example}')}"
     elif executor == "manual":
-        yield "        # unit: kafka.service   # named in instructions, where it is systemd that starts it"
+        yield f"      # unit: {example}   # named in instructions, where it is systemd that starts it"
+
+
+def _controller_listener(brokers: Sequence[ZkBroker]) -> str:
+    """A proposal: no broker has that name."""
+    if any(name.upper() == LISTENER for broker in brokers for name in _endpoints(broker)):
+        return _gap("a new listener name for the controllers, unlike every broker listener")
+    return f"{LISTENER}   # a proposal: no broker has a listener of that name"
 
 
 def _access(protocol: str, listener: str | None, brokers: Sequence[ZkBroker]) -> Iterator[str]:
@@ -166,7 +189,7 @@ def _access(protocol: str, listener: str | None, brokers: Sequence[ZkBroker]) ->
         yield f"      password: {{ file: {_gap('its password, a file of mode 0600')} }}"
 
 
-def _broker(broker: ZkBroker, listener: str | None, config: str) -> Iterator[str]:
+def _broker(broker: ZkBroker, listener: str | None) -> Iterator[str]:
     found = _endpoints(broker)
     address = found.get(listener or "", "")
     hosts = {entry.rpartition(":")[0] for entry in found.values()}
@@ -177,21 +200,23 @@ def _broker(broker: ZkBroker, listener: str | None, config: str) -> Iterator[str
         yield f"        address: {_text(address)}"
     else:
         yield f"        address: {_gap('host:port, one of ' + ', '.join(broker.endpoints))}"
-    yield f"        config: {_text(config) if config else _gap('path of its server.properties on its host')}"
     if broker.rack:
         yield f"        rack: {_text(broker.rack)}"
 
 
-def _unregistered(number: int, config: str) -> Iterator[str]:
+def _unregistered(number: int) -> Iterator[str]:
     yield f"      - id: {number}   # holds replicas, and is not registered in ZooKeeper: down, in KRaft mode, or gone"
     yield f"        host: {_gap('its host')}"
     yield f"        address: {_gap('host:port of the listener that `access` opens')}"
-    yield f"        config: {_text(config) if config else _gap('path of its server.properties on its host')}"
 
 
-def _controller_access() -> Iterator[str]:
+def _controller_access(brokers: Sequence[ZkBroker]) -> Iterator[str]:
+    plain = {entry for broker in brokers for entry in broker.protocols.values()} == {"PLAINTEXT"}
     yield "    access:"
-    yield f"      protocol: {_gap('PLAINTEXT, SASL_PLAINTEXT, SSL or SASL_SSL, of the controllers new listener')}"
+    if plain:
+        yield "      protocol: PLAINTEXT   # a proposal: as every listener of the brokers"
+    else:
+        yield f"      protocol: {_gap('PLAINTEXT, SASL_PLAINTEXT, SSL or SASL_SSL, of the controllers new listener')}"
 
 
 def _controller(number: int, place: str) -> Iterator[str]:
@@ -199,8 +224,6 @@ def _controller(number: int, place: str) -> Iterator[str]:
     yield f"      - id: {number}   # a proposal: free now; never changed after the controller is formatted"
     yield f"        host: {_text(host) if host else _gap('where this controller will run')}"
     yield f"        address: {_text(place) if ':' in place else _gap('host:port of its controller listener')}"
-    yield f"        config: {_gap('path at which its properties file will be written')}"
-    yield f"        metadata_directory: {_gap('its metadata.log.dir, on a disk of its own at best')}"
 
 
 def _gap(what: str) -> str:

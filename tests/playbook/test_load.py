@@ -432,3 +432,34 @@ def test_any_mutation_is_a_value_or_a_typed_error(tmp_path: Path, data: st.DataO
     except InputError as error:
         refused = error
     assert refused is None or (refused.where.startswith(str(tmp_path)) and refused.next_step)
+
+
+def test_defaults_are_of_every_node_that_does_not_say_otherwise(tmp_path: Path) -> None:
+    """Each is whole when it is read; what neither says is refused at the node, and a bad default at its own line."""
+    own = "{user: kafka, start: [/s], stop: [/s], status: [/s], timeout: 9s}"
+    text = INVENTORY.replace("manual, inbox: state", "ssh, kafka_home: /opt/kafka").replace(
+        "  brokers:\n", "  brokers:\n    defaults: {config: /etc/kafka/all.properties, unit: kafka.service}\n"
+    )
+    text = text.replace(", config: /etc/kafka/b0.properties", "").replace("rack: r1", f"rack: r1, service: {own}")
+    text = text.replace(
+        "  controllers:\n", "  controllers:\n    defaults: {metadata_directory: /data/c, unit: c.service}\n"
+    )
+    text = text.replace(", metadata_directory: /data/c0", "")
+    path = tmp_path / "inventory.yaml"
+    path.write_text(text)
+    found = load_inventory(path)
+    assert [(node.config, node.unit) for node in found.brokers] == [
+        ("/etc/kafka/all.properties", "kafka.service"),
+        ("/etc/kafka/b1.properties", ""),
+    ]
+    assert (found.controllers[0].metadata_directory, found.controllers[0].unit) == ("/data/c", "c.service")
+    path.write_text(dump_inventory(replace(found, path=str(path))))
+    assert load_inventory(path) == found
+    path.write_text(text.replace("metadata_directory: /data/c, ", "").replace("/etc/kafka/all.properties", "[a]"))
+    with pytest.raises(DocumentInvalid) as caught:
+        load_inventory(path)
+    assert [problem.where for problem in caught.value.problems] == [f"{path}:9:16"]
+    path.write_text(text.replace("metadata_directory: /data/c, ", ""))
+    with pytest.raises(DocumentInvalid, match="node 3000 has no metadata_directory") as caught:
+        load_inventory(path)
+    assert "`defaults` beside `nodes`" in caught.value.next_step
