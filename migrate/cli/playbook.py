@@ -69,10 +69,10 @@ def lint(files: tuple[pathlib.Path, ...], output: str) -> int:
     from migrate.playbook.load import lint as read_and_compared
 
     problems: list[tuple[pathlib.Path, MigrateError]] = []
-    missing: dict[pathlib.Path, str] = {}
+    right: dict[pathlib.Path, tuple[str, ...]] = {}
     for file in files:
         try:
-            missing[file] = read_and_compared(file)
+            right[file] = read_and_compared(file)
         except InputError as error:
             problems += [(file, one) for one in (error.problems if isinstance(error, DocumentInvalid) else [error])]
     for _, problem in problems:  # the advice of other commands is this command
@@ -81,11 +81,8 @@ def lint(files: tuple[pathlib.Path, ...], output: str) -> int:
         rows: list[LintProblem] = [{"file": str(file), **as_values(problem)} for file, problem in problems]
         give_answer(LintAnswer(ok=not rows, problems=rows))
     else:
-        for file, named in missing.items():
-            say(
-                f"{file}: ok"
-                + (f"; not compared with its inventory, which is missing: {printable(named)}" * bool(named))
-            )
+        for file, told in right.items():
+            say(printable("; ".join([f"{file}: ok", *told])))
         for group in _alike(problems):
             (_, first), *others = group
             say_text(render(first))

@@ -335,7 +335,7 @@ def _left(
     if not left:
         return None
     lock = locks.file_owner(runs / "lock")
-    earlier = samples_of(runs, plan.cluster, but=folder)
+    earlier = {} if playbook is None else samples_of(runs, plan.cluster, but=folder)  # for the time that is left
     told, *doing = run_board.lines(run_board.board(plan, events, playbook, earlier), time.time())
     run: Run = {
         "plan": plan.short,

@@ -19,6 +19,7 @@ from migrate.playbook.document import Document, kind_of_file, read_deciding, rea
 from migrate.playbook.fields import Fault, Section, WholeFile, refuse, validate
 from migrate.playbook.inventory import InventoryDocument, dump_inventory, inventory_of
 from migrate.playbook.schema import AcceptedDifferences, MigrationPlaybook
+from migrate.playbook.windows import long_hours
 
 SECRET: Final = re.compile(r"(secret|password|token|_key)[^=&]*=", re.IGNORECASE)
 TARGETS: Final = tuple(str(target) for target in Target)
@@ -167,24 +168,25 @@ def load_playbook_with_inventory(path: str | Path) -> tuple[Playbook, Inventory]
     return parsed.playbook(document, inventory), inventory
 
 
-def lint(path: str | Path) -> str:
+def lint(path: str | Path) -> tuple[str, ...]:
     """Raise DocumentInvalid with every problem of a file of ours; a playbook is compared with its inventory.
 
-    The path of the inventory that is missing, "" where it was compared or there is none.
+    What is right and may not be meant: an inventory that is missing, hours of a window.
     """
     kind = kind_of(path)
     if kind not in PLAYBOOKS:
         {"Inventory": load_inventory, "AcceptedDifferences": load_accepted, "Fleet": load_fleet}[kind](path)
-        return ""
+        return ()
     document = read_deciding(Path(path))
     parsed = _parsed(document)
     if isinstance(parsed, MigrationPlaybook):
         parsed.playbook(document, load_accepted)
+    told = tuple(long_hours(parsed.spec.windows))
     named = parsed.spec.cluster.inventory
     if not Path(named).exists():
-        return named
+        return (f"not compared with its inventory, which is missing: {named}", *told)
     _compared(document, parsed)
-    return ""
+    return told
 
 
 def _parsed(document: Document) -> AnyPlaybook:

@@ -20,6 +20,7 @@ WEEKLY: Final = re.compile(rf"({DAY}(?:-{DAY})?(?:,{DAY}(?:-{DAY})?)*)(?: ([0-2]
 MOMENT: Final = r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d)?"
 DATED: Final = re.compile(rf"({MOMENT})(?:\.\.({MOMENT}))?")
 MINUTES: Final = 1440
+LONG: Final = 16  # hours of a night with which nobody means a change window
 EXAMPLES: Final = (
     "a span is expected: 'Mon-Thu 21:00-05:00', 'Sat,Sun', '2026-12-15..2027-01-04' (whole days), "
     "'2026-12-01T21:00..2026-12-02T05:00', 'last-business-day-of-month' or 'always'"
@@ -113,6 +114,15 @@ class WindowSection(Section):
         return Window(
             name, self.timezone, tuple(map(span_of, self.allow)), tuple(map(span_of, self.deny)), self.reserve
         )
+
+
+def long_hours(windows: Mapping[str, WindowSection]) -> Iterator[str]:
+    """Hours that end on the next day and leave next to none of it: two times that were mixed up look so."""
+    for name, section in windows.items():
+        for text in section.allow:
+            match span_of(text):
+                case Weekly(_, start, end) if 0 < end <= start and (hours := (end - start + MINUTES) / 60) > LONG:
+                    yield f"window {name}: {text} is {hours:.4g} hours of each of its days"
 
 
 def closed_faults(windows: Mapping[str, WindowSection]) -> Iterator[Fault]:

@@ -53,6 +53,7 @@ FILES = {
     "zone.yaml": playbook("  windows: {w: {timezone: Europe/Berlinn, allow: [Mon 21:00-22:00]}}\n"),
     "days.yaml": playbook("  windows: {w: {timezone: UTC, allow: [Mo-Do 21:00-22:00]}}\n"),
     "hours.yaml": playbook("  windows: {w: {timezone: UTC, allow: [Mon 21-05]}}\n"),
+    "long.yaml": playbook("  windows: {w: {timezone: UTC, allow: [Mon 22:00-21:00, Fri 20:00-08:00]}}\n"),
     "nowindow.yaml": playbook("  stages:\n    - {name: assess, window: night}\n"),
     "empty.yaml": "",
 }
@@ -211,6 +212,7 @@ MORE: tuple[Row, ...] = (
     ("one too many", f"status {PB} extra", 64, ("unexpected extra argument (extra)",)),
     ("no such story", "lab demo --rollback-from hybird --dir x", 64, ("'hybird' is none of", "hybrid")),
     ("window of nobody", "playbook lint look/nowindow.yaml", 1, ("night",)),
+    ("hours mixed up", "playbook lint look/long.yaml", 0, ("ok; window w: Mon 22:00-21:00 is 23 hours of each",)),
     ("Spark's words", f"diff {INV} --spark-conf spark.executor.memory", 64, ("spark.NAME=VALUE",)),
     ("unlock of what is down", f"unlock {PB} --id 5", 1, ("refuses connections",)),
 )
