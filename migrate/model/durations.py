@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from migrate.model.history import ENDED_WELL, Event
+from migrate.model.inventory import Pace, Playbook
+from migrate.model.outcome import Unknown
 from migrate.model.words import plural
 
 BROKER: Final = "broker"
@@ -122,6 +124,10 @@ def measured(*journals: Iterable[Event]) -> dict[str, tuple[float, ...]]:
     return {kind: tuple(seconds) for kind, seconds in found.items()}
 
 
-def with_more(first: Samples, second: Samples) -> Samples:
-    """All samples of both."""
-    return {kind: (*first.get(kind, ()), *second.get(kind, ())) for kind in {**first, **second}}
+def durations_by(playbook: Playbook | Unknown, *samples: Samples) -> Durations:
+    """By all of these samples, and by the playbook's estimate of a node, or its default."""
+    pace = Pace() if isinstance(playbook, Unknown) else playbook.pace
+    kinds = dict.fromkeys(kind for some in samples for kind in some)
+    return Durations(
+        pace.node_estimate, {kind: tuple(one for some in samples for one in some.get(kind, ())) for kind in kinds}
+    )

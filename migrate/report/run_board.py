@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from migrate.model.durations import Durations, Samples, measured, with_more
+from migrate.model.durations import Samples, durations_by, measured
 from migrate.model.history import Event
 from migrate.model.inventory import Playbook
 from migrate.model.plan import Plan
@@ -69,8 +69,7 @@ def board(
     under_way = next((step for step in plan.steps if step.id == current), None)
     time, window = None, None
     if playbook is not None and under_way is not None and not stopped:
-        known = Durations(playbook.pace.node_estimate, with_more(earlier, measured(events)))
-        time = time_left(plan.steps, known, events)
+        time = time_left(plan.steps, durations_by(playbook, earlier, measured(events)), events)
         window = window_for(plan, playbook, under_way.stage)
     return Board(
         plan=plan.short,

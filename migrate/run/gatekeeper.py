@@ -20,9 +20,9 @@ from migrate.errors import (
     RunParked,
     WindowClosed,
 )
-from migrate.model.durations import Durations, Samples, measured, with_more
+from migrate.model.durations import Durations, Samples, durations_by, measured
 from migrate.model.history import Event
-from migrate.model.inventory import HealthPolicy, Pace, Playbook
+from migrate.model.inventory import HealthPolicy, Playbook
 from migrate.model.outcome import Readiness, Ready, Refused, Unknown
 from migrate.model.plan import Plan, PlannedStep
 from migrate.model.ports import Clock, Observer
@@ -225,8 +225,7 @@ class RunGate:
         return next(index for index, step in enumerate(self.plan.steps) if step.id == planned.id)
 
     def _durations(self) -> Durations:
-        estimate = Pace().node_estimate if isinstance(self.playbook, Unknown) else self.playbook.pace.node_estimate
-        return Durations(estimate, with_more(self.earlier, measured(self.journal.events)))
+        return durations_by(self.playbook, self.earlier, measured(self.journal.events))
 
     def _acted(self) -> bool:
         touched: set[str] = set()

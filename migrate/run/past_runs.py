@@ -21,10 +21,10 @@ from migrate.checks.rollback.readiness import rollback_readiness
 from migrate.errors import JournalUnwritable, MigrateError
 from migrate.model.copied import KeptTree
 from migrate.model.detect import CLEANUP_PROVEN, HYBRID_PROVEN
-from migrate.model.durations import Durations, Samples, measured
+from migrate.model.durations import Durations, Samples, durations_by, measured
 from migrate.model.history import ENDED_WELL, Event
 from migrate.model.ids import NodeId
-from migrate.model.inventory import Inventory, Pace
+from migrate.model.inventory import Inventory
 from migrate.model.outcome import Refused, Unknown
 from migrate.model.ports import Clock, Observer
 from migrate.model.rollback_readiness import KeptFile, Measured, RollbackFacts
@@ -115,8 +115,7 @@ def durations_of(world: World) -> Durations:
 
 
 def _durations(world: World, runs: Iterable[Run]) -> Durations:
-    pace = Pace() if isinstance(world.playbook, Unknown) else world.playbook.pace
-    return Durations(pace.node_estimate, measured(*(events for _, events in runs)))
+    return durations_by(world.playbook, measured(*(events for _, events in runs)))
 
 
 def samples_of(runs: pathlib.Path, cluster: str, *, but: pathlib.Path) -> Samples:
