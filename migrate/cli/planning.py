@@ -25,6 +25,7 @@ from migrate.errors import (
     UsageWrong,
 )
 from migrate.hosts.files import create_file
+from migrate.model.history import concluded
 from migrate.model.inventory import Inventory, Playbook
 from migrate.model.plan import Plan, PlanSummary
 from migrate.model.ports import Observer
@@ -179,7 +180,7 @@ def _undone(plan: Plan, world: World) -> bool:
         return False
     try:
         events = journals.read(journal).events
-        done = journals.concluded(events)
+        done = concluded(events)
         if not plan.kind.migrates:  # each step that changes a file is planned where the file lacks the change
             return any(step.id in done and step.expects for step in plan.steps)
         if plan.kind.rolls_back:  # planned once more from the same place: what it had undone was done again

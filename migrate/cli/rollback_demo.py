@@ -22,7 +22,7 @@ from migrate.cli.report import Judged, read_report, write_reports
 from migrate.errors import LabProofFailed, UsageWrong
 from migrate.lab import rollback_proofs
 from migrate.lab.rollback_proofs import hash_broker_files, prove_rollback
-from migrate.model.history import ENDED_WELL, Event, LoadSummary
+from migrate.model.history import ENDED_WELL, Event, LoadSummary, concluded
 from migrate.model.inventory import Playbook
 from migrate.model.plan import Plan
 from migrate.model.stage import Stage
@@ -293,7 +293,7 @@ def _begun(folder: RunFolder) -> frozenset[str]:
 
 
 def _concluded(folder: RunFolder) -> frozenset[str]:
-    return journals.concluded(_events(folder))
+    return concluded(_events(folder))
 
 
 def _ended_well(event: Event, step: str) -> bool:

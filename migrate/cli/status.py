@@ -24,7 +24,7 @@ from migrate.model.detect import Detected, detect
 from migrate.model.disk_remedies import disk_troubles
 from migrate.model.facts import migration_state
 from migrate.model.findings import NO_CLUES, Clues
-from migrate.model.history import Event
+from migrate.model.history import Event, concluded
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Playbook
 from migrate.model.ledger import count_states
@@ -326,11 +326,10 @@ def _left(
 ) -> RunLeft | None:
     """The same of its plan and journal; KeyError or ValueError where they are none of a run's."""
     from migrate.report import run_board
-    from migrate.run import journal as journals
     from migrate.run import locks
     from migrate.run.past_runs import samples_of
 
-    done = journals.concluded(events)
+    done = concluded(events)
     left = [step for step in plan.steps if step.id not in done]
     if not left:
         return None

@@ -23,7 +23,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -40,6 +40,13 @@ class Event:
     time: float
     name: str
     data: Mapping[str, Any]
+
+
+def concluded(events: Iterable[Event]) -> frozenset[str]:
+    """Ids of the steps that ended well."""
+    return frozenset(
+        event.data["step"] for event in events if event.name == "conclude" and event.data["outcome"] in ENDED_WELL
+    )
 
 
 @dataclass(frozen=True, slots=True)

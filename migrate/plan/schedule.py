@@ -12,7 +12,7 @@ from typing import Final
 
 from migrate.errors import WindowNeverOpens
 from migrate.model.durations import Durations, Estimate
-from migrate.model.history import ENDED_WELL, Event
+from migrate.model.history import Event, concluded
 from migrate.model.inventory import Playbook
 from migrate.model.plan import Plan, PlannedStep
 from migrate.model.stage import Stage
@@ -220,7 +220,7 @@ class TimeLeft:
 
 def time_left(steps: Sequence[PlannedStep], durations: Durations, events: Sequence[Event]) -> TimeLeft | None:
     """What the steps take that are not concluded; None where none is left, or no session has begun."""
-    done = {event.data["step"] for event in events if event.name == "conclude" and event.data["outcome"] in ENDED_WELL}
+    done = concluded(events)
     left = [step for step in steps if step.id not in done]
     began = next((event.time for event in reversed(events) if event.name in ("session", "conclude")), None)
     if not left or began is None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from migrate.model.durations import Samples, durations_by, measured
-from migrate.model.history import Event
+from migrate.model.history import Event, concluded
 from migrate.model.inventory import Playbook
 from migrate.model.plan import Plan
 from migrate.model.windows import Closed, Window, local, state
@@ -17,7 +17,6 @@ from migrate.model.words import counted, span
 from migrate.plan.schedule import TimeLeft, time_left, window_for
 from migrate.report.plan_verdict import no_return
 from migrate.report.wording import duration, plural
-from migrate.run.journal import concluded
 
 COMING: Final = 3
 NOTHING_EARLIER: Final[Samples] = {}

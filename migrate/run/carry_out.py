@@ -28,7 +28,7 @@ from migrate.errors import (
 )
 from migrate.kafka.controller import ActiveController
 from migrate.model.detect import detect
-from migrate.model.history import Event
+from migrate.model.history import Event, concluded
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory
 from migrate.model.launch import Unit, unfit
@@ -51,7 +51,7 @@ from migrate.run.gatekeeper import RunGate
 from migrate.run.guards import own_step
 from migrate.run.interrupts import ParkRequest, half_done, parking_on_interrupt
 from migrate.run.journal import Journal
-from migrate.run.last_words import last_words_told, once_more
+from migrate.run.last_words import last_words_told, rerun_after_election_race
 from migrate.run.locks import LockFile, RunLock, of_brokers
 from migrate.run.past_runs import kept_before_copy, readiness_noted, samples_of
 from migrate.steps.rollback.control import HandBackControl
@@ -125,10 +125,10 @@ def carry_out(plan: Plan, sources: Sources, options: Options) -> RunFolder:
         fence = None
         if alone:
             lock = lock.joined(of_brokers(sources.inventory, sources.lock_on_host))
-        elif RELEASED not in journals.concluded(journal.events):
+        elif RELEASED not in concluded(journal.events):
             znode = _zookeeper_lock(sources, options.owner, plan.fingerprint, clock)
             lock, fence = lock.joined(znode), znode.fence
-            done = journals.concluded(journal.events)
+            done = concluded(journal.events)
             if any(isinstance(step, HandBackControl) and step.id not in done for step in steps):
                 require_rollback_rights(sources.zookeeper_client())  # asked before anything is stopped
         if not any(event.name == "effect" for event in journal.events):  # later: on as far as it may, for what is down
@@ -140,7 +140,7 @@ def carry_out(plan: Plan, sources: Sources, options: Options) -> RunFolder:
         if len(journal.events) == 1:  # the first session: note the stage of the cluster
             journal.append(clock.now(), "note", {"key": "found", "value": found_by(plan, observer)})
         else:
-            gone_back(plan, journals.concluded(journal.events), observer.observe(LOOK, {}))
+            gone_back(plan, concluded(journal.events), observer.observe(LOOK, {}))
         if any((step.needs | step.proof_needs) & SLOW for step in steps):
             sources.start_spark()
         effects = _effects(observer, options, folder, journal, lock, fence, clock)
@@ -164,7 +164,7 @@ def carry_out(plan: Plan, sources: Sources, options: Options) -> RunFolder:
             readiness_noted(observer, journal, clock) if plan.kind.migrates else nullcontext(),
             last_words_told(journal, sources.services, clock, [node.id for node in sources.inventory.brokers]),
         ):
-            once_more(engine.run, journal, sources.services, clock)
+            rerun_after_election_race(engine.run, journal, sources.services, clock)
     except KeyboardInterrupt:
         if journal is not None:
             _interrupted(plan, journal, clock.now(), options)
@@ -241,7 +241,7 @@ def _effects(
 def _interrupted(plan: Plan, journal: Journal, now: float, options: Options) -> None:
     """Say what is left half done: in the journal, and to whoever pressed Ctrl-C."""
     left = half_done(journal.events)
-    if may_lack_controller(plan.steps, journals.concluded(journal.events), journals.begun(journal.events)):
+    if may_lack_controller(plan.steps, concluded(journal.events), journals.begun(journal.events)):
         left += "; the cluster may have no controller until control is handed back: do not leave it so"
     journal.append(now, "stop", {"reason": f"interrupted: {left}", "code": ""})
     if options.say is not None:

@@ -20,7 +20,7 @@ from migrate.checks.problems import headline, problems
 from migrate.errors import JournalUnwritable, MigrateError, PlanIsStale, PlanStopped
 from migrate.model import strict_json
 from migrate.model.durations import CANARIES
-from migrate.model.history import Event
+from migrate.model.history import Event, concluded
 from migrate.model.ids import NodeId
 from migrate.model.outcome import (
     AlreadyDone,
@@ -117,7 +117,7 @@ class Engine:
         Raises PlanStopped, PlanIsStale, PredictionFailed, NoProgress, lock errors; the journal says why.
         """
         events = self._with.journal.events
-        self._done, begun = set(journals.concluded(events)), journals.begun(events)
+        self._done, begun = set(concluded(events)), journals.begun(events)
         resumed = any(event.name == "session" for event in events)
         self._write("session", pid=os.getpid(), host=socket.gethostname(), resumed=resumed, **reading(self._with.clock))
         try:

@@ -18,7 +18,7 @@ import io
 import json
 import os
 import pathlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -211,12 +211,6 @@ def _sync_folder(folder: pathlib.Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def concluded(events: Sequence[Event]) -> frozenset[str]:
-    return frozenset(
-        event.data["step"] for event in events if event.name == "conclude" and event.data["outcome"] in ENDED_WELL
-    )
 
 
 def is_complete(events: Iterable[Event]) -> bool:

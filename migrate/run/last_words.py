@@ -128,7 +128,9 @@ RACE: Final = re.compile(
 )
 
 
-def once_more(run: Callable[[], None], journal: Journal, services: ServiceControl, clock: Clock) -> None:
+def rerun_after_election_race(
+    run: Callable[[], None], journal: Journal, services: ServiceControl, clock: Clock
+) -> None:
     """Run; where the first start of the controllers ended by Kafka's race alone, note it, and run the same once more.
 
     A controller that is elected first replays its own bootstrap records before they are committed.  If it loses the

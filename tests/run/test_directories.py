@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from migrate.errors import DirectoriesRefused, DirectoryInUse, NothingToPlan, PlanIsStale, PlanStopped
+from migrate.model.history import concluded
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.plan import PlanKind
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.views import ConfigFile, MetaProperties
 from migrate.model.world import World
-from migrate.run import journal as journals
 from migrate.steps.registry import rebuild
 from tests.run.test_engine import Labels, run
 from tests.steps.looks import SICK
@@ -66,7 +66,7 @@ def test_each_broker_gets_its_directories_one_at_a_time(tmp_path: Path) -> None:
     for node in (0, 1, 2):
         assert cluster.paths(node) == (f"/data/b{node}/d0", *NEW[NodeId(node)])
         assert len(cluster.registered_ids[node]) == 3
-    assert journals.concluded(events) == {step.id for step in plan.steps}
+    assert concluded(events) == {step.id for step in plan.steps}
     proof = next(e for e in events if e.name == "conclude" and e.data["step"] == "directories/1")
     assert "3 directories as on disk" in " ".join(proof.data["evidence"])
     assert any(event.data.get("key") == "formatted:1" for event in events if event.name == "note")

@@ -14,7 +14,7 @@ import pytest
 
 from migrate.errors import LockLost, NoProgress, PlanIsStale, PlanStopped, PredictionFailed
 from migrate.model.difference import Difference, DifferenceClass, DiffReport
-from migrate.model.history import Event
+from migrate.model.history import Event, concluded
 from migrate.model.outcome import NotYet, Unknown
 from migrate.model.plan import Plan
 from migrate.model.ports import Lock
@@ -83,7 +83,7 @@ def test_a_cluster_goes_through_every_stage(tmp_path: Path) -> None:
     events = run(cluster, plan, tmp_path)
     assert cluster.finalized
     assert cluster.registered == {0: "kraft", 1: "kraft", 2: "kraft"}
-    assert journals.concluded(events) == {step.id for step in plan.steps}
+    assert concluded(events) == {step.id for step in plan.steps}
     assert [event.data["stage"] for event in events if event.name == "stage"] == [stage.label for stage in MIGRATION]
     assert events[-1].name == "end"
     rolls = [entry for entry in cluster.done if entry.startswith(("stop", "assign"))]

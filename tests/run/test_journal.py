@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from migrate.errors import JournalDamaged, JournalUnwritable
-from migrate.model.history import COPY_CHECKED, SHAPES, Event, misshapen
+from migrate.model.history import COPY_CHECKED, SHAPES, Event, concluded, misshapen
 from migrate.report.run_board import board
 from migrate.report.run_events import tell
 from migrate.run import journal as journals
@@ -199,7 +199,7 @@ def test_whatever_a_journal_lets_pass_can_be_told(drawn: list[tuple[str, dict[st
     board(story.plan(), events)
     assert isinstance(half_done(events), str)
     assert journals.notes(events) is not None
-    assert len(journals.concluded(events)) <= len(events)
+    assert len(concluded(events)) <= len(events)
     since_last_roll(events, SystemClock())
 
 
@@ -315,7 +315,7 @@ def test_concluded_steps_are_those_that_ended_well(tmp_path: Path) -> None:
         journal.append(2.0, "conclude", {"step": step, "stage": "prepare", "outcome": outcome})
     journal.append(3.0, "note", {"key": "x", "value": "1"})
     journal.append(3.0, "note", {"key": "x", "value": "2"})
-    assert journals.concluded(journal.events) == {"a", "c"}
+    assert concluded(journal.events) == {"a", "c"}
     assert journals.begun(journal.events) == {"a", "b", "c", "d"}
     assert journals.notes(journal.events) == {"x": "2"}
     journal.close()

@@ -18,7 +18,7 @@ from migrate.run import journal as journals
 from migrate.run.effects import Hands, JournaledEffects
 from migrate.run.engine import Engine, Machinery
 from migrate.run.journal import Journal
-from migrate.run.last_words import KEY, STEP, died_of_it, last_words_told, once_more
+from migrate.run.last_words import KEY, STEP, died_of_it, last_words_told, rerun_after_election_race
 from tests.run.test_engine import NoLock, plan_for
 from tests.testing.open_gate import OpenGate
 from tests.testing.simulated import FakeClock, KillAt, SimulatedCluster
@@ -64,7 +64,7 @@ def carried_out(cluster: Racing, folder: Path, plan: Plan | None = None) -> None
     machinery = Machinery(cluster, effects, journal, NoLock(), clock, lambda _: 60.0, lambda _: None, OpenGate())
     try:
         with last_words_told(journal, cluster, clock):
-            once_more(Engine(plan, machinery).run, journal, cluster, clock)
+            rerun_after_election_race(Engine(plan, machinery).run, journal, cluster, clock)
     finally:
         journal.close()
 
@@ -211,7 +211,7 @@ def test_another_error_goes_through_untouched(error: MigrateError, tmp_path: Pat
     journal, runs = begun(tmp_path, STEP), list[int]()
     services = Services({3000: UP, 3001: UP, 3002: Stopped(1)}, {3002: DIED})
     with pytest.raises(type(error)):
-        once_more(raising(error, runs), journal, services, FakeClock())  # type: ignore[arg-type]
+        rerun_after_election_race(raising(error, runs), journal, services, FakeClock())  # type: ignore[arg-type]
     assert runs == [1]
     journal.close()
 

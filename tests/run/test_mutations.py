@@ -29,7 +29,7 @@ from migrate.errors import (
     RunLocked,
 )
 from migrate.model.difference import DiffReport
-from migrate.model.history import Event
+from migrate.model.history import Event, concluded
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Ready, Unknown
 from migrate.model.plan import Plan
@@ -417,7 +417,7 @@ def test_an_edited_plan_skips_nothing(tmp_path: Path) -> None:
     loaded: Plan = given.load_plan(path)
     events = run(cluster, loaded, tmp_path)
     assert cluster.finalized
-    assert "hybrid/hybrid" not in journals.concluded(events)
+    assert "hybrid/hybrid" not in concluded(events)
 
 
 def flipped(folder: Path) -> tuple[SimulatedCluster, Plan]:

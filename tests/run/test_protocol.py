@@ -13,6 +13,7 @@ from migrate.errors import NoProgress, NothingToPlan, PlanStopped
 from migrate.hosts.leftovers import BACKUP_SUFFIX, kept_files
 from migrate.hosts.properties import parse
 from migrate.model.config_keys import IBP
+from migrate.model.history import concluded
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.plan import Plan, PlanKind
@@ -21,7 +22,6 @@ from migrate.model.views import ConfigFile, ControllerZnode
 from migrate.model.world import Need, World
 from migrate.plan import protocol
 from migrate.report.plan_verdict import may_begin
-from migrate.run import journal as journals
 from migrate.run.carry_out import gone_back, what_is_found
 from migrate.steps.facts import sha256
 from tests.run.test_engine import run
@@ -120,7 +120,7 @@ def test_each_broker_is_restarted_with_one_key_changed_and_the_controller_last(t
     for node, path in CONFIGS.items():
         assert cluster.files[node, path] == before[node, path].replace(b"version=3.8", b"version=3.9")
         assert cluster.files[node, f"{path}{BACKUP_SUFFIX}"] == before[node, path]
-    assert journals.concluded(events) == {step.id for step in plan.steps}
+    assert concluded(events) == {step.id for step in plan.steps}
     proof = next(e for e in events if e.name == "conclude" and e.data["step"] == "protocol/1")
     assert proof.data["evidence"][0] == f"broker 1 itself says {IBP} 3.9"
 

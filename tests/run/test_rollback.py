@@ -16,7 +16,7 @@ from migrate.errors import MigrateError, NothingToPlan, PlanIsStale, PlanStopped
 from migrate.model.causes import cause_of
 from migrate.model.difference import Difference, DifferenceClass, DifferenceName, DiffReport
 from migrate.model.findings import Finding, Severity, Word
-from migrate.model.history import Event
+from migrate.model.history import Event, concluded
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Playbook
 from migrate.model.outcome import Ready, Refused, Unknown, Verified
@@ -27,7 +27,6 @@ from migrate.plan import rollback
 from migrate.report.plan_json import plan_from_json, plan_to_json
 from migrate.report.plan_text import plan_html, plan_text
 from migrate.report.plan_verdict import judge
-from migrate.run import journal as journals
 from migrate.steps import configuration
 from migrate.steps.controllers import StartControllers
 from migrate.steps.rollback.control import StopControllers
@@ -123,7 +122,7 @@ def test_from_every_state_the_rollback_ends_the_same_and_the_cluster_migrates_ag
     cluster = at(entry, tmp_path / "forward")
     plan = rollback_plan(cluster)
     events = go_back(cluster, tmp_path / "back")
-    assert journals.concluded(events) == {step.id for step in plan.steps}
+    assert concluded(events) == {step.id for step in plan.steps}
     is_back(cluster)
     forward(cluster, tmp_path / "again")
     assert cluster.finalized

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from migrate.errors import NoProgress, PlanStopped
+from migrate.model.history import concluded
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage, ZkMigrationState
@@ -51,7 +52,7 @@ def test_a_wait_for_a_broker_that_is_down_says_so_as_status_does(tmp_path: Path)
     plan, journal = plan_for(cluster), tmp_path / "journal.jsonl"
 
     def bend(world: World) -> World:
-        proven = "migration-mode/0" in journals.concluded(journals.read(journal).events)
+        proven = "migration-mode/0" in concluded(journals.read(journal).events)
         down = proven and "stop 1" not in cluster.done and next(looks) < 9
         return service(1, Stopped())(hidden_broker(world)) if down else world
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from migrate.model.history import concluded
 from migrate.model.plan import Plan
 from migrate.run import journal as journals
 from migrate.run.effects import Hands, JournaledEffects
@@ -92,7 +93,7 @@ class Walk:
         events = journal.events
         key = (
             state_of(cluster),
-            journals.concluded(events),
+            concluded(events),
             journals.begun(events),
             frozenset(journals.notes(events).items()),
             torn,
