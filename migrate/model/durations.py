@@ -34,7 +34,23 @@ NODE_SHARE: Final[Mapping[str, tuple[float, float]]] = {  # of the playbook's es
     "stop-controllers": (0.1, 0.4),
 }
 CANARIES: Final = ("canary-in-migration-mode", "canary-in-kraft-mode")
-OTHERS: Final = (60.0, 300.0)  # seconds: a look, a backup, a file, a comparison
+OTHERS: Final = (60.0, 300.0)  # seconds: a look at everything, a comparison
+FILES: Final = (5.0, 60.0)  # seconds: files of one node (seen: at most 20 on labs and on hosts, on a busy machine too)
+OF_FILES: Final = frozenset(
+    {
+        "back-up-broker",
+        "back-up-zookeeper",
+        "render-controller",
+        "format-controller",
+        "format-voter",
+        "keep-zookeeper",
+        "keep-directory-files",
+        "keep-protocol-files",
+        "put-flag-back",
+        "set-controller-aside",
+        "set-metadata-aside",
+    }
+)
 Samples = Mapping[str, tuple[float, ...]]  # seconds of steps, by kind and by family
 
 
@@ -83,7 +99,7 @@ class Durations:
         if family in NODE_SHARE:
             low, high = NODE_SHARE[family]
             return Estimate(low * self.node_estimate, high * self.node_estimate, "the playbook's node_estimate")
-        return Estimate(*OTHERS, "a stated default")
+        return Estimate(*(FILES if kind in OF_FILES else OTHERS), "a stated default")
 
 
 def percentile(samples: Iterable[float], share: float) -> float:

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from migrate.errors import WindowNeverOpens
+from migrate.model import durations
 from migrate.model.durations import Durations, measured, percentile
 from migrate.model.history import Event
 from migrate.model.plan import PlannedStep
@@ -26,6 +27,7 @@ from migrate.plan.schedule import (
     room,
     time_left,
 )
+from migrate.steps.registry import KINDS
 from tests.testing import worlds
 
 HOUR = 3600.0
@@ -228,6 +230,17 @@ def test_estimates_say_that_they_are_estimates() -> None:
     assert QUARTERS.of(second_roll(1)[0]).source == "the playbook's node_estimate"
     assert QUARTERS.of(step(0, "hybrid", Stage.HYBRID)).source == "a stated default"
     assert QUARTERS.of(step(0, "soak", Stage.SOAK, seconds="7200.0")).p90 == 7500.0
+
+
+def test_one_nodes_files_take_seconds_and_not_minutes() -> None:
+    """Thirty brokers' backups were half an hour of a plan, and three minutes of its run."""
+    assert sum(QUARTERS.of(step(node, "back-up-broker", Stage.PREPARE)).p50 for node in range(30)) <= 300.0
+
+
+def test_every_kind_that_an_estimate_names_is_a_steps() -> None:
+    """A name that no step has would change nothing, in silence."""
+    named = {*durations.FAMILIES, *durations.NODE_SHARE, *durations.CANARIES, *durations.OF_FILES}
+    assert named - {durations.BROKER} <= set(KINDS)
 
 
 def test_a_step_over_two_sessions_is_no_sample() -> None:
