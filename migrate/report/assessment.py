@@ -9,6 +9,7 @@ from typing_extensions import TypedDict
 
 from migrate import __version__
 from migrate.checks.releases import brokers_release
+from migrate.model.detect import detect
 from migrate.model.findings import Finding, Share, Word, share
 from migrate.model.outcome import Unknown
 from migrate.model.views import PartlyRead
@@ -42,12 +43,15 @@ class ClusterFacts:
     """What tells clusters apart in a list; "" and None stand for what was not seen.
 
     `looked` says when; `release` is the line of releases of the brokers, or the release that their class paths name.
+    `stage` and `half` are labels, as `status` has them.
     """
 
     looked: str = ""
     release: str = ""
     brokers: int | None = None
     partitions: int | None = None
+    stage: str = ""
+    half: str = ""
 
     @property
     def words(self) -> dict[str, str]:
@@ -62,7 +66,9 @@ def cluster_facts(world: World, looked: str) -> ClusterFacts:
     zookeeper = world.zookeeper.view if isinstance(world.zookeeper, PartlyRead) else world.zookeeper
     views = [view for view in (world.kraft, zookeeper) if not isinstance(view, Unknown) and len(view.partitions)]
     brokers = len(world.inventory.brokers) or (None if isinstance(zookeeper, Unknown) else len(zookeeper.brokers))
-    return ClusterFacts(looked, brokers_release(world), brokers, len(views[0].partitions) if views else None)
+    partitions, here = len(views[0].partitions) if views else None, detect(world)
+    stage, half = ("", None) if isinstance(here, Unknown) else (here.stage.label, here.half)
+    return ClusterFacts(looked, brokers_release(world), brokers, partitions, stage, "" if half is None else half.label)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +154,8 @@ class AssessmentBody(FindingsBody):
     release: str
     brokers: int | None
     partitions: int | None
+    stage: str | None
+    half_done: str | None
 
 
 class AssessAnswer(AssessmentBody):
@@ -173,6 +181,8 @@ def assessment_body(found: Assessment) -> AssessmentBody:
         "release": found.facts.release,
         "brokers": found.facts.brokers,
         "partitions": found.facts.partitions,
+        "stage": found.facts.stage or None,
+        "half_done": found.facts.half or None,
         **findings_body(found.findings),
     }
 

@@ -13,16 +13,19 @@ from migrate.model.difference import DiffReport
 from migrate.model.findings import Finding, Severity, Word
 from migrate.model.inventory import Fleet, Member, NotRead
 from migrate.model.ledger import LedgerRow, LedgerSummary
+from migrate.model.stage import MIGRATION
 from migrate.model.words import counted
 from migrate.report.assessment import Assessment, AssessmentBody, ClusterFacts, assessment_body
 from migrate.report.diff_report import DiffAnswer, diff_json, diff_lines
 from migrate.report.findings_text import TONES, told
+from migrate.report.heat_map import HeatMap, HeatRow, heat_map, stage_squares
 from migrate.report.lines import WIDTH, Line, Page, Tone, fold
 from migrate.report.markup import render
 from migrate.report.plan_verdict import SEVERITY_ORDER, SEVERITY_WORDS, area_of, in_order, unseen
 from migrate.report.wording import duration, plural, printable
 
 SCHEMA: Final = "kraft-migrate/fleet/v2"
+STAGES: Final = f"Stages, from {MIGRATION[1].label} to {MIGRATION[-1].label}"
 NOT_READ: Final = "NOT READ"
 EQUAL: Final = "EQUAL"
 DIFFERENT: Final = "DIFFERENT"
@@ -78,9 +81,24 @@ def fleet_lines(fleet: Fleet, answers: Sequence[Answer], width: int = WIDTH) -> 
     widest = max(found, key=len)  # it has all columns; a cluster that was not read has few, and may be the first
     left_out = set(ClusterFacts().words) if width < WIDTH else set()  # nine columns do not fit into 80 characters
     page.table({name: row.get(name, "") for name in widest if name not in left_out} for row in found)
+    if stages := stage_map(answers):
+        page.heading(STAGES)
+        page.lines.extend(stages.lines(width))
     for answer in answers:
         _worst(page, answer)
     return tuple(page.lines)
+
+
+def stage_map(answers: Sequence[Answer]) -> HeatMap | None:
+    """Clusters and stages; None for comparisons, which say of no stage."""
+    if all(isinstance(answer.found, DiffReport | NotRead) for answer in answers):
+        return None
+    rows = []
+    for answer in answers:
+        facts = answer.found.facts if isinstance(answer.found, Assessment) else ClusterFacts()
+        here = f"{facts.stage}, {facts.half} half done" if facts.half else facts.stage or "unknown"
+        rows.append(HeatRow(answer.member.name, tuple(stage_squares(facts.stage, facts.half)), (here, answer.word)))
+    return heat_map(rows, ("stage", "verdict"))
 
 
 def _row(answer: Answer) -> dict[str, str]:
@@ -290,6 +308,8 @@ def fleet_html(fleet: Fleet, answers: Sequence[Answer]) -> str:
         facts=facts,
         tool=__version__,
         columns=_columns(answers),
+        stages=stage_map(answers),
+        stages_title=STAGES,
         clusters=[_part(answer, _columns(answers)) for answer in answers],
     )
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from migrate.model.ledger import ReplicaState
+from migrate.model.stage import MIGRATION, Stage
 from migrate.report.lines import Line, Tone
 from migrate.report.wording import clip
 
@@ -26,6 +27,7 @@ LETTERS: Final = {
 TONES: Final = {"VERIFIED": Tone.GOOD, "MIGRATING": Tone.WARN, "MOVING": Tone.WARN, "UNASSIGNED": Tone.WARN}
 EMPTY: Final = "no replica states"
 DEAD: Final = "not healthy"
+PROGRESS: Final = ("done", "half done", "to come", "unknown")  # of a stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +83,24 @@ class HeatMap:
         yield Line.of(*parts[1:])
 
 
+def stage_squares(stage: str, half: str) -> Iterator[Square]:
+    """A cluster's square per stage of the migration, the next one half done where it is; "" is a stage not known."""
+    for one in MIGRATION[1:]:
+        if not stage:
+            yield Square("unknown", "?", "s-unknown", Tone.BAD, f"{one.label}: unknown")
+        elif one <= Stage.from_label(stage):
+            yield Square("done", "d", "s-verified", Tone.GOOD, f"{one.label}: done")
+        elif half and one <= Stage.from_label(half):
+            yield Square("half done", "h", "s-migrating", Tone.WARN, f"{one.label}: half done")
+        else:
+            yield Square("to come", ".", "s-none", Tone.DIM, f"{one.label}: to come")
+
+
 def heat_map(rows: Iterable[HeatRow], columns: Sequence[str] = ()) -> HeatMap:
     """The map of these rows, with its key, best state first."""
     found = tuple(rows)
     kinds = {one.state: one for row in found for one in row.squares}
-    order = [*STATES, EMPTY, DEAD]
+    order = [*PROGRESS, *STATES, EMPTY, DEAD]
     key = sorted(kinds.values(), key=lambda one: order.index(one.state) if one.state in order else -1)
     return HeatMap(found, tuple(columns), tuple(key))
 

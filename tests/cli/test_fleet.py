@@ -123,6 +123,39 @@ def test_a_row_names_release_brokers_partitions_and_the_last_look(three: Path, t
 
 
 @pytest.mark.slow
+def test_a_map_shows_the_stage_of_each_cluster(tmp_path: Path) -> None:
+    """A letter per stage within 80 columns, on the page too; what is not known is a question mark, never to come."""
+    worlds = {
+        "before": whole(Stage.ASSESS),
+        "half": whole(Stage.MIGRATION_MODE),
+        "dark": World(inventory=whole(Stage.ASSESS).inventory),
+    }
+    bundles = [kept(tmp_path, name, world) for name, world in worlds.items()]
+    path, page = written(tmp_path, *bundles, "{name: gone, bundle: gone.bundle}"), tmp_path / "fleet.html"
+    said = [line.text for line in fleet_lines(*assess_all(path), 80)]
+    at = said.index("Stages, from assess to cleanup")
+    assert [line.split()[:2] for line in said[at + 2 : at + 6]] == [
+        ["before", "d........."],
+        ["half", "dddh......"],
+        ["dark", "??????????"],
+        ["gone", "??????????"],
+    ]
+    assert said[at + 6] == "d done  h half done  . to come  ? unknown"
+    assert max(map(len, said[at : at + 7])) <= 80
+    answer = kraft_migrate("fleet", "assess", path, "--html", page, "--output", "json")
+    rows = json.loads(answer.out)["clusters"]
+    assert [(row.get("stage"), row.get("half_done")) for row in rows] == [
+        ("assess", None),
+        ("controllers", "migration-mode"),
+        (None, None),
+        (None, None),
+    ]
+    text = page.read_text()
+    assert text.count('title="cleanup: unknown"') == 2
+    assert text.count('title="migration-mode: half done"') == 1
+
+
+@pytest.mark.slow
 def test_one_page_shows_them_all(three: Path, tmp_path: Path) -> None:
     """A map with a number for each area, and each cluster's findings below; written for its owner alone."""
     page = tmp_path / "fleet.html"
