@@ -23,7 +23,7 @@ from migrate.cli.options import (
     observing,
     output_option,
 )
-from migrate.cli.screen import page_width, say, say_lines, say_page
+from migrate.cli.screen import page_width, say, say_lines, say_page, say_text
 from migrate.errors import NotVisible, RescueRefused, UsageWrong
 from migrate.model.broker_modes import Mode
 from migrate.model.disk_remedies import due_later, remedy_of, told_otherwise
@@ -74,7 +74,8 @@ def verify(playbook: pathlib.Path | None, inventory: pathlib.Path | None, eviden
     """The ledger, replica by replica: metadata, registration and disk at one committed offset, and DescribeLogDirs.
 
     Lists each replica that is not as it must be now, with its state and what to do; a full ISR does not prove it.
-    MIGRATING is expected until its broker's restart into KRaft mode: such replicas are one line per broker.
+    Replicas that are alike are one line per broker: MIGRATING until its restart into KRaft mode, or not copied yet, or
+    of what nobody sees.
     A difference that a second look does not find was transient and is not reported.
 
     Exit code 0: every replica is VERIFIED or in a state that is expected now, and every broker reports its
@@ -82,7 +83,7 @@ def verify(playbook: pathlib.Path | None, inventory: pathlib.Path | None, eviden
     """
     found, loaded = load_target(playbook, inventory, evidence)
     with observing(found, loaded, evidence=evidence) as observer:
-        world, told = settled(observer, live=evidence.live)
+        world, told = settled(observer, evidence, err=output == "json")
     ledger = world.ledger
     if isinstance(ledger, Unknown):
         raise NotVisible(f"the ledger is unknown: {ledger.reason}", where=found.name)
@@ -95,7 +96,20 @@ def verify(playbook: pathlib.Path | None, inventory: pathlib.Path | None, eviden
     return EXIT_CHANGES if wrong or told or not ledger.rows else EXIT_OK
 
 
-def settled(observer: ClusterObserver, *, live: bool) -> tuple[World, tuple[str, ...]]:
+def looked(observer: ClusterObserver, needs: frozenset[Need], evidence: Evidence, *, err: bool) -> World:
+    """One look; what is wrong with a live cluster is said first, as `status`, plans and `diff` do."""
+    from migrate.checks.problems import NEEDS, headline, problems
+    from migrate.run.past_runs import by_journals
+
+    if not evidence.live:
+        return observer.observe(needs, {})
+    world = observer.observe(needs | NEEDS, by_journals(observer.sources.inventory))
+    if wrong := headline(problems(world)):
+        say_text(wrong, err=err)
+    return world
+
+
+def settled(observer: ClusterObserver, evidence: Evidence, *, err: bool) -> tuple[World, tuple[str, ...]]:
     """Observe, and list where brokers report otherwise than their disks; only what a second look confirms.
 
     What is being created or deleted is counted by one side first.
@@ -103,9 +117,9 @@ def settled(observer: ClusterObserver, *, live: bool) -> tuple[World, tuple[str,
     from migrate.run.clock import SystemClock
 
     needs = frozenset({Need.LEDGER, Need.LIVE})
-    world = observer.observe(needs, {})
+    world = looked(observer, needs, evidence, err=err)
     told = tuple(told_otherwise(world))
-    if not told or not live:
+    if not told or not evidence.live:
         return world, told
     SystemClock().sleep(AGAIN_SECONDS)
     again = observer.observe(needs, {})
@@ -163,31 +177,46 @@ def as_lines(ledger: Ledger, world: World, wrong: Sequence[LedgerRow], told: Seq
     late = Counter((row.broker, row.state) for row in ledger.rows if due_later(row, world))
     for (broker, state), count in sorted(late.items()):
         yield f"broker {broker}: {plural(count, 'replica')} {state}: expected until its restart into KRaft mode"
+    alike = Counter((row.broker, row.state, why) for row in wrong if (why := _same_why(row, ledger)))
+    for (broker, state, why), count in sorted(alike.most_common(SHOWN)):
+        yield f"broker {broker}: {plural(count, 'replica')} {state}: {why}"
+    dark = next((row for row in wrong if row.state is ReplicaState.UNKNOWN), None)
+    if dark is not None and (mend := remedy_of(dark, world)):
+        yield f"    {mend.words}"
+    yield from _listed([row for row in wrong if not _same_why(row, ledger)], world)
+    yield from told
+    if late and not wrong:
+        yield "nothing else was found; --output json has each replica"
+    place = f"at metadata offset {ledger.offset}"
+    if ledger.offset < 0:
+        place = "and no metadata that could be read" if ledger.unknown else "before the copy into the metadata"
+    yield f"{plural(len(ledger.rows), 'replica')} {place}: {counted(ledger.counts())}"
+
+
+def _listed(wrong: Sequence[LedgerRow], world: World) -> Iterator[str]:
     if many := len(wrong) > SHOWN:
         remedies = ((row, remedy_of(row, world)) for row in wrong)
         alike = Counter((row.broker, row.state, "" if mend is None else f": {mend.words}") for row, mend in remedies)
         for (broker, state, words), count in sorted(alike.most_common(SHOWN)):
             yield f"broker {broker}: {count} {state}{words}"
     for words, row in grouped(wrong[:SHOWN], world):
-        seen = "; ".join(_seen(row, world))
+        seen = "; ".join(_where(row, world))
         yield f"{row.topic}-{row.partition} @ broker {row.broker}: {row.state} ({seen})"
         if words and not many:
             yield f"    {words}"
     if many:
         yield f"... and {len(wrong) - SHOWN} more (--output json has them all)"
-    yield from told
-    if late and not wrong:
-        yield "nothing else was found; --output json has each replica"
-    replicas = plural(len(ledger.rows), "replica")
-    place = f"at metadata offset {ledger.offset}" if ledger.offset >= 0 else "before the copy into the metadata"
-    yield f"{replicas} {place}: {counted(ledger.counts())}"
 
 
-def _seen(row: LedgerRow, world: World) -> Iterator[str]:
+def _same_why(row: LedgerRow, ledger: Ledger) -> str:
+    """What is the same of all such replicas of a broker, which are one line; "" for one that is listed."""
+    if row.state is ReplicaState.MIGRATING and ledger.offset < 0:
+        return "in ZooKeeper alone, not copied to KRaft"
+    return (row.why or "not seen") if row.state is ReplicaState.UNKNOWN else ""
+
+
+def _where(row: LedgerRow, world: World) -> Iterator[str]:
     """Where the replica is, what the metadata names if that differs, by path if known."""
-    if row.state is ReplicaState.UNKNOWN:
-        yield row.why or "not seen"
-        return
     paths = _paths(world, row.broker)
     if row.state is ReplicaState.NOT_ON_DISK:
         yield "on no disk that was seen"
@@ -331,7 +360,8 @@ def show(
     found, loaded = load_target(playbook, inventory, evidence)
     needs = frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.DISKS, Need.CONFIGS, Need.LEDGER})
     with observing(found, loaded, evidence=evidence) as observer:
-        rows = directory_rows(observer.observe(needs, {}), proofs_of(found) if evidence.live else None)
+        world = looked(observer, needs, evidence, err=output == "json")
+        rows = directory_rows(world, proofs_of(found) if evidence.live else None)
     if html is not None:
         write_text(html, directories_html(rows, found.name, seen_at(evidence)))
     if output == "json":

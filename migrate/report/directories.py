@@ -77,6 +77,11 @@ class DirectoryRow:
         registered = self.registered not in ("no", "offline")
         return self.healthy and registered and not (self.unexpected or self.would_be_stray or self.oddities)
 
+    @property
+    def unseen_alone(self) -> bool:
+        """Is it healthy, and of its replicas alone the state not known?  Its broker's line says it."""
+        return replace(self, unexpected={}).fine and set(self.unexpected) == {ReplicaState.UNKNOWN.value}
+
 
 class ShowAnswer(TypedDict):
     """What `directories show` answers."""
@@ -160,7 +165,10 @@ def _of_broker(node: BrokerNode, seen: _Seen) -> Iterator[DirectoryRow]:
 def _counted(row: DirectoryRow, rows: Sequence[LedgerRow], seen: _Seen) -> DirectoryRow:
     late = [one for one in rows if one.state is not ReplicaState.VERIFIED and not due_later(one, seen.world)]
     replicas = len(rows) if row.replicas is None and not isinstance(seen.world.ledger, Unknown) else row.replicas
-    return replace(row, replicas=replicas, ledger=count_states(rows), unexpected=count_states(late))
+    states, odd = count_states(rows), count_states(late)
+    if isinstance(seen.world.ledger, Unknown) and replicas:  # what lies there is known, and its state is not
+        states = odd = {ReplicaState.UNKNOWN.value: replicas}
+    return replace(row, replicas=replicas, ledger=states, unexpected=odd)
 
 
 def _proven(broker: NodeId, disks: BrokerDisks, seen: _Seen) -> Mapping[str, tuple[str, str]]:
@@ -345,7 +353,7 @@ def directories_lines(rows: Sequence[DirectoryRow], width: int = WIDTH, *, full:
     page.wrap(second, indent=0)
     page.add(f"cluster {' and '.join(clusters) or '?'}", Tone.DIM)
     page.lines.extend(heat(rows).lines(width))
-    told = [row for row in rows if full or not row.fine]
+    told = [row for row in rows if full or not (row.fine or row.unseen_alone)]
     for row in told:
         page.add()
         _directory(page, row)
