@@ -30,6 +30,7 @@ FAULTS: Final = frozenset(  # reasons for a wait that no waiting and no next ste
     {f"S-STUCK-{number:02}" for number in (1, 2, 3, 4, 5, 6, 10, 11, 12, 13, 14, 15, 20, 21)}
 )
 STATUS: Final = "`kraft-migrate status`"
+DISK_COMMANDS: Final = f"{STATUS} has the commands, under `disk`"
 READABLE: Final = "make readable what the reason names, for the user that runs this tool"
 
 
@@ -82,7 +83,7 @@ def _disks(world: World, found_sick: Iterable[Sick]) -> Iterator[Problem]:
     for sick in found_sick:
         state = " (stopped)" if sick.broker in down else ""
         what = f"{sick.node}{state}: {sick.directory.path}: {sick.said}"
-        yield Problem(what, f"repair or replace that disk: {STATUS} has the commands, under `disk`")
+        yield Problem(what, f"repair or replace that disk: {DISK_COMMANDS}")
     for node, found in {} if isinstance(world.disks, Unknown) else sorted(world.disks.items()):
         if isinstance(found, Unknown):
             what = f"the disks of {processes.name_of(world.inventory, node)} cannot be seen ({found.reason})"

@@ -128,7 +128,7 @@ def named(answer: StatusAnswer, playbook: pathlib.Path | None) -> StatusAnswer:
 def describe(world: World, clues: Clues | None = None) -> StatusAnswer:
     """The answer but for the rollback and the newest run."""
     from migrate.checks import stuck
-    from migrate.checks.problems import headline, problems
+    from migrate.checks.problems import DISK_COMMANDS, headline, problems
 
     here = detect(world)
     stage: Parts = {"unknown": here.reason} if isinstance(here, Unknown) else _stage(here)
@@ -140,7 +140,8 @@ def describe(world: World, clues: Clues | None = None) -> StatusAnswer:
             if BROKERS_RESTART.search(row["next"]):
                 row["next"] = f"once the reassignments have ended: {row['next']}"
         restarts = [f"{text}, once the reassignments have ended" for text in restarts]
-    wrong = problems(world)
+    here_below = "the commands are below, under `disk`"
+    wrong = [replace(one, remedy=one.remedy.replace(DISK_COMMANDS, here_below)) for one in problems(world)]
     return {
         "cluster": world.inventory.name,
         "inventory": world.inventory.path,

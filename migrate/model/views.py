@@ -91,6 +91,9 @@ class MigrationZnode:
     controller_epoch: int  # of the controller that claimed it
     version: int
 
+    def __str__(self) -> str:
+        return f"copied up to metadata offset {self.offset}" if self.copied else "it waits for the copy"
+
     @property
     def copied(self) -> bool:
         """Does it remember a copy?  One that waits for the copy has offset -1 or 0."""
@@ -114,6 +117,9 @@ class NullZnode:
     """The znode exists with null data (KAFKA-19480)."""
 
     version: int
+
+    def __str__(self) -> str:
+        return "with null data"
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from typing import Final
 
 from migrate import checks
 from migrate.checks.registry import SHOWN, shown
+from migrate.checks.rollback import Start as Begun
 from migrate.checks.rollback import origin
 from migrate.errors import NothingToPlan, NotVisible, RestoreRefused, RollbackImpossible
 from migrate.model.broker_modes import BrokerPosition, Mode, positions
@@ -115,9 +116,13 @@ def start_of(world: World) -> Start:
             raise NothingToPlan(one.file.reason, next_step="make it readable, and a file that this broker starts with")
     known = tuple(map(int, (*facts.brokers(world), *facts.controllers(world))))
     down = gates.stopped(world, known)
-    if isinstance(down, Unknown):
-        raise NothingToPlan(f"which processes run is unknown: {down.reason}")
     begin = origin(world)
+    if isinstance(down, Unknown):
+        unseen = f"which processes run is unknown: {down.reason}"
+        if begin.start is Begun.NOTHING:
+            after = "`kraft-migrate status` says what comes next"
+            raise NothingToPlan("nothing was begun: there is nothing to roll back", why=unseen, next_step=after)
+        raise NothingToPlan(unseen, next_step="make its process visible, then plan the rollback again")
     if begin.unknown:
         reasons = "; ".join(begin.unknown.values())
         raise NothingToPlan(reasons, next_step="make the controllers' metadata readable, then plan the rollback again")

@@ -43,7 +43,9 @@ def no_leader(world: World, clues: Clues) -> Iterator[Explanation]:
         cause = f"{len(stopped)} of {len(nodes)} controllers are stopped ({names}), and {needed} must run"
         lines = [line for node in stopped for line in log_lines(clues, node)]
         owner = f"whoever runs controllers {names}"
-        found.append(explanation("S-STUCK-10", LEADER, cause, *lines, owner=owner, nodes=stopped))
+        typed = processes.start(world.inventory, stopped)
+        how = f"Start them, with the migration flag in every file ({typed}); where one died, its log says why."
+        found.append(explanation("S-STUCK-10", LEADER, cause, *lines, owner=owner, nodes=stopped, next_step=how))
     for node in nodes:
         answer = no_answer(world, node.id)
         if isinstance(of_node(world.services, node.id), Running) and answer is not None:
