@@ -14,7 +14,6 @@ from migrate.checks.security import BROKER_MECHANISM, CONTROLLER_MECHANISM
 from migrate.checks.sight import Configs, both_configs, of_node
 from migrate.model.config_keys import VOTERS
 from migrate.model.ids import NodeId
-from migrate.model.kafka_values import truth
 from migrate.model.launch import KRB5, Launch
 from migrate.model.listeners import inter_broker_listener, protocols
 from migrate.model.outcome import Unknown
@@ -42,8 +41,7 @@ def _calls(values: Mapping[str, str]) -> Iterator[str]:
     "Without the service's name a node ends at its start (No serviceName defined). A voter that is named by its IP is "
     "called by the name that reverse DNS has, of which no keytab has a key: the quorum has a leader, and brokers never "
     "register. A controller without the brokers' -Djava.security.krb5.conf or -Dzookeeper.sasl.client.* asks another "
-    "KDC, or ZooKeeper under another name, and retries indefinitely. This tool logs in to ZooKeeper by DIGEST-MD5 or a "
-    "certificate: where znodes belong to a principal of Kerberos, it could neither lock nor roll back.",
+    "KDC, or ZooKeeper under another name, and retries indefinitely.",
     f"Write {SERVICE} into the files that are named (the inventory's brokers.properties, controllers.properties); give "
     "controllers in the inventory `address` with the host's name as its keytab has it; start the controllers with the "
     "brokers' JVM options.",
@@ -69,10 +67,6 @@ def kerberos_needs(seen: tuple[Configs, Configs], world: World) -> Result:
         by_gssapi = controller_listener(values) in _calls(values)
         if by_gssapi and (numbers := list(_addresses(values))):
             yield Hit(about, f"controller.quorum.voters names {', '.join(numbers)}")
-    if any(truth(file.values, "zookeeper.set.acl") for file in brokers.values()):
-        for node in (*brokers, *controllers):
-            if (launch := _launch(world, node)) is not None and _zookeeper_by_kerberos(launch):
-                yield Hit(f"node {node}", "it logs in to ZooKeeper by Kerberos, and this tool cannot")
     if called:
         yield from _other_options(world, brokers, controllers)
 
@@ -100,11 +94,6 @@ def _other_options(world: World, brokers: Configs, controllers: Configs) -> Resu
         lacking = sorted(set(wanted.zookeeper_sasl) - set(own.zookeeper_sasl))
         if lacking:
             yield Hit(f"controller {node}", f"it is started without the brokers' {', '.join(lacking)}")
-
-
-def _zookeeper_by_kerberos(launch: Launch) -> bool:
-    known = {} if isinstance(launch.logins, Unknown) else launch.logins
-    return any(login.module.endswith("Krb5LoginModule") for login in known.get(launch.zookeeper_section, ()))
 
 
 def _launch(world: World, node: NodeId) -> Launch | None:

@@ -317,10 +317,7 @@ def _own_principal(access: Access, file: ConfigFile, world: World) -> str | Blin
     "zookeeper.set.acl; ZkData.defaultAcls; seen on 3.9.2",
 ).sees(readable_zookeeper, when=UNTIL_FINALIZED)
 def own_identity(view: ZookeeperView, world: World) -> Result:
-    if isinstance(view.acls, Unknown):
-        yield Blind("the ACLs of ZooKeeper's znodes", view.acls.reason)
-        return
-    said = stranger(view.acls, world.inventory.zookeeper_login)
+    said = stranger(view, world)
     if isinstance(said, Blind):
         yield said
     elif said is not None:

@@ -9,9 +9,9 @@ from migrate.checks.registry import BEFORE_COPY, UNTIL_FINALIZED, Blind, Hit, Re
 from migrate.checks.sight import Configs, both, broker_configs, controller_launches, of_node, readable_zookeeper
 from migrate.checks.zookeeper import sample
 from migrate.model.ids import NodeId
-from migrate.model.inventory import ZookeeperLogin
 from migrate.model.kafka_values import truth
-from migrate.model.launch import Launch, NoZookeeperClient
+from migrate.model.kerberos_names import in_zookeeper
+from migrate.model.launch import Launch, NoZookeeperClient, ZookeeperClient
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
 from migrate.model.views import ConfigFile, ZnodeAcl, ZookeeperView
@@ -20,6 +20,8 @@ from migrate.model.world import World
 READ, WRITE, CREATE, DELETE, ADMIN = 1, 2, 4, 8, 16
 NEEDED: Final = READ | WRITE | CREATE | DELETE
 ANYONE: Final = "world:anyone"
+SASL: Final = "sasl:"
+X509: Final = "x509:"  # `X509AuthenticationProvider`: the subject of the certificate, or a name that it is told to take
 
 
 def writers(acl: tuple[ZnodeAcl, ...]) -> frozenset[str]:
@@ -38,18 +40,59 @@ def closed(acls: Mapping[str, tuple[ZnodeAcl, ...]]) -> dict[str, frozenset[str]
     return {path: who for path, who in found.items() if ANYONE not in who}
 
 
-def stranger(acls: Mapping[str, tuple[ZnodeAcl, ...]], login: ZookeeperLogin) -> str | Blind | None:
+def stranger(view: ZookeeperView, world: World) -> str | Blind | None:
     """How our own login differs from who may write every closed znode; None where it does not, or none is closed."""
-    found = closed(acls)
+    if isinstance(view.acls, Unknown):
+        return Blind("the ACLs of ZooKeeper's znodes", view.acls.reason)
+    found, login = closed(view.acls), world.inventory.zookeeper_login
     if not found:
         return None
     common = frozenset.intersection(*found.values())
-    if any(who.startswith("x509:") for who in common) and login.keystore is not None:
+    if any(who.startswith(X509) for who in common) and login.keystore is not None:
         return Blind("our identity in ZooKeeper", "it comes from a TLS certificate")
-    if f"sasl:{login.username}" in common:
+    names = frozenset({login.username})
+    if login.kerberos is not None:
+        names = frozenset({view.caller}) if isinstance(view.caller, str) else known_as(login.kerberos.principal, world)
+        if len({f"sasl:{name}" in common for name in names}) != 1:
+            return Blind("our identity in ZooKeeper", _unnamed(login.kerberos.principal, names))
+    if f"sasl:{min(names)}" in common:
         return None
-    mine = f"sasl:{login.username}" if login.username else "nobody (no login)"
+    mine = f"sasl:{min(names)}" if names != {""} else "nobody (no login)"
     return f"the tool's identity is {mine}; {', '.join(sorted(common)) or 'nobody'} may write"
+
+
+def known_as(principal: str, world: World) -> frozenset[str]:
+    """As whom ZooKeeper may know that principal, by what it made of ours and of the brokers'; empty where none fits."""
+    view, login = world.zookeeper, world.inventory.zookeeper_login.kerberos
+    if isinstance(view, Unknown) or isinstance(view.acls, Unknown):
+        return frozenset(in_zookeeper(principal).values())
+    seen = [] if login is None or isinstance(view.caller, Unknown) else [(login.principal, frozenset({view.caller}))]
+    found = closed(view.acls)
+    writers = (
+        frozenset(who.removeprefix(SASL) for who in frozenset.intersection(*found.values()) if who.startswith(SASL))
+        if found
+        else frozenset()
+    )
+    for node in world.inventory.brokers if writers else ():
+        launch = of_node(world.launches, node.id)
+        if isinstance(launch, Unknown) or isinstance(launch.logins, Unknown):
+            continue
+        for one in launch.logins.get(launch.zookeeper_section, ()):
+            if "@" in one.principal or not isinstance(launch.realm, Unknown):
+                theirs = one.principal if "@" in one.principal else f"{one.principal}@{launch.realm}"
+                seen += [(theirs, writers)] if one.principal else []
+    return frozenset(
+        name
+        for kept, name in in_zookeeper(principal).items()
+        if all(in_zookeeper(whose)[kept] in known for whose, known in seen)
+    )
+
+
+def _unnamed(principal: str, names: frozenset[str]) -> str:
+    """Why it is not known as whom ZooKeeper knows a principal."""
+    if names:
+        return f"{principal} may be {' or '.join(sorted(names))} by kerberos.removeHostFromPrincipal and its like"
+    return f"ZooKeeper makes its names by other rules of principals such as {principal} (auth_to_local)"
 
 
 @check(
@@ -111,7 +154,6 @@ def password_not_opened(view: ZookeeperView, world: World) -> Result:
 
 SET_ACL: Final = "zookeeper.set.acl"
 KEYSTORE: Final = "zookeeper.ssl.keystore.location"
-X509: Final = "x509:"  # `X509AuthenticationProvider`: the subject of the certificate, or a name that it is told to take
 Seen = tuple[ZookeeperView, tuple[Configs, dict[NodeId, Launch]]]
 
 
@@ -144,7 +186,7 @@ def controllers_may_write(seen: Seen, world: World) -> Result:
         if not found and not truth(file.values, SET_ACL):
             continue
         about, keystore = f"controller {node}", file.values.get(KEYSTORE, "").strip()
-        by_login = list(_check_login(about, launch, writers if found else None))
+        by_login = list(_check_login(about, launch, writers if found else None, world))
         if not keystore or not by_login:  # a session has both identities: either will do
             yield from by_login
         elif any(who.startswith(X509) for who in writers):
@@ -167,16 +209,23 @@ def _check_certificate(about: str, subject: str | Unknown, writers: frozenset[st
         yield Hit(about, f"it will come as {X509}{subject}, and {', '.join(sorted(writers))} may write")
 
 
-def _check_login(about: str, launch: Launch, writers: frozenset[str] | None) -> Result:
+def _check_login(about: str, launch: Launch, writers: frozenset[str] | None, world: World) -> Result:
     """`writers` None: no znode is closed yet, any login will do."""
     client = launch.zookeeper_client
+    names = frozenset[str]()
+    if isinstance(client, ZookeeperClient):
+        names = known_as(client.principal, world) if client.principal else frozenset({client.username})
     if isinstance(client, Unknown):
         yield Blind(f"the ZooKeeper login of {about}", client.reason)
     elif isinstance(client, NoZookeeperClient):
         yield Hit(about, f"its process has no login for ZooKeeper: {client.reason}", launch.jaas_file or "")
-    elif writers is not None and f"sasl:{client.username}" not in writers:
+    elif writers is not None and len(fits := {SASL + name in writers for name in names}) != 1:
+        yield Blind(f"the ZooKeeper login of {about}", _unnamed(client.principal, names))
+    elif writers is not None and not all(fits):
         told = ", ".join(sorted(writers)) or "nobody"
-        yield Hit(about, f"it will connect as sasl:{client.username}, and {told} may write", launch.jaas_file or "")
+        yield Hit(about, f"it will connect as {SASL}{min(names)}, and {told} may write", launch.jaas_file or "")
+    elif client.principal:  # its key is read on its host alone, when it starts
+        return
     elif isinstance(client.accepted, Unknown):
         yield Blind(f"whether ZooKeeper accepts {about}", client.accepted.reason)
     elif not client.accepted:

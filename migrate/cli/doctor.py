@@ -211,12 +211,13 @@ def _credentials(path: pathlib.Path) -> Item:
 
     found, _ = load_target(None, path)
     read, tickets = set(), {}
+    logins = [found.zookeeper_login.kerberos, *(found.access_of(node).kerberos for node in found.nodes)]
+    for login in filter(None, dict.fromkeys(logins)):
+        tickets[login.principal] = f"a ticket of {login.principal} for {duration(ticket_seconds(login))}"
     for access in dict.fromkeys(map(found.access_of, found.nodes)):
         if isinstance(access.password, SecretFile):
             read_secret(access.password)
             read.add(access.password.path)
-        if access.kerberos is not None:
-            tickets[access.user] = f"a ticket of {access.user} for {duration(ticket_seconds(access.kerberos))}"
         for store, look in ((access.truststore, authorities), (access.keystore, identity)):
             if store is not None and isinstance(store.password, SecretFile | None):
                 look(store)

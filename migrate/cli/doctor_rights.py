@@ -12,6 +12,7 @@ from migrate.kafka.connection import Connection
 from migrate.kafka.live import cluster_rights, controller_rights, count_topics
 from migrate.model import rights
 from migrate.model.inventory import Access, BrokerNode, ControllerNode, Inventory, ZookeeperLogin
+from migrate.model.outcome import Unknown
 from migrate.model.rights import CLUSTER, Side
 from migrate.zookeeper import rights as of_zookeeper
 from migrate.zookeeper.client import ZookeeperClient, access_of, connect
@@ -97,9 +98,13 @@ def _who(access: Access) -> str:
 # -- ZooKeeper ----------------------------------------------------------------------------------------------------
 def _zookeeper(client: ZookeeperClient, login: ZookeeperLogin, lock_path: str) -> Iterator[Item]:
     name = "zookeeper rights"
-    found = of_zookeeper.find_rights(client, login.username, lock_path)
-    by_certificate = login.keystore is not None
-    lacks = [lack for lack in found.lacks if not by_certificate or lack.operation == "READ"]
+    named, unnamed = client.sasl_user, ""
+    if login.keystore is not None:
+        unnamed = "the name of a certificate's identity does not show what it may write"
+    elif isinstance(named, Unknown):
+        unnamed, named = named.reason, login.kerberos.principal if login.kerberos else ""
+    found = of_zookeeper.find_rights(client, str(named), lock_path)
+    lacks = [lack for lack in found.lacks if not unnamed or lack.operation == "READ"]
     for stops in of_zookeeper.For:
         some = [lack for lack in lacks if lack.stops is stops]
         if some:
@@ -114,8 +119,8 @@ def _zookeeper(client: ZookeeperClient, login: ZookeeperLogin, lock_path: str) -
                 if later
                 else f"grant it, or give another: {PAGE}",
             )
-    if by_certificate:
-        yield Item(name, Health.LATER, "the name of a certificate's identity does not show what it may write")
+    if unnamed:
+        yield Item(name, Health.LATER, unnamed)
     elif not lacks:
         yield Item(name, Health.GOOD, f"{found.identity} has what is needed")
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import hashlib
+import secrets
 import struct
 import threading
 import weakref
@@ -60,6 +61,7 @@ MUTUAL_INTEGRITY: Final = 2 | 8 | 32  # GSS_C_MUTUAL_FLAG, GSS_C_SEQUENCE_FLAG, 
 INITIATE: Final = c_int(1)
 CONTINUE: Final = 1
 FAILED: Final = 0xFFFF0000
+EXPIRED: Final = 11 << 16  # GSS_S_CREDENTIALS_EXPIRED
 NO_LAYER: Final = 1  # RFC 4752: the security layer "none", the only one that Kafka offers
 
 # errors of krb5 (krb5_err.et), without their table's base
@@ -70,6 +72,7 @@ NO_SUCH_SERVICE: Final = 7
 WRONG_KEY: Final = (24, 31)  # pre-authentication failed, decryption failed
 SKEW: Final = 37
 NO_REALM: Final = 154
+TICKET_EXPIRED: Final = 32
 
 
 @functools.cache
@@ -104,6 +107,7 @@ class _Failed(Exception):
     def __init__(self, major: int, minor: int) -> None:
         super().__init__(_words(minor, 2) if minor else _words(major, 1))
         self.number = ctypes.c_int32(minor).value - BASE
+        self.expired = self.number == TICKET_EXPIRED or major & FAILED == EXPIRED
 
 
 def _words(code: int, kind: int) -> str:
@@ -177,12 +181,15 @@ def _checked(login: Kerberos) -> None:
         )
 
 
-def _credential(login: Kerberos) -> _Handle:
-    """The login's credential; from a keytab by a new ticket, where memory holds none that lasts."""
+def _credential(login: Kerberos, cache: str = "") -> _Handle:
+    """The login's credential; from a keytab by a new ticket, where memory holds none that lasts.
+
+    `cache` is added to the name of the cache in memory.
+    """
     given = {b"ccache": login.ccache.encode()} if login.ccache else {}
     if login.keytab:
         known = hashlib.sha256(f"{login.keytab}\0{login.principal}".encode()).hexdigest()
-        given = {b"client_keytab": login.keytab.encode(), b"ccache": f"MEMORY:kraft-migrate-{known}".encode()}
+        given = {b"client_keytab": login.keytab.encode(), b"ccache": f"MEMORY:kraft-migrate-{known}{cache}".encode()}
     pairs = (_Pair * len(given))(*(_Pair(key, value) for key, value in given.items()))
     found, mechanisms = _Handle(library().gss_release_cred), _OidSet(1, ctypes.pointer(KRB5))
     _called(
@@ -271,13 +278,18 @@ class _Context:
     where: str
     kind: _Oid = SERVICE
 
-    def begun(self) -> tuple[_Handle, _Handle, _Handle, bytes]:
-        """Credential, name and context, with the first token: all that needs the KDC."""
+    def begun(self, cache: str = "") -> tuple[_Handle, _Handle, _Handle, bytes]:
+        """Credential, name and context, with the first token: all that needs the KDC.
+
+        Where an old ticket has ended and no new one comes, the library says the first: an empty cache has the reason.
+        """
         try:
-            credential, name = _credential(self.login), _name(self.target, self.kind)
+            credential, name = _credential(self.login, cache), _name(self.target, self.kind)
             context = _Handle(library().gss_delete_sec_context, None)
             token, _ = self.step(credential, name, context, b"")
         except _Failed as error:
+            if error.expired and self.login.keytab and not cache:
+                return self.begun(secrets.token_hex(8))
             raise _told(error, self.login, self.target, self.where) from None
         return credential, name, context, token
 

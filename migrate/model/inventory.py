@@ -168,13 +168,14 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class ZookeeperLogin:
-    """How ZooKeeper lets us in: a SASL identity (DIGEST-MD5), TLS, both or neither."""
+    """How ZooKeeper lets us in: a SASL identity (DIGEST-MD5 or Kerberos), TLS, both or neither."""
 
     username: str = ""
     password: Secret | None = None
     tls: bool = False
     truststore: Store | None = None
     keystore: Store | None = None
+    kerberos: Kerberos | None = None
 
 
 @dataclass(frozen=True, slots=True)

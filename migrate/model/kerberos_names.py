@@ -1,6 +1,7 @@
-"""sasl.kerberos.principal.to.local.rules: the user that Kafka makes of a Kerberos principal (pure).
+"""The user that Kafka, and the one that ZooKeeper, makes of a Kerberos principal (pure).
 
-Source: `KerberosName`, `KerberosShortNamer` and `KerberosRule` of Kafka's clients.
+Source: `KerberosName`, `KerberosShortNamer` and `KerberosRule` of Kafka's clients, for its rules (principal.to.local);
+`SaslServerCallbackHandler` of ZooKeeper.
 """
 
 from __future__ import annotations
@@ -18,6 +19,18 @@ RULE: Final = re.compile(
     r"(?:s/(?P<old>[^/]*)/(?P<new>[^/]*)/(?P<all>g)?)?/?(?P<case>[LU])?"
 )
 PLAIN: Final = re.compile(r"[^/@]*")
+
+
+def in_zookeeper(principal: str) -> dict[tuple[bool, bool], str]:
+    """ZooKeeper's name for a principal with its realm, by whether it leaves its host, and its realm, in it.
+
+    These are kerberos.removeHostFromPrincipal and kerberos.removeRealmFromPrincipal, which only its servers know.
+    Rules of zookeeper.security.auth_to_local are not read: with them none of the four need be the name.
+    """
+    whole, _, realm = principal.rpartition("@")
+    first = whole.partition("/")[0]
+    names = ((host, keeps, whole if host else first) for host in (False, True) for keeps in (False, True))
+    return {(host, keeps): f"{name}@{realm}" if keeps else name for host, keeps, name in names}
 
 
 def short_name(principal: str, rules: str, realm: str) -> str | None:

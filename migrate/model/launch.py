@@ -27,10 +27,11 @@ class UnitNotes:
 
 @dataclass(frozen=True, slots=True)
 class ZookeeperClient:
-    """As whom a process calls ZooKeeper by SASL: the user of its JAAS file's section."""
+    """As whom a process calls ZooKeeper by SASL: the user of its JAAS file's section, or the principal of Kerberos."""
 
     username: str
     accepted: bool | Unknown  # did ZooKeeper let that user in with that password?  Unknown where nobody tried
+    principal: str = ""  # with its realm
 
 
 @dataclass(frozen=True, slots=True)

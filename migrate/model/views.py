@@ -134,6 +134,7 @@ class PendingWork:
 
 CLIENTS_NOT_ASKED: Final = Unknown("the servers were not asked for their sessions")
 ACLS_UNREAD: Final = Unknown("ACLs were not read")
+CALLER_NOT_ASKED: Final = Unknown("ZooKeeper was not asked as whom it knows us")
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +167,7 @@ class ZookeeperView:
     mzxids: Mapping[str, int] = field(default_factory=dict)  # znode -> mzxid, of the znodes that entities came from
     controller_epoch_version: int = -1  # of the znode /controller_epoch; -1 where it is not known
     state_epoch: int = -1  # the highest controller epoch that a partition's state was written with
+    caller: str | Unknown = CALLER_NOT_ASKED  # as whom it knows our login by SASL; "" for none
 
     @property
     def kraft_owns(self) -> bool:

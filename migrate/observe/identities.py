@@ -147,9 +147,10 @@ class Issuers:
         sasl = [name for name, protocol in spoken(values, *access).items() if protocol.startswith("SASL")]
         spoken_there = {mechanism for name in sasl for mechanism in mechanisms(values, name)}
         wanted: list[str | Kerberos] = []
-        if "GSSAPI" in spoken_there:
-            known = (self._inventory.access_of(node).kerberos for node in self._inventory.nodes)
-            wanted += [login for login in known if login is not None][:1]
+        at_zookeeper = self._inventory.zookeeper_login.kerberos
+        if "GSSAPI" in spoken_there or (at_zookeeper is not None and truth(values, "zookeeper.set.acl")):
+            known = [self._inventory.access_of(node).kerberos for node in self._inventory.nodes]
+            wanted += [login for login in (*known, at_zookeeper) if login is not None][:1]
         if "OAUTHBEARER" in spoken_there:
             urls = (values[key].strip() for key in sorted(values) if ENDPOINTS.fullmatch(key))
             wanted += [url for url in urls if url.startswith("http") and REFERENCE not in url]
@@ -378,7 +379,19 @@ def _client(
         return Unknown(f"{path} cannot be read: {error.id} {error}")
     if not known.get(section):
         return NoZookeeperClient(f"{path} has no section {section}")
-    return _tried(known[section][0], path, inventory, tried)
+    module = known[section][0]
+    if module.name == KRB5_MODULE:
+        return _by_kerberos(module.options.get("principal", ""), path, launch.realm)
+    return _tried(module, path, inventory, tried)
+
+
+def _by_kerberos(principal: str, path: str, realm: str | Unknown) -> ZookeeperClient | Unknown:
+    """Its key stays on its host: the login is not tried.  A process without a key for it ends at its start."""
+    if not principal:
+        return Unknown(f"{path}: its login names no principal")
+    if "@" not in principal and isinstance(realm, Unknown):
+        return realm
+    return ZookeeperClient("", Unknown("it was not tried"), principal if "@" in principal else f"{principal}@{realm}")
 
 
 def _tried(

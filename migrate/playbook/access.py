@@ -18,6 +18,7 @@ from migrate.model.ids import NodeId
 from migrate.model.inventory import (
     Access,
     AddedProperties,
+    Kerberos,
     Secret,
     SecretCommand,
     SecretFile,
@@ -66,13 +67,14 @@ class ZookeeperAccessSection(Section):
     """How ZooKeeper lets us in."""
 
     sasl: SaslSection | None = None
+    kerberos: Kerberos | None = None
     tls: TlsSection | None = None
 
     @property
     def login(self) -> ZookeeperLogin:
         username, password = ("", None) if self.sasl is None else (self.sasl.username, self.sasl.password)
         tls = self.tls or TlsSection()
-        return ZookeeperLogin(username, password, self.tls is not None, tls.truststore, tls.keystore)
+        return ZookeeperLogin(username, password, self.tls is not None, tls.truststore, tls.keystore, self.kerberos)
 
 
 # -- rules -------------------------------------------------------------------------------------------------------
@@ -112,6 +114,8 @@ def access_faults(access: Access, at: Location) -> Iterator[Fault]:
 
 
 def zookeeper_faults(access: ZookeeperAccessSection | None, at: Location) -> Iterator[Fault]:
+    if access is not None and access.sasl is not None and access.kerberos is not None:
+        yield Fault((*at, "kerberos"), "kerberos with sasl", "a session has one login: write one of them")
     if access is not None and access.tls is not None:
         stores = {"truststore": access.tls.truststore, "keystore": access.tls.keystore}
         yield from store_faults(stores, (*at, "tls"))
@@ -210,6 +214,8 @@ def dumped_login(value: ZookeeperLogin, relative: Place) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if value.username and value.password:
         found["sasl"] = {"username": value.username, "password": dumped(value.password, relative)}
+    if value.kerberos is not None:
+        found["kerberos"] = dumped(value.kerberos, relative)
     if value.tls:
         stores = {"truststore": value.truststore, "keystore": value.keystore}
         found["tls"] = {name: dumped(store, relative) for name, store in stores.items() if store is not None}

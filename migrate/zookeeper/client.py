@@ -12,7 +12,7 @@ import ssl
 import threading
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
@@ -22,12 +22,15 @@ from typing import Any, Final, Self, TypeVar, cast
 from kazoo import exceptions as kazoo_errors
 from kazoo.client import KazooClient, KazooState, TransactionRequest
 from kazoo.handlers.threading import KazooTimeoutError, SequentialThreadingHandler
+from kazoo.protocol.serialization import int_struct, read_string
 from kazoo.retry import KazooRetry
+from puresasl import mechanisms
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt
 
 from migrate.errors import (
     ChrootMissing,
     ConnectStringWrong,
+    KerberosRefused,
     MigrateError,
     Retryable,
     WorldError,
@@ -35,10 +38,12 @@ from migrate.errors import (
     ZookeeperSessionLost,
     ZookeeperUnreachable,
 )
+from migrate.kafka.gssapi import gssapi
 from migrate.kafka.secrets import read_secret
 from migrate.kafka.tls import handshake, tls_context
-from migrate.model.inventory import ZookeeperLogin
+from migrate.model.inventory import Kerberos, ZookeeperLogin
 from migrate.model.kafka_values import ConnectString, connect_string
+from migrate.model.outcome import Unknown
 from migrate.zookeeper.layout import Absent, Znode
 from migrate.zookeeper.multiread import GET_CHILDREN, GET_DATA, MAX_OPERATIONS, Answer, MultiRead, chunks, znode_of
 from migrate.zookeeper.rate_limit import Pace
@@ -52,6 +57,7 @@ LEAST_HOSTS: Final = 4
 ONE_LOOK: Final = 1.0  # seconds for a server to say why it grants no session
 FEWER: Final = 4  # so many times fewer operations in a request, where the server refuses one for its size
 LEAST_OPERATIONS: Final = 4  # with fewer a MultiRead is not worth it
+SERVICE: Final = "zookeeper"  # of the server's principal, where the login names no other
 PIPELINED: Final = 1024  # single reads in flight at once, where the server has no MultiRead
 
 T = TypeVar("T")
@@ -99,7 +105,7 @@ class ZookeeperClient:
         self.connect_string = connect_string
         self.session_timeout = session_timeout
         self.multiread = True  # until the server says that it has none
-        self.sasl_user = ""  # as whom ZooKeeper's ACLs know this session; "" for nobody, or by a certificate
+        self.sasl_user: str | Unknown = ""  # as whom ZooKeeper's ACLs know us; "" for nobody, or by a certificate
         self.operations = MAX_OPERATIONS  # of a MultiRead; fewer once the server refuses that many
         self._connected = threading.Event()
         self._over = False  # has it been closed by us?
@@ -174,6 +180,22 @@ class ZookeeperClient:
         self.pace.take(1)
         self._patiently(path, lambda: self.kazoo.sync_async(path).get(timeout=3 * self.session_timeout))
 
+    def asked_name(self) -> str | Unknown:
+        """The SASL name that ZooKeeper's own rules made of our principal, by whoAmI."""
+
+        def ask() -> list[tuple[str, str]] | None:
+            try:
+                return cast("list[tuple[str, str]]", self._sent(WhoAmI()).get(timeout=3 * self.session_timeout))
+            except kazoo_errors.UnimplementedError:
+                self.wait_connected(self.session_timeout)  # the server closes the connection after such a request
+                return None
+
+        found = self._patiently("/", ask)
+        if found is None:
+            return Unknown("this ZooKeeper does not say as whom it knows a session (before 3.7)")
+        names = [name for scheme, name in found if scheme == "sasl"]
+        return names[0] if len(names) == 1 else Unknown(f"ZooKeeper knows this session by {len(names)} SASL names")
+
     def zxid(self) -> int:
         return int(self.kazoo.last_zxid)
 
@@ -201,6 +223,10 @@ class ZookeeperClient:
         ):
             with attempt, translated(where):
                 if self._over or not self.wait_connected(self.session_timeout):
+                    if not self._over and isinstance(
+                        known := getattr(self.kazoo.handler, "last_error", None), Retryable
+                    ):
+                        raise known  # a KDC that does not answer
                     raise ZookeeperSessionLost("there is no connection", where=where)
                 return call()
         raise AssertionError  # tenacity answers or raises
@@ -251,9 +277,13 @@ class ZookeeperClient:
 
     def _send_many(self, request: MultiRead) -> Callable[[], list[Answer]]:
         self.pace.take(len(request.paths))
+        result = self._sent(request)
+        return lambda: cast("list[Answer]", result.get(timeout=3 * self.session_timeout))
+
+    def _sent(self, request: MultiRead | WhoAmI) -> Any:
         result = self.kazoo.handler.async_result()
         self.kazoo._call(request, result)  # noqa: SLF001 - kazoo has no public seam for a request of one's own
-        return lambda: cast("list[Answer]", result.get(timeout=3 * self.session_timeout))
+        return result
 
     def _send_one(self, path: str, ask: Callable[[str], Any], taken: Callable[[Any], T]) -> Callable[[], T | Absent]:
         self.pace.take(1)
@@ -272,12 +302,13 @@ class ZookeeperClient:
 
 @dataclass(frozen=True, slots=True)
 class ZookeeperAccess:
-    """A digest or SASL (DIGEST-MD5) identity, and a TLS context.  Empty: neither."""
+    """A digest or SASL (DIGEST-MD5 or Kerberos) identity, and a TLS context.  Empty: neither."""
 
     sasl_username: str = ""
     sasl_password: str = field(default="", repr=False)
     digest: str = field(default="", repr=False)  # user:password
     context: ssl.SSLContext | None = field(default=None, repr=False)
+    kerberos: Kerberos | None = None
 
     def options(self) -> dict[str, Any]:
         options: dict[str, Any] = {}
@@ -300,28 +331,106 @@ def access_of(login: ZookeeperLogin) -> ZookeeperAccess:
         sasl_username=login.username,
         sasl_password=read_secret(login.password) if login.password else "",
         context=tls_context(login.truststore, login.keystore) if login.tls else None,
+        kerberos=login.kerberos,
     )
 
 
-class TlsHandler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo has no types
-    """kazoo's threads, with this tool's TLS: kazoo reads the key from files each time, and gives no reasons."""
+class LoginHandler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo has no types
+    """kazoo's threads, with this tool's TLS and Kerberos: kazoo gives no reasons.
 
-    def __init__(self, context: ssl.SSLContext) -> None:
+    The KDC is asked before each connection: while it is away there is no connection, and kazoo tries again.
+    """
+
+    def __init__(self, context: ssl.SSLContext | None, kerberos: Kerberos | None = None) -> None:
         super().__init__()
         self._context = context
-        self.last_error: MigrateError | None = None  # why no connection came about, where TLS was why
+        self._kerberos = kerberos
+        self.last_error: MigrateError | None = None  # why no session came about, where TLS or Kerberos was why
+        self.begun: tuple[bytes, Generator[bytes, bytes, None]] | None = None  # the first token, and what follows
+
+    def begin(self, servers: Sequence[str]) -> None:
+        """Ask for a ticket of any of these servers, and begin the login by it.  Raises what `gssapi` raises."""
+        refused, login = None, self._kerberos
+        if login is None:
+            return
+        for server in servers:
+            tokens = gssapi(login, login.service or SERVICE, address_of(server)[0], server)
+            try:
+                self.begun = next(tokens), tokens
+            except KerberosRefused as error:
+                refused = error
+            else:
+                return
+        if refused is not None:
+            raise refused
 
     def create_connection(self, address: tuple[str, int], hostname: str, timeout: float, **_: Any) -> socket.socket:
-        plain = socket.create_connection(address, timeout)
+        where = f"{hostname}:{address[1]}"
         try:
-            found = handshake(plain, hostname, f"{hostname}:{address[1]}", self._context)
+            self.begin([where])
         except MigrateError as error:
-            if not isinstance(error, Retryable):
-                self.last_error = error
-            raise OSError("no TLS session") from error
+            self.last_error = error
+            raise OSError("no ticket") from error
+        found = socket.create_connection(address, timeout)
+        if self._context is not None:
+            try:
+                found = handshake(found, hostname, where, self._context)
+            except MigrateError as error:
+                if not isinstance(error, Retryable):
+                    self.last_error = error
+                raise OSError("no TLS session") from error
         self.last_error = None
         found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         found.settimeout(None)
+        return found
+
+
+class BegunLogin(mechanisms.Mechanism):  # type: ignore[misc]  # pure-sasl has no types
+    """The login that its handler has begun, as one of pure-sasl's mechanisms, by which kazoo logs in."""
+
+    name = "GSSAPI by kraft-migrate"  # ZooKeeper is not told a mechanism's name
+
+    def __init__(self, sasl: object, handler: LoginHandler) -> None:
+        super().__init__(sasl)
+        if handler.begun is None:
+            raise ValueError("no login was begun")
+        self._handler, self._first, self._tokens = handler, *handler.begun
+        handler.begun = None
+
+    def process(self, challenge: bytes | None = None) -> bytes | None:
+        if self._first:
+            token, self._first = self._first, b""
+            return token
+        try:
+            return self._tokens.send(challenge or b"")
+        except StopIteration:
+            self.complete = True
+        except MigrateError as error:
+            self._handler.last_error = error
+            raise
+        return None
+
+
+mechanisms.mechanisms[BegunLogin.name] = BegunLogin
+
+
+class WhoAmI:
+    """The request whoAmI (opcode 107, ZOOKEEPER-3969, since 3.7), in the shape of kazoo's own."""
+
+    type = 107
+
+    def serialize(self) -> bytes:
+        return b""
+
+    def deserialize(self, raw: bytes, offset: int) -> list[tuple[str, str]]:
+        """Scheme and name of each identity of the session."""
+        (count,) = int_struct.unpack_from(raw, offset)
+        offset += int_struct.size
+        found = []
+        for _ in range(count):
+            scheme, offset = read_string(raw, offset)
+            name, offset = read_string(raw, offset)
+            found.append((str(scheme), str(name)))
         return found
 
 
@@ -350,21 +459,26 @@ def connect(
     """A session with the ensemble, below the chroot of the connect string, which must exist.
 
     Waits at most `timeout` seconds for the session; reads at that pace (None: as fast as it answers).  Raises
-    ConnectStringWrong, ZookeeperUnreachable, ChrootMissing, ZookeeperDenied.
+    ConnectStringWrong, ZookeeperUnreachable, ChrootMissing, ZookeeperDenied; by Kerberos what `gssapi` raises.
     """
     servers, chroot = (wanted := parse_connect_string(asked)).servers, wanted.chroot
     hosts = ",".join(servers)
     for name in ("kazoo", "migrate.zookeeper.kazoo"):  # its lines can hold secrets; what matters is an error here
         logging.getLogger(name).setLevel(logging.CRITICAL)
     access = access or ZookeeperAccess()
-    handler = TlsHandler(access.context) if access.context is not None else None
+    handler, options = None, access.options()
+    if access.context is not None or access.kerberos is not None:
+        handler = LoginHandler(access.context, access.kerberos)
+        handler.begin(servers)  # what is wrong with tickets is told at once
+    if access.kerberos is not None:
+        options["sasl_options"] = {"mechanism": BegunLogin.name, "handler": handler}
     kazoo = KazooClient(
         handler=handler,
         hosts=",".join(servers * -(-LEAST_HOSTS // len(servers))) + chroot,
         timeout=session_timeout,
         logger=logging.getLogger("migrate.zookeeper.kazoo"),
         connection_retry=KazooRetry(max_tries=-1, delay=0.1, max_delay=1.0),
-        **access.options(),
+        **options,
     )
     try:
         with warnings.catch_warnings():
@@ -383,12 +497,17 @@ def connect(
     except (kazoo_errors.AuthFailedError, kazoo_errors.NoAuthError) as error:
         kazoo.stop()
         kazoo.close()
+        if handler is not None and handler.last_error is not None:
+            raise handler.last_error from error
         said = "authentication failed" if isinstance(error, kazoo_errors.AuthFailedError) else "the chroot needs READ"
         user = f" for SASL user {access.sasl_username}" if access.sasl_username else ""
+        user = f" for {access.kerberos.principal}" if access.kerberos is not None else user
         raise ZookeeperDenied(f"{said}{user}", where=asked.strip()) from error
     client = ZookeeperClient(kazoo, asked.strip(), float(session_timeout), pace)
     client.sasl_user = access.sasl_username
     try:
+        if access.kerberos is not None:
+            client.sasl_user = client.asked_name()
         root = client.data(["/"])[0] if chroot else None
     except BaseException:
         client.close()

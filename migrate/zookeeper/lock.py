@@ -149,13 +149,15 @@ def acquire(client: ZookeeperClient, owner: str, plan: str, path: str = LOCK_PAT
 def _acl(client: ZookeeperClient) -> list[ACL] | None:
     """All for this identity, read for everybody, as brokers with zookeeper.set.acl do; None: as open as Kafka's are.
 
-    A certificate's identity is not known by a name here: what it makes stays open.
+    A certificate's identity is not known by a name here: what it makes stays open.  `auth` is this session's own.
     """
     (theirs,) = client.acls([TOPICS])
     is_open = isinstance(theirs, Absent) or any(who == "anyone" and bits & CHANGES for bits, _, who in theirs)
     if is_open or not client.sasl_user:
         return None
-    return [make_acl("sasl", client.sasl_user, all=True), make_acl("world", "anyone", read=True)]
+    name = client.sasl_user
+    mine = make_acl("auth", "", all=True) if isinstance(name, Unknown) else make_acl("sasl", name, all=True)
+    return [mine, make_acl("world", "anyone", read=True)]
 
 
 def _prepare(client: ZookeeperClient, path: str, fence_path: str, acl: list[ACL] | None) -> None:

@@ -95,7 +95,7 @@ def read_view(client: ZookeeperClient, digester: Digester, secrets: EncoderSecre
                 raise
             meant = " or ".join(f"{client.connect_string.rstrip('/')}{path}" for path in near)
             raise NotKafkasTree(f"{error.what}; did you mean {meant}?", where=error.where) from error
-        return replace(view, acls=read_acls(client))
+        return replace(view, acls=read_acls(client), caller=client.sasl_user)
 
 
 def _clusters_below(client: TreeReader) -> list[str]:

@@ -13,7 +13,7 @@ from migrate.model.disk_trouble import NO_REPLICA
 from migrate.model.ensemble import EnsembleServer
 from migrate.model.ids import DirectoryId, NodeId
 from migrate.model.inventory import Access
-from migrate.model.launch import JAAS_FILE, JaasLogin, NoZookeeperClient, UnitNotes, ZookeeperClient
+from migrate.model.launch import JAAS_FILE, NoZookeeperClient, UnitNotes, ZookeeperClient
 from migrate.model.listeners import DENIED, GONE
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage, ZkMigrationState
@@ -429,6 +429,7 @@ SETS_ACL = then(*(values(node, zookeeper__set__acl="true") for node in (0, 1, 2)
 NO_LOGIN = NoZookeeperClient("no -Djava.security.auth.login.config is among its words")
 STRANGE_LOGIN = ZookeeperClient("stranger", accepted=True)
 REFUSED_LOGIN = ZookeeperClient("kafka", accepted=False)
+STRANGE_PRINCIPAL = ZookeeperClient("", Unknown("not tried"), "stranger/c1.x@REALM")
 SECURITY = (
     Case("B-SEC-01", PREPARED, "controller 3001", values(3001, authorizer__class__name=None)),
     Case(
@@ -539,11 +540,7 @@ SECURITY = (
     Case("B-SEC-28", ZK, "broker 1", tokens_taken(1, "CLIENT"), "broker"),
     Case("B-SEC-28", HYBRID, "broker 1", tokens_taken(1, "CLIENT", f"{UNSECURED}ValidatorCallbackHandler"), "named"),
     Case(
-        "B-SEC-29",
-        PREPARED,
-        "node 1",
-        then(values(1, zookeeper__set__acl="true"), launched(1, logins={"Client": (JaasLogin("x.Krb5LoginModule"),)})),
-        "ZooKeeper by Kerberos",
+        "B-SEC-21", ZK, "controller 3001", then(CLOSED, launched(3001, zookeeper_client=STRANGE_PRINCIPAL)), "principal"
     ),
     Case("B-SEC-29", PREPARED, "controller 3000", kerberized(sasl__kerberos__service__name=None), "no sasl.kerberos"),
     Case(

@@ -9,10 +9,11 @@ import pytest
 
 from migrate.checks.zookeeper_access import KEYSTORE
 from migrate.model.findings import Severity
-from migrate.model.launch import NoZookeeperClient, ZookeeperClient
+from migrate.model.inventory import Kerberos, ZookeeperLogin
+from migrate.model.launch import JaasLogin, NoZookeeperClient, ZookeeperClient
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
-from migrate.model.views import ConfigFile, ZnodeAcl
+from migrate.model.views import ConfigFile, ZnodeAcl, ZookeeperView
 from migrate.model.world import World
 from tests.checks.bends import OPEN_READ, acls, launched, of, then, values
 from tests.testing.blocking import blocking
@@ -77,3 +78,52 @@ def test_a_certificate_does_not_help_where_only_a_login_may_write() -> None:
     found = of(world("CN=kafka", "sasl:kafka"), "B-SEC-21")
     assert {entry.severity for entry in found} == {Severity.BLOCKER}
     assert of(world("CN=kafka", "sasl:kafka", login=LOGIN), "B-SEC-21") == []
+
+
+def by_kerberos(theirs: str, caller: str | Unknown, ours: str = "", *, broker: str = "", owner: str = "kafka") -> World:
+    """Controllers of that principal; we have `ours`, which ZooKeeper calls `caller`; a broker's JAAS file names one."""
+    login = ZookeeperClient("", Unknown("it was not tried"), theirs)
+    found = world(None, f"sasl:{owner}", login=login)
+    if broker:
+        client = {"Client": (JaasLogin("com.sun.security.auth.module.Krb5LoginModule", principal=broker),)}
+        found = launched(1, logins=client, realm="R")(found)
+    known = ZookeeperLogin(kerberos=Kerberos(ours) if ours else None)
+    assert isinstance(found.zookeeper, ZookeeperView)
+    return replace(
+        found,
+        zookeeper=replace(found.zookeeper, caller=caller),
+        inventory=replace(found.inventory, zookeeper_login=known),
+    )
+
+
+UNASKED = Unknown("before 3.7")
+
+
+@pytest.mark.parametrize(
+    ("found", "controllers", "own"),
+    [
+        # what ZooKeeper made of ours tells what it makes of theirs
+        (by_kerberos("kafka/c1@R", "kafka", "kafka/tool@R"), None, None),
+        (by_kerberos("kraft/c1@R", "kafka", "kafka/tool@R"), Severity.BLOCKER, None),
+        (by_kerberos("kafka/c1@R", "ops", "ops/tool@R"), None, Severity.WARNING),
+        (by_kerberos("kafka/c1@R", "kafka/tool@R", "kafka/tool@R"), Severity.BLOCKER, Severity.WARNING),
+        # of a principal without a host nothing is learnt about hosts; a broker's login tells it, as does the same one
+        (by_kerberos("kafka/c1@R", "kafka", "kafka@R"), Severity.BLIND_SPOT, None),
+        (by_kerberos("kafka/c1@R", "kafka", "kafka@R", broker="kafka/b1"), None, None),
+        (by_kerberos("kafka@R", "kafka", "kafka@R"), None, None),
+        (by_kerberos("kafka@R", "kafka@R", "kafka@R", owner="kafka@R"), None, None),
+        # other rules than the two: what they make of another principal is not known
+        (by_kerberos("kafka/c1@R", "kafka", "kt01@R"), Severity.BLIND_SPOT, None),
+        # a server that does not say it: by the brokers' login, else nothing is known
+        (by_kerberos("kafka/c1@R", UNASKED, "kafka/tool@R", broker="kafka/b1@R"), None, None),
+        (by_kerberos("kafka/c1@R", UNASKED, "ops/tool@R", broker="kafka/b1@R"), None, Severity.WARNING),
+        (by_kerberos("kafka/c1@R", UNASKED, "kafka/tool@R"), Severity.BLIND_SPOT, Severity.BLIND_SPOT),
+        (by_kerberos("kafka/c1@R", "", broker="kafka/b1@R"), None, Severity.WARNING),
+    ],
+)
+def test_a_principals_name_in_zookeeper_is_told_by_what_it_made_of_others(
+    found: World, controllers: Severity | None, own: Severity | None
+) -> None:
+    """Only its servers know whether hosts and realms are taken off: nothing is guessed."""
+    assert {entry.severity for entry in of(found, "B-SEC-21")} == ({controllers} if controllers else set())
+    assert {entry.severity for entry in of(found, "W-SEC-18")} == ({own} if own else set())

@@ -93,7 +93,7 @@ def test_a_process_without_a_login_is_told_by_what_it_lacks(tmp_path: Path, laun
 
 
 def test_what_cannot_be_read_or_spoken_is_unknown(tmp_path: Path) -> None:
-    """A folder in the file's place; Kerberos."""
+    """A folder in the file's place; Kerberos without a principal, or without its realm."""
     kerberos = jaas(tmp_path, "useKeyTab=true", module="com.sun.security.auth.module.Krb5LoginModule")
     for launch in (
         Launch("/c", files={JAAS_FILE: str(tmp_path)}),
@@ -101,6 +101,11 @@ def test_what_cannot_be_read_or_spoken_is_unknown(tmp_path: Path) -> None:
         Unknown("not seen"),
     ):
         assert isinstance(looked(launch, worlds.inventory()), Unknown)
+    launch = Launch("/c", files={JAAS_FILE: jaas(tmp_path, 'principal="kafka/c"', module=KRB5_MODULE)})
+    assert isinstance(looked(launch, worlds.inventory()), Unknown)
+    told = looked(replace(launch, realm="LAB.TEST"), worlds.inventory())
+    assert isinstance(told, ZookeeperClient)
+    assert told.principal == "kafka/c@LAB.TEST"
 
 
 def test_logins_of_a_jaas_file_are_told_without_their_passwords(tmp_path: Path) -> None:
@@ -285,3 +290,8 @@ def test_whoever_issues_a_nodes_login_is_asked_once_and_told_by_name(monkeypatch
     assert Issuers(worlds.inventory(), set()).away(by_kerberos) == ()  # there is nothing to ask with
     blind = replace(inventory, broker_access=Access("SASL_SSL", "GSSAPI", kerberos=Kerberos("blind@LAB.TEST")))
     assert isinstance(Issuers(blind, set()).away(by_kerberos), Unknown)
+    at_zookeeper = replace(worlds.inventory(), zookeeper_login=ZookeeperLogin(kerberos=Kerberos("zk@LAB.TEST")))
+    asked.clear()
+    assert Issuers(at_zookeeper, set()).away({**base, "zookeeper.set.acl": "true"}) == ()
+    assert Issuers(at_zookeeper, set()).away({**base, "sasl.enabled.mechanisms": "PLAIN"}) == ()
+    assert asked == [Kerberos("zk@LAB.TEST")]

@@ -48,9 +48,10 @@ def test_what_is_no_login_is_refused_with_its_place(tmp_path: Path, text: str, s
     assert "open-text" not in str(caught.value)
 
 
-def test_the_proposed_inventory_has_the_same_login(tmp_path: Path) -> None:
+@pytest.mark.parametrize("text", [ACCESS, "kerberos: {principal: kafka/tool@REALM, keytab: k, service: zk}\n"])
+def test_the_proposed_inventory_has_the_same_login(tmp_path: Path, text: str) -> None:
     """Wherever it is written to."""
-    (tmp_path / "access.yaml").write_text(ACCESS)
+    (tmp_path / "access.yaml").write_text(text)
     login = load_zookeeper_access(tmp_path / "access.yaml")
     path = tmp_path / "elsewhere" / "inventory.yaml"
     path.parent.mkdir()

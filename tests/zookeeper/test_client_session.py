@@ -26,7 +26,7 @@ from migrate.errors import (
     ZookeeperUnreachable,
 )
 from migrate.zookeeper import client as sessions
-from migrate.zookeeper.client import TlsHandler, ZookeeperAccess, ZookeeperClient, connect
+from migrate.zookeeper.client import LoginHandler, ZookeeperAccess, ZookeeperClient, connect
 from migrate.zookeeper.layout import Absent, Znode
 from migrate.zookeeper.multiread import GET_CHILDREN, GET_DATA, MAX_OPERATIONS, MultiRead
 from migrate.zookeeper.rate_limit import Pace
@@ -436,7 +436,7 @@ def test_a_session_that_tls_refuses_is_told_as_that(kazoo: Kazoo) -> None:
     with pytest.raises(ZookeeperUnreachable):
         connect("a:1", access=ZookeeperAccess(context=ssl.create_default_context()))
     handler = kazoo.made_with["handler"]
-    assert isinstance(handler, TlsHandler)
+    assert isinstance(handler, LoginHandler)
     refused = TlsRefused("the certificate is not trusted", where="a:1")
 
     kazoo.when_started = lambda: setattr(kazoo.made_with["handler"], "last_error", refused)

@@ -309,8 +309,7 @@ def identity(world: World, _facts: RollbackFacts, _origin: Origin) -> Iterator[R
     """Closed znodes are the brokers'; a right of our own may do: `rollback apply` asks ZooKeeper at its start."""
     if isinstance(world.zookeeper, Unknown):
         return
-    acls = world.zookeeper.acls
-    said = Blind("", acls.reason) if isinstance(acls, Unknown) else stranger(acls, world.inventory.zookeeper_login)
+    said = stranger(world.zookeeper, world)
     if said is not None:
         what = f"whether we may delete /controller is not known: {said.reason if isinstance(said, Blind) else said}"
         rights = (
