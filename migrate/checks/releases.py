@@ -383,7 +383,6 @@ REFUSALS: Final[Mapping[str, str]] = {
     "Confluent's own packages": "Confluent's procedure (B-OPS-02)",
     "mixed releases, or older than 3.9 with several directories": "upgrade first (B-VER-05, B-VER-06)",
     "nodes with both roles": "controllers of their own (B-CFG-02)",
-    "ZooKeeper by Kerberos": "DIGEST-MD5 or TLS there (B-SEC-29)",
 }
 
 

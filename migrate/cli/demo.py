@@ -6,6 +6,7 @@ Killed at any moment and started again with the same folder, it resumes: every p
 from __future__ import annotations
 
 import json
+import os
 import pathlib
 import signal
 import time
@@ -126,7 +127,7 @@ class Demo:
             self._adopt(state)
         playbook = load_playbook(self._lab.playbook_path)
         if self._options.load and not state.get("load_judged") and not isinstance(self._load_state(), Running):
-            start_load(self._folder, self._lab.inventory, LOAD_TOPICS)
+            start_load(self._folder, self._lab.clients_inventory, LOAD_TOPICS)
             self._lines.say("load: two VerifiableProducers and a VerifiableConsumer, each a process")
         return playbook
 
@@ -203,8 +204,9 @@ class Demo:
         paths = write_reports(plan, folder)
         inventory = self._lab.inventory_path
         self._lines.say(where_parked(plan.target, self._options.until), Tone.GOOD)
+        kerberos = f"export KRB5_CONFIG={os.environ['KRB5_CONFIG']}\n" if self._lab.topology.kdc_port else ""
         self._lines.print(
-            f"report: {paths[0]}\n"
+            f"report: {paths[0]}\n{kerberos}"
             f"look at it:  kraft-migrate status --inventory {inventory}\n"
             f"             kraft-migrate diff --inventory {inventory}\n"
             f"             kraft-migrate directories verify --inventory {inventory}\n"
@@ -286,7 +288,7 @@ class Demo:
             return None, []
         stop_load(self._folder)
         self._lines.say("load stopped; reading every partition whole")
-        summary = check_load(self._folder, self._lab.inventory, list(self._restarts(folder)))
+        summary = check_load(self._folder, self._lab.clients_inventory, list(self._restarts(folder)))
         self._remember(load_judged=True)
         against = complaints(summary)
         text = "No acknowledged record is lost or duplicated, and no partition lost its leader unexpectedly."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import pathlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -79,11 +80,12 @@ SECURED: Final = click.option(
 
 MECHANISM: Final = click.option(
     "--mechanism",
-    type=click.Choice(["PLAIN", "OAUTHBEARER"]),
+    type=click.Choice(["PLAIN", "GSSAPI", "OAUTHBEARER"]),
     default="PLAIN",
     show_default=True,
-    help="With --secured: how brokers, controllers and this tool log in. OAUTHBEARER: by tokens of an issuer that the "
-    "lab runs, in sessions of a minute. A lab has it from the start.",
+    help="With --secured: how brokers, controllers and this tool log in. GSSAPI: by Kerberos, at ZooKeeper too, with a "
+    "KDC that the lab runs (Debian's krb5-kdc). OAUTHBEARER: by tokens of an issuer that the lab runs, in sessions of "
+    "a minute. A lab has it from the start.",
 )
 
 
@@ -204,6 +206,8 @@ def up(
 
 def _say_next(found: Lab) -> None:
     say(f"inventory: {found.inventory_path}")
+    if found.topology.kdc_port:
+        say(f"for each command: export KRB5_CONFIG={os.environ['KRB5_CONFIG']}")
     after = f"plan {found.playbook_path}" if found.seeded() else f"lab seed --dir {found.topology.directory}"
     say(f"next: kraft-migrate {after}")
     if found.topology.bundled:

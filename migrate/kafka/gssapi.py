@@ -192,9 +192,10 @@ def _credential(login: Kerberos, cache: str = "") -> _Handle:
         given = {b"client_keytab": login.keytab.encode(), b"ccache": f"MEMORY:kraft-migrate-{known}{cache}".encode()}
     pairs = (_Pair * len(given))(*(_Pair(key, value) for key, value in given.items()))
     found, mechanisms = _Handle(library().gss_release_cred), _OidSet(1, ctypes.pointer(KRB5))
+    name = _name(login.principal, PRINCIPAL)  # kept until the call is over: without it any principal would do
     _called(
         library().gss_acquire_cred_from,
-        _name(login.principal, PRINCIPAL).pointer,
+        name.pointer,
         c_uint32(0),
         byref(mechanisms),
         INITIATE,

@@ -18,11 +18,12 @@ from migrate.hosts.files import replace_file
 from migrate.hosts.properties import parse
 from migrate.java.find import Java, find_java
 from migrate.java.jars import KafkaJars, Progress, kafka_jars, silent
-from migrate.lab import host, ready, secured, ssh_access
+from migrate.lab import host, kdc, ready, secured, ssh_access
 from migrate.lab import topology as topologies
 from migrate.lab.configure import (
     LOG_FILES,
     broker_file,
+    clients_inventory,
     inventory_of,
     make_secrets,
     process_specs,
@@ -37,6 +38,7 @@ from migrate.lab.supervisor import Supervisor, write_spec
 from migrate.lab.topology import (
     DEFAULT_SHAPE,
     ISSUER,
+    KDC,
     SSH,
     ZOOKEEPER,
     Shape,
@@ -101,6 +103,11 @@ class Lab:
         topology = topologies.load_topology(directory)
         return cls(topology, Supervisor(topology.processes))
 
+    def __post_init__(self) -> None:
+        """Have this process ask the lab's KDC, if it has one."""
+        if self.topology.kdc_port:
+            kdc.use(self.topology)
+
     def require(
         self, executor: str, *, secured: bool, mechanism: str = "PLAIN", quorum: QuorumKind | None = None
     ) -> None:
@@ -142,6 +149,10 @@ class Lab:
     def inventory(self) -> Inventory:
         return inventory_of(self.topology)
 
+    @property
+    def clients_inventory(self) -> Inventory:
+        return clients_inventory(self.topology)
+
     # -- up and down ---------------------------------------------------------------------------------------------
     def up(self, progress: Progress = silent) -> None:
         """Start what does not run, adopt what does, wait until the cluster is whole.
@@ -154,6 +165,9 @@ class Lab:
             LabNotReady: a process died or did not become ready.
         """
         self._require_ports()
+        if self.topology.kdc_port:
+            self._start([KDC], progress)
+            self._await("starting the KDC", lambda: ready.port_answers(self.topology.kdc_port), [KDC])
         if self.needs_zookeeper():
             self._start([ZOOKEEPER], progress)
             self._await(
@@ -194,7 +208,7 @@ class Lab:
     def down(self, progress: Progress = silent) -> None:
         """Stop everything: brokers, then controllers, then ZooKeeper.  Nothing is deleted."""
         self.stop_nodes(progress)
-        self._stop([[ZOOKEEPER, SSH, ISSUER]], progress)
+        self._stop([[ZOOKEEPER, SSH, ISSUER, KDC]], progress)
 
     def stop_nodes(self, progress: Progress = silent) -> None:
         """Stop the brokers, all at once, then the controllers; whatever else runs stays.
@@ -245,6 +259,8 @@ class Lab:
         passwords = make_secrets(self.topology)
         if self.topology.secured:
             secured.make_stores(self.topology, passwords)
+        if self.topology.kdc_port:
+            kdc.lay_out(self.topology, (secured.ADMIN, secured.AT_ZOOKEEPER))
         wanted = {**LOG_FILES, **self._node_files(passwords)}
         for broker in self.topology.brokers:
             for directory in broker.log_dirs:
@@ -280,6 +296,7 @@ class Lab:
             ZOOKEEPER,
             *([SSH] if self.topology.ssh_port else []),
             *([ISSUER] if self.topology.issuer_port else []),
+            *([KDC] if self.topology.kdc_port else []),
             *(b.name for b in self.topology.brokers),
             *(c.name for c in self.topology.controllers),
         }
@@ -292,6 +309,8 @@ class Lab:
         host.install(self.topology, self.inventory)  # before the jars are fetched, which takes a minute
         if self.topology.ssh_port:
             ssh_access.require()
+        if self.topology.kdc_port:
+            kdc.require()
         java = find_java()
         self.describe(java, kafka_jars(kafka_home, progress, java=java))
 
@@ -303,6 +322,8 @@ class Lab:
             write_spec(self.topology.processes, spec)
         if self.topology.issuer_port:
             write_spec(self.topology.processes, secured.issuer_spec(self.topology))
+        if self.topology.kdc_port:
+            write_spec(self.topology.processes, kdc.spec(self.topology))
         if self.topology.ssh_port:
             ssh_access.lay_out(self.topology)
             write_spec(self.topology.processes, ssh_access.server_spec(self.topology))

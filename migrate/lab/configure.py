@@ -15,7 +15,7 @@ from migrate.java.find import Java
 from migrate.java.jars import KafkaJars
 from migrate.java.run import java_argv
 from migrate.lab import host, secured, ssh_access
-from migrate.lab.secured import ADMIN, listener_lines, login_option, rights_line
+from migrate.lab.secured import ADMIN, listener_lines, login_options, rights_line
 from migrate.lab.supervisor import ProcessSpec
 from migrate.lab.topology import CLIENT, CONTROLLER, HOST, INTERNAL, ZOOKEEPER, LabBroker, LabController, Topology
 from migrate.model.ids import NodeId
@@ -51,6 +51,7 @@ log4j.logger.org.apache.zookeeper=WARN
 log4j.logger.org.apache.kafka.metadata.migration=TRACE
 """
 ZOOKEEPER_SASL: Final = "authProvider.1=org.apache.zookeeper.server.auth.SASLAuthenticationProvider\n"
+SHORT_NAMES: Final = "kerberos.removeHostFromPrincipal=true\nkerberos.removeRealmFromPrincipal=true\n"
 TOOL_LOG4J: Final = """\
 log4j.rootLogger=WARN, stderr
 log4j.appender.stderr=org.apache.log4j.ConsoleAppender
@@ -76,13 +77,13 @@ maxClientCnxns=0
 preAllocSize=1024
 admin.enableServer=false
 4lw.commands.whitelist=ruok,srvr,stat,mntr
-{ZOOKEEPER_SASL if topology.secured else ""}"""
+{ZOOKEEPER_SASL if topology.secured else ""}{SHORT_NAMES if topology.kdc_port else ""}"""
 
 
 def broker_file(topology: Topology, broker: LabBroker, passwords: dict[str, str]) -> str:
     """A ZooKeeper-mode broker's server.properties (pure).  `passwords`: `encoder`, `tokens`, one of each user."""
     if topology.secured:
-        listeners, admitted = listener_lines(topology, broker, passwords, (ADMIN, *USERS)), rights_line()
+        listeners, admitted = listener_lines(topology, broker, passwords, (ADMIN, *USERS)), rights_line(topology)
         rights = "brokers and the administrator; the migration adds the controllers"
     else:
         listeners, admitted = _listeners(broker, passwords), f"User:ANONYMOUS;User:{ADMIN}"
@@ -159,7 +160,7 @@ def process_specs(topology: Topology, java: Java, jars: KafkaJars, environment: 
     def spec(name: str, main: str, node: int | None, heap: str, format_argv: tuple[str, ...] = ()) -> ProcessSpec:
         options = (
             *jmx.get(name, ()),
-            *((login_option(topology, name),) if topology.secured else ()),
+            *(login_options(topology, name) if topology.secured else ()),
             f"-Xmx{heap}",
             f"-Dlab.log={topology.log(name)}",
             f"-Dlog4j.configuration=file:{topology.folder('conf', 'log4j.properties')}",
@@ -218,6 +219,12 @@ def client_access(topology: Topology) -> Access:
     return Access("SASL_PLAINTEXT", "PLAIN", ADMIN, SecretFile(str(secret_path(topology, ADMIN))))
 
 
+def clients_inventory(topology: Topology) -> Inventory:
+    """The lab as its clients see it: by the administrator's password, where librdkafka's wheel has no Kerberos."""
+    found = inventory_of(topology)
+    return replace(found, broker_access=secured.access(topology, "PLAIN")) if topology.kdc_port else found
+
+
 def inner_access(topology: Topology) -> Access:
     return secured.access(topology) if topology.secured else Access()
 
@@ -233,7 +240,7 @@ def inventory_of(topology: Topology) -> Inventory:
             BrokerNode(
                 NodeId(broker.id),
                 host_name,
-                f"{HOST}:{broker.client_port}",
+                f"{topology.host}:{broker.client_port}",
                 str(topology.config(broker.name)),
                 jmx=f"{HOST}:{broker.jmx_port}" if broker.jmx_port else None,
                 unit=host.unit_of(broker.name),

@@ -367,13 +367,13 @@ def _learn(admin: AdminClient, topics: Mapping[str, Any], least: dict[str, int])
 
 def main(directory: str) -> None:
     """Watch the cluster of the lab in that folder until SIGTERM or SIGINT."""
-    from migrate.lab.configure import inventory_of  # noqa: PLC0415 - the judgement needs none of it
+    from migrate.lab.configure import clients_inventory  # noqa: PLC0415 - the judgement needs none of it
 
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    inventory = inventory_of(load_topology(Path(directory)))
+    inventory = clients_inventory(load_topology(Path(directory)))
     watch(cluster_config(inventory), Path(directory) / "load", stop)
 
 

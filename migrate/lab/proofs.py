@@ -78,7 +78,7 @@ def strays(topology: Topology, listed: Collection[str]) -> list[str]:
 
 def set_aside(lab: Lab) -> list[str]:
     """`strays` of a cluster that runs."""
-    return strays(lab.topology, AdminClient(quiet_clients(lab.inventory)).list_topics(timeout=SECONDS).topics)
+    return strays(lab.topology, AdminClient(quiet_clients(lab.clients_inventory)).list_topics(timeout=SECONDS).topics)
 
 
 def metadata_records(topology: Topology) -> Iterator[dict[str, Any]]:
@@ -144,7 +144,7 @@ def _count(partitions: Iterable[_Partition], registration: dict[str, Any], offse
 
 def works_without_zookeeper(lab: Lab) -> str:
     """Create a topic, restart a broker, write and read; LabProofFailed where something does not work."""
-    inventory = lab.inventory
+    inventory = lab.clients_inventory
     name = f"after-zookeeper-{secrets.token_hex(4)}"
     admin = AdminClient(quiet_clients(inventory))
     admin.create_topics([NewTopic(name, 3, min(3, len(lab.topology.brokers)))])[name].result(SECONDS)
@@ -172,10 +172,10 @@ def starts_from_its_files(lab: Lab, progress: Progress) -> str:
     lab.up(progress)
     evidence = _proven_again(lab)
     name = f"started-again-{secrets.token_hex(4)}"
-    admin = AdminClient(quiet_clients(lab.inventory))
+    admin = AdminClient(quiet_clients(lab.clients_inventory))
     admin.create_topics([NewTopic(name, 3, min(3, len(lab.topology.brokers)))])[name].result(SECONDS)
-    write_records(steady_producer(quiet_clients(lab.inventory)), name)
-    read = read_records(quiet_clients(lab.inventory), name)
+    write_records(steady_producer(quiet_clients(lab.clients_inventory)), name)
+    read = read_records(quiet_clients(lab.clients_inventory), name)
     if read != RECORDS:
         raise LabProofFailed(f"{read} of {RECORDS} records came back from {name}", where=str(lab.topology.directory))
     nodes, now = len(lab.topology.brokers) + len(lab.topology.controllers), time.monotonic()

@@ -70,7 +70,7 @@ def port_answers(port: int) -> str:
 def ask(topology: Topology, broker: LabBroker) -> MetadataAnswer | str:
     """One broker's Metadata answer on its INTERNAL listener, or why there is none."""
     try:
-        with Connection(f"{HOST}:{broker.internal_port}", inner_access(topology)) as connection:
+        with Connection(f"{topology.host}:{broker.internal_port}", inner_access(topology)) as connection:
             return metadata(connection)
     except MigrateError as error:
         return f"{broker.name}: {error.what}"

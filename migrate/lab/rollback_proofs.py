@@ -85,7 +85,7 @@ def make_objects(lab: Lab, stage: str) -> str:
         SeedRefused, LabProofFailed: the cluster refused something.
     """
     name, topology = name_of(stage), lab.topology
-    admin = AdminClient(quiet_clients(lab.inventory))
+    admin = AdminClient(quiet_clients(lab.clients_inventory))
     factor = min(3, len(topology.brokers))
     seed.create_topics(admin, (SeedTopic(name, PARTITIONS, factor, DURABLE if factor == 3 else {}),))
     names = [broker.name for broker in topology.brokers]
@@ -109,7 +109,7 @@ def make_objects(lab: Lab, stage: str) -> str:
             SeedAcl("topic", f"{name}-", "prefixed", f"User:{name}", "*", "write", "allow"),
         ),
     )
-    write_records(steady_producer(quiet_clients(lab.inventory)), name)
+    write_records(steady_producer(quiet_clients(lab.clients_inventory)), name)
     return f"topic {name} with {RECORDS} records, 2 configurations, 2 quotas, a SCRAM user, 2 ACLs"
 
 
@@ -147,7 +147,7 @@ def missing_objects(tree: BackupTree, stage: str, broker: int) -> Iterator[str]:
 def require_records(lab: Lab, stage: str) -> str:
     """Read the topic's records; LabProofFailed where one is missing."""
     name = name_of(stage)
-    read = read_records(quiet_clients(lab.inventory), name)
+    read = read_records(quiet_clients(lab.clients_inventory), name)
     if read < RECORDS:
         raise LabProofFailed(f"{read} of {RECORDS} records came back from {name}", where=str(lab.topology.directory))
     return f"{read} records of {name} read"

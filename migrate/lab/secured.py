@@ -26,10 +26,11 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 import migrate
 from migrate.checks.oauth import FETCHER, LOGIN_HANDLER, MECHANISM, PACKAGE, SERVER_HANDLER, VALIDATOR
 from migrate.hosts.files import replace_file
+from migrate.lab import kdc
 from migrate.lab.issuer import AUDIENCE
 from migrate.lab.supervisor import ProcessSpec
 from migrate.lab.topology import CLIENT, CONTROLLER, HOST, INTERNAL, ISSUER, ZOOKEEPER, LabBroker, Topology
-from migrate.model.inventory import Access, AddedProperties, OAuth, SecretFile, Store, ZookeeperLogin
+from migrate.model.inventory import Access, AddedProperties, Kerberos, OAuth, SecretFile, Store, ZookeeperLogin
 from migrate.playbook.access import added
 
 DAYS: Final = 3650  # a lab may stand parked for long
@@ -135,6 +136,7 @@ CONTROLLERS: Final = "controller"
 ADMIN: Final = "admin"
 ZOOKEEPER_USER: Final = "kafka"
 KEYSTORE: Final = "keystore"  # the password of the key stores, which the seed sets as a dynamic configuration too
+AT_ZOOKEEPER: Final = f"{ZOOKEEPER_USER}/tool"  # a host of its own: ZooKeeper takes hosts and realms off
 PRINCIPALS: Final = (BROKER, CONTROLLERS, ADMIN)
 SECRETS: Final = (BROKER, CONTROLLERS, ZOOKEEPER_USER)
 AUTHORITY: Final = "ca.pem"
@@ -160,9 +162,10 @@ def jaas_path(topology: Topology, process: str) -> Path:
     return topology.folder("conf", "zookeeper.jaas" if process == ZOOKEEPER else "kafka.jaas")
 
 
-def login_option(topology: Topology, process: str) -> str:
-    """The JVM's option that names it."""
-    return f"-Djava.security.auth.login.config={jaas_path(topology, process)}"
+def login_options(topology: Topology, process: str) -> tuple[str, ...]:
+    """The JVM's options that name it, and the KDC."""
+    kerberos = (f"-Djava.security.krb5.conf={kdc.kdc_of(topology).client_file}",) if topology.kdc_port else ()
+    return (f"-Djava.security.auth.login.config={jaas_path(topology, process)}", *kerberos)
 
 
 # -- files -------------------------------------------------------------------------------------------------------
@@ -184,6 +187,10 @@ sasl.oauthbearer.jwks.endpoint.url={issuer}/jwks
 sasl.oauthbearer.expected.issuer={issuer}
 sasl.oauthbearer.expected.audience={AUDIENCE}
 connections.max.reauth.ms={SESSION_MS}"""
+    if topology.kdc_port:
+        also += f""",GSSAPI
+advertised.listeners={INTERNAL}://{topology.host}:{broker.internal_port},{CLIENT}://{topology.host}:{broker.client_port}
+sasl.kerberos.service.name=kafka"""
     return f"""\
 # -- listeners: everybody encrypted and with a name
 listeners={INTERNAL}://{HOST}:{broker.internal_port},{CLIENT}://{HOST}:{broker.client_port}
@@ -202,6 +209,8 @@ zookeeper.set.acl=true
 
 def login_lines(topology: Topology, listener: str, who: str, passwords: dict[str, str]) -> str:
     """How that node logs in to a listener, and checks who does where it has it itself (pure)."""
+    if topology.kdc_port:  # a section KafkaServer says it
+        return ""
     prefix = f"listener.name.{listener.lower()}.{topology.mechanism.lower()}."
     if not topology.issuer_port:
         known = () if (who, listener) in ((BROKER, CONTROLLER), (CONTROLLERS, INTERNAL)) else PRINCIPALS
@@ -213,9 +222,9 @@ def login_lines(topology: Topology, listener: str, who: str, passwords: dict[str
     )
 
 
-def rights_line() -> str:
+def rights_line(topology: Topology) -> str:
     """super.users of a broker's file: the controllers are not known yet (pure)."""
-    return f"User:{BROKER};User:{ADMIN}"
+    return f"User:{kdc.NODE.partition('/')[0] if topology.kdc_port else BROKER};User:{ADMIN}"
 
 
 def _store_lines(topology: Topology, who: str, passwords: dict[str, str]) -> str:
@@ -247,6 +256,14 @@ def added_files(topology: Topology, passwords: dict[str, str]) -> dict[str, str]
 
 def jaas_files(topology: Topology, passwords: dict[str, str]) -> dict[str, str]:
     """File name -> login configuration: the identity with which brokers and controllers write ZooKeeper (pure)."""
+    if topology.kdc_port:
+        server, node = kdc.keytab(topology, ZOOKEEPER), kdc.keytab(topology, "node")
+        return {
+            jaas_path(topology, ZOOKEEPER).name: kdc.section("Server", server, f"zookeeper/{kdc.NAME}"),
+            jaas_path(topology, BROKER).name: "".join(
+                kdc.section(name, node, kdc.NODE) for name in ("KafkaServer", "Client")
+            ),
+        }
     word = passwords[ZOOKEEPER_USER]
     return {
         jaas_path(topology, ZOOKEEPER).name: (
@@ -292,10 +309,12 @@ def issuer_spec(topology: Topology) -> ProcessSpec:
 
 
 # -- how to speak to it ------------------------------------------------------------------------------------------
-def access(topology: Topology) -> Access:
-    """Any of the listeners, as the administrator."""
+def access(topology: Topology, mechanism: str = "") -> Access:
+    """Any of the listeners, as the administrator; `mechanism` where clients have another one."""
     password, trusted = SecretFile(str(topology.folder("secrets", ADMIN))), store_path(topology, AUTHORITY)
-    found = Access("SASL_SSL", topology.mechanism, ADMIN, truststore=Store(str(trusted), "PEM"))
+    found = Access("SASL_SSL", mechanism or topology.mechanism, ADMIN, truststore=Store(str(trusted), "PEM"))
+    if found.mechanism == "GSSAPI":
+        return replace(found, username="", kerberos=_by_keytab(topology, ADMIN))
     if topology.issuer_port:
         endpoint = f"http://{HOST}:{topology.issuer_port}/token"
         return replace(found, oauth=OAuth(endpoint=endpoint, client_id=ADMIN, client_secret=password))
@@ -304,7 +323,13 @@ def access(topology: Topology) -> Access:
 
 def login(topology: Topology) -> ZookeeperLogin:
     """ZooKeeper, as the brokers: no other identity may lock or roll back."""
+    if topology.kdc_port:
+        return ZookeeperLogin(kerberos=_by_keytab(topology, AT_ZOOKEEPER))
     return ZookeeperLogin(ZOOKEEPER_USER, SecretFile(str(topology.folder("secrets", ZOOKEEPER_USER))))
+
+
+def _by_keytab(topology: Topology, name: str) -> Kerberos:
+    return Kerberos(kdc.principal(name), str(kdc.keytab(topology, "tool")))
 
 
 def properties(topology: Topology, who: str) -> AddedProperties | None:

@@ -36,11 +36,11 @@ from migrate.kafka.connection import Connection
 from migrate.kafka.secrets import read_secret
 from migrate.kafka.tls import cluster_config
 from migrate.lab import seed_data as data
-from migrate.lab.configure import KEYSTORE, inner_access, inventory_of, secret_path
+from migrate.lab.configure import KEYSTORE, clients_inventory, inner_access, secret_path
 from migrate.lab.ready import brokers_agree, wait_until
 from migrate.lab.supervisor import Supervisor
 from migrate.lab.tokens import create_tokens
-from migrate.lab.topology import HOST, Topology
+from migrate.lab.topology import Topology
 from migrate.model.inventory import SecretFile
 from migrate.model.words import plural
 from migrate.protocol.messages import ALTER_CLIENT_QUOTAS, INCREMENTAL_ALTER_CONFIGS
@@ -77,8 +77,7 @@ def seeded(topology: Topology) -> Seeded | None:
 
 def settings_for(topology: Topology) -> dict[str, Any]:
     """confluent-kafka's settings for the lab's administrator; they hold the password."""
-    inventory = inventory_of(topology)
-    return cluster_config(inventory)
+    return cluster_config(clients_inventory(topology))
 
 
 def seed_cluster(topology: Topology, progress: Progress) -> Seeded:
@@ -170,7 +169,7 @@ def alter_configs(
 
 
 def _set_config(topology: Topology, port: int, resource: Mapping[str, Any], what: str) -> str:
-    with Connection(f"{HOST}:{port}", inner_access(topology)) as connection:
+    with Connection(f"{topology.host}:{port}", inner_access(topology)) as connection:
         body = {"resources": [resource], "validateOnly": False}
         answer = connection.call(INCREMENTAL_ALTER_CONFIGS, body, seconds=CALL_SECONDS)
     return not_yet(answer["responses"], what)
@@ -201,7 +200,9 @@ def alter_quotas(
         }
         for quota in quotas
     ]
-    with Connection(f"{HOST}:{port or topology.brokers[0].internal_port}", inner_access(topology)) as connection:
+    with Connection(
+        f"{topology.host}:{port or topology.brokers[0].internal_port}", inner_access(topology)
+    ) as connection:
         answer = connection.call(ALTER_CLIENT_QUOTAS, {"entries": entries, "validateOnly": False}, seconds=CALL_SECONDS)
     for entry in answer["entries"]:
         if entry["errorCode"]:

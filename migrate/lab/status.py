@@ -10,7 +10,7 @@ from migrate.hosts.properties import parse
 from migrate.lab import ready, units
 from migrate.lab.seed import seeded
 from migrate.lab.supervisor import Supervisor
-from migrate.lab.topology import ISSUER, SSH, ZOOKEEPER, Topology
+from migrate.lab.topology import ISSUER, KDC, SSH, ZOOKEEPER, Topology
 from migrate.model.broker_modes import ControllerMode, node_mode
 from migrate.model.outcome import Unknown
 from migrate.model.views import MetadataAnswer, Running, ServiceState
@@ -49,7 +49,7 @@ def observe_lab(topology: Topology, supervisor: Supervisor) -> LabStatus:
     """Observe processes and brokers; nothing is changed."""
     described = supervisor.specs()
     first = [] if topology.kraft else [ZOOKEEPER]
-    names = [*first, SSH, ISSUER, *(b.name for b in topology.brokers), *(c.name for c in topology.controllers)]
+    names = [*first, SSH, ISSUER, KDC, *(b.name for b in topology.brokers), *(c.name for c in topology.controllers)]
     answers = (ready.ask(topology, broker) for broker in topology.brokers)
     answer = next((found for found in answers if isinstance(found, MetadataAnswer)), None)
     return LabStatus(
@@ -88,6 +88,8 @@ def mode_in_words(values: dict[str, str], name: str) -> str:
         return "zookeeper"
     if name == ISSUER:
         return "issuer of tokens"
+    if name == KDC:
+        return "KDC of Kerberos"
     if name == SSH:
         return "SSH server of the nodes' hosts"
     if not values:

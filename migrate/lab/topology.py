@@ -36,6 +36,7 @@ CLIENT: Final = "CLIENT"
 CONTROLLER: Final = "CTL"
 ZOOKEEPER: Final = "zookeeper"
 ISSUER: Final = "issuer"  # of tokens, for a secured lab with OAUTHBEARER
+KDC: Final = "kdc"  # of a secured lab with GSSAPI
 SSH: Final = "sshd"  # the server through which the nodes are reached
 
 
@@ -114,17 +115,23 @@ class Topology:
     quorum: QuorumKind = QuorumKind.STATIC
     mechanism: str = "PLAIN"
     issuer_port: int = 0  # of a lab with OAUTHBEARER
+    kdc_port: int = 0  # of a lab with GSSAPI
+
+    @property
+    def host(self) -> str:
+        """What nodes are called: Kerberos has keys of names, and none of addresses."""
+        return "localhost" if self.kdc_port else HOST
 
     # -- names and addresses -------------------------------------------------------------------------------------
     @property
     def zookeeper(self) -> str:
         """zookeeper.connect; "" for a lab without one."""
-        return "" if self.kraft else f"{HOST}:{self.zookeeper_port}{self.chroot}"
+        return "" if self.kraft else f"{self.host}:{self.zookeeper_port}{self.chroot}"
 
     @property
     def bootstrap(self) -> str:
         """host:port of the CLIENT listeners, comma separated."""
-        return ",".join(f"{HOST}:{broker.client_port}" for broker in self.brokers)
+        return ",".join(f"{self.host}:{broker.client_port}" for broker in self.brokers)
 
     def ports(self) -> dict[int, str]:
         """Port -> name of the process that listens there."""
@@ -136,6 +143,8 @@ class Topology:
             found[self.ssh_port] = SSH
         if self.issuer_port:
             found[self.issuer_port] = ISSUER
+        if self.kdc_port:
+            found[self.kdc_port] = KDC
         return found | {controller.port: controller.name for controller in self.controllers}
 
     # -- folders -------------------------------------------------------------------------------------------------
@@ -169,8 +178,8 @@ class Topology:
 
 def plan_topology(directory: Path, shape: Shape = DEFAULT_SHAPE) -> Topology:
     """A topology for that folder on ports that are free now; nothing is written."""
-    root, by_tokens = directory.resolve(), shape.mechanism == "OAUTHBEARER"
-    count = 1 + (3 if shape.jmx else 2) * shape.brokers + shape.controllers + shape.ssh + by_tokens
+    root, by_tokens, by_kerberos = directory.resolve(), shape.mechanism == "OAUTHBEARER", shape.mechanism == "GSSAPI"
+    count = 1 + (3 if shape.jmx else 2) * shape.brokers + shape.controllers + shape.ssh + by_tokens + by_kerberos
     ports = iter(free_ports(count))
     disks = shape.disks or (shape.directories,) * shape.brokers
     return Topology(
@@ -191,7 +200,7 @@ def plan_topology(directory: Path, shape: Shape = DEFAULT_SHAPE) -> Topology:
             LabController(number, next(ports), str(root / "data" / f"controller-{number}" / "metadata"))
             for number in range(FIRST_CONTROLLER, FIRST_CONTROLLER + shape.controllers)
         ),
-        controller_host=shape.controller_host,
+        controller_host="localhost" if by_kerberos else shape.controller_host,
         kraft=shape.kraft,
         ssh_port=next(ports) if shape.ssh else 0,
         secured=shape.secured,
@@ -199,6 +208,7 @@ def plan_topology(directory: Path, shape: Shape = DEFAULT_SHAPE) -> Topology:
         quorum=shape.quorum,
         mechanism=shape.mechanism,
         issuer_port=next(ports) if by_tokens else 0,
+        kdc_port=next(ports) if by_kerberos else 0,
     )
 
 
@@ -292,6 +302,7 @@ def _decode(data: dict[str, Any]) -> Topology:
         QuorumKind(data.get("quorum", QuorumKind.STATIC)),
         str(data.get("mechanism", "PLAIN")),
         int(data.get("issuer_port", 0)),
+        int(data.get("kdc_port", 0)),
     )
 
 

@@ -8,13 +8,15 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 
+from migrate.errors import LabRefused
 from migrate.hosts.properties import parse
 from migrate.kafka.stores import identity
 from migrate.kafka.tls import tls_context
-from migrate.lab import secured
+from migrate.lab import kdc, secured
 from migrate.lab.configure import (
     broker_file,
     client_access,
+    clients_inventory,
     inner_access,
     inventory_of,
     make_secrets,
@@ -132,3 +134,49 @@ def test_the_load_is_told_where_the_truststore_is(topology: Topology) -> None:
     assert values["ssl.truststore.type"] == "PEM"
     assert Path(values["ssl.truststore.location"]).parent == topology.folder("secrets")
     assert 'username="admin"' in values["sasl.jaas.config"]
+
+
+def test_a_lab_with_kerberos_has_names_and_no_passwords_of_nodes(tmp_path: Path) -> None:
+    """Nodes log in by one keytab, this tool by its own; clients without Kerberos by a password."""
+    topology = plan_topology(tmp_path / "lab", Shape(secured=True, mechanism="GSSAPI"))
+    topology.folder("conf").mkdir(parents=True)
+    passwords = make_secrets(topology)
+    save_topology(topology)
+    assert load_topology(Path(topology.directory)) == topology
+    assert topology.ports()[topology.kdc_port] == "kdc"
+    assert topology.zookeeper.startswith("localhost:")
+    assert {node.address.partition(":")[0] for node in inventory_of(topology).nodes} == {"localhost"}
+    found = parse(broker_file(topology, topology.brokers[0], passwords).encode())
+    assert found["listener.name.internal.sasl.enabled.mechanisms"] == "GSSAPI"
+    assert found["super.users"] == "User:kafka;User:admin"
+    assert not [name for name in found if name.startswith("listener.name.internal.gssapi")]
+    assert "kerberos.removeHostFromPrincipal=true" in zookeeper_file(topology)
+    files = secured.jaas_files(topology, passwords)
+    assert files["kafka.jaas"].count('principal="kafka/localhost@LAB.TEST"') == 2
+    assert not [word for text in files.values() for word in passwords.values() if word in text]
+    write_inventory(inventory_of(topology))
+    known = load_inventory(topology.inventory)
+    assert known == inventory_of(topology)
+    assert known.zookeeper_login.kerberos is not None
+    assert known.zookeeper_login.kerberos.principal == "kafka/tool@LAB.TEST"
+    assert clients_inventory(topology).broker_access.mechanism == "PLAIN"
+
+
+def test_what_a_kdc_lacks_is_said_with_the_line_that_installs_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before anything is made; a program that fails is told in its own words."""
+    monkeypatch.setattr(kdc, "PATHS", str(tmp_path))
+    with pytest.raises(LabRefused, match=r"a KDC needs krb5kdc, kdb5_util, kadmin\.local") as caught:
+        kdc.Kdc(tmp_path / "kdc", 1).make({})
+    assert "apt install" in (caught.value.next_step or "")
+    assert not (tmp_path / "kdc").exists()
+    for name, text in (("krb5kdc", ""), ("kdb5_util", "echo no >&2; exit 3"), ("kadmin.local", "")):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    with pytest.raises(LabRefused, match="kdb5_util ended with 3") as caught:
+        kdc.Kdc(tmp_path / "kdc", 1).make({})
+    assert caught.value.why == "no"
+    (tmp_path / "kdb5_util").write_text("#!/bin/sh\n")
+    with pytest.raises(LabRefused, match="wrote no keytab"):
+        kdc.Kdc(tmp_path / "kdc", 1).make({tmp_path / "k": ("a",)})

@@ -17,20 +17,10 @@ from migrate.java.find import find_java
 from migrate.java.jars import kafka_jars
 from migrate.java.run import java_argv
 from migrate.kafka.connection import Connection
+from migrate.lab.kdc import PATHS, PROGRAMS, REALM, Kdc, principal, section
 from migrate.lab.topology import free_ports, is_free
 from migrate.model.inventory import Access, Kerberos
-from tests.testing.kdc import PATHS, PROGRAMS, REALM, Kdc, principal
 from tests.testing.kraft_cluster import CLUSTER_ID, LOG4J, wait_for
-
-MODULE = "com.sun.security.auth.module.Krb5LoginModule"
-
-
-def section(name: str, keytab: Path, who: str) -> str:
-    """A section of a JAAS file: a login from that keytab."""
-    return (
-        f"{name} {{ {MODULE} required useKeyTab=true storeKey=true useTicketCache=false doNotPrompt=true\n"
-        f'  keyTab="{keytab}" principal="{principal(who)}"; }};\n'
-    )
 
 
 def needs_kdc() -> None:

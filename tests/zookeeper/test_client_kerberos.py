@@ -13,13 +13,14 @@ from pathlib import Path
 import pytest
 
 from migrate.errors import KdcUnreachable, KerberosRefused, KerberosUnusable, ZookeeperDenied
+from migrate.lab.kdc import section
 from migrate.model.inventory import ZookeeperLogin
 from migrate.model.outcome import Unknown
 from migrate.zookeeper.client import WhoAmI, ZookeeperClient, access_of, connect
 from migrate.zookeeper.layout import TOPICS, Absent
 from migrate.zookeeper.lock import acquire
 from migrate.zookeeper.rights import find_rights, require_rollback_rights
-from tests.testing.kerberos import RunningKdc, needs_kdc, running_kdc, section
+from tests.testing.kerberos import RunningKdc, needs_kdc, running_kdc
 from tests.testing.secured_zookeeper import PROVIDER, closed
 from tests.testing.zookeeper_server import ZookeeperServer, running_server
 
@@ -63,6 +64,11 @@ def test_zookeeper_says_as_whom_it_knows_a_principal(realm: Realm) -> None:
     for name, known in (("kafka/tool", "kafka"), ("migrator", "migrator")):
         with realm.to(name) as client:
             assert client.sasl_user == known
+    both = realm.kdc.folder / "both.keytab"
+    realm.kdc.kdc.make({both: ("other/localhost", "migrator", "kafka/tool")})
+    for name, known in (("kafka/tool", "kafka"), ("migrator", "migrator")):
+        with realm.to(name, keytab=str(both)) as client:
+            assert client.sasl_user == known  # not as the first of its keytab
     with realm.server.client() as nobody:
         assert nobody.sasl_user == ""
         assert nobody.asked_name() == Unknown("ZooKeeper knows this session by 0 SASL names")
@@ -144,6 +150,8 @@ def test_each_wrong_login_says_what_is_wrong(realm: Realm, tmp_path: Path) -> No
     realm.kdc.kinit("migrator", tmp_path / "cache")
     with realm.to("migrator", keytab="", ccache=f"FILE:{tmp_path / 'cache'}") as client:
         assert client.data(["/none"]) == [Absent.MISSING]
+    with pytest.raises(KerberosUnusable, match=r"no credentials of late@LAB\.TEST"):
+        realm.to("late", keytab="", ccache=f"FILE:{tmp_path / 'cache'}").close()
     assert os.environ["KRB5_CONFIG"] == str(realm.kdc.kdc.client_file)
 
 
