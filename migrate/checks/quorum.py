@@ -143,19 +143,27 @@ def controller_files(configs: Configs, world: World) -> Result:
             yield Hit(about, "node.id is missing")
 
 
-def cure(known: Inventory, voter: Voter) -> str:
-    """The two commands that make a controller a voter again which runs under another directory id than it votes with.
+def voteless(quorum: Quorum, world: World) -> Iterator[tuple[int, str, str]]:
+    """Controllers of a dynamic quorum that are no voter, or vote under another directory id than they run with.
 
-    In this order: while the id is a voter, Kafka 3.9 refuses to add it under another directory id (DUPLICATE_VOTER).
+    Each with what is seen, and with the commands that cure it, in the order that Kafka 3.9 takes: while the id is a
+    voter, it refuses to add it under another directory id (DUPLICATE_VOTER).
     """
-    node = known.node(voter.id)
-    others = [one.address for one in known.controllers if one.id != voter.id]
-    tool, at = "kafka-metadata-quorum.sh", f"--bootstrap-controller {(others or [node.address])[0]}"
-    return (
-        f"`{tool} {at} remove-controller --controller-id {int(voter.id)} --controller-directory-id {voter.directory}`, "
-        f"then on {node.host} `{tool} {at} --command-config {node.config} add-controller`; never format it with the "
-        "first command or an old directory id again"
-    )
+    voters = {voter.id: voter for voter in quorum.voters}
+    if not any(voter.directory for voter in quorum.voters):
+        return
+    for node in world.inventory.controllers:
+        asked = [one.address for one in world.inventory.controllers if one.id == quorum.leader] or [node.address]
+        tool = f"kafka-metadata-quorum.sh --bootstrap-controller {asked[0]}"
+        add = f"on {node.host} `{tool} --command-config {node.config} add-controller`"
+        voter = voters.get(node.id)
+        if voter is None:
+            empty = "format its directory with --no-initial-controllers if it is empty, start it if it does not run"
+            yield int(node.id), "it is no voter of the quorum that runs", f"{empty}, then {add}"
+        elif (said := misplaced(quorum, voter, world)) is not None:
+            ids = f"--controller-id {int(node.id)} --controller-directory-id {voter.directory}"
+            never = "never format it with the first command or an old directory id again"
+            yield int(node.id), said, f"`{tool} remove-controller {ids}`, then {add}; {never}"
 
 
 @check(
@@ -164,19 +172,23 @@ def cure(known: Inventory, voter: Voter) -> str:
     "The tool would watch and restart other processes than those that vote. A controller whose directory id is not "
     "the one it votes with runs as an observer, and logs nothing unusual: the quorum has one vote less, and the next "
     "loss of a controller may stop it.",
-    "Bring the inventory back to the voters that run. In a dynamic quorum add the controller that is missing, on its "
-    "host: `kafka-metadata-quorum.sh --bootstrap-controller HOST:PORT --command-config FILE add-controller`.",
+    "Bring the inventory back to the voters that run. In a dynamic quorum give the controller its vote, with the "
+    "commands that are printed for it.",
     "DescribeQuorum; KIP-853; seen on 3.9.2",
 ).sees(live_quorum, blocks_from=Stage.MIGRATION_MODE, when=ALWAYS)
 def voters_are_ours(quorum: Quorum, world: World) -> Result:
     ours = {node.id for node in world.inventory.controllers}
     there = {voter.id for voter in quorum.voters}
-    if there != ours:
+    found = {node: Hit(f"controller {node}", said, fix=cure) for node, said, cure in voteless(quorum, world)}
+    if there - ours or (there != ours and not found):
         yield Hit("the quorum", f"its voters are {sorted(map(int, there))}, the inventory has {sorted(map(int, ours))}")
-    for voter in quorum.voters if there == ours else ():
-        if (said := misplaced(quorum, voter, world)) is not None:
-            yield Hit(f"controller {int(voter.id)}", said, fix=cure(world.inventory, voter))
-        elif voter.directory and isinstance(disks := of_node(world.disks, voter.id), Unknown):
+    yield from found.values()
+    for voter in quorum.voters:
+        if (
+            voter.id in ours - found.keys()
+            and voter.directory
+            and isinstance(disks := of_node(world.disks, voter.id), Unknown)
+        ):
             yield Blind(f"whether controller {int(voter.id)} has the directory id it votes with", disks.reason)
 
 

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from migrate.model.broker_modes import Mode
+from migrate.model.config_keys import QuorumKind
 from migrate.model.disk_trouble import (
     NOT_MOUNTED,
     STORED_IN_ZOOKEEPER,
@@ -81,7 +82,8 @@ def disk_troubles(world: World) -> Iterator[DiskTrouble]:
     level = world.kraft.features.get("metadata.version", 0) if isinstance(world.kraft, KraftView) else 0
     for sick in sick_directories(world):
         node = nodes[sick.broker]
-        host = _Host(node, world.inventory.kafka_home_of(node), RELEASES.get(level, ""))
+        dynamic = world.inventory.quorum is QuorumKind.DYNAMIC
+        host = _Host(node, world.inventory.kafka_home_of(node), RELEASES.get(level, ""), dynamic)
         do, command = _remedy(sick, host, cluster_of(world))
         yield DiskTrouble(sick.broker, sick.directory.path, sick.words, sick.said, effect_of(sick), do, command)
 
@@ -101,6 +103,7 @@ class _Host:
     node: BrokerNode | ControllerNode
     kafka_home: str
     release: str  # the metadata.version of the quorum, as kafka-storage takes it; "" where not known
+    dynamic: bool = False  # are its quorum's voters known by directory ids?
 
     def process(self, verb: str) -> str:
         """`verb` (start, stop, restart) and the broker, with the command where there is one."""
@@ -293,15 +296,20 @@ def _new_disk(sick: Sick, host: _Host, cluster: str) -> tuple[str, str]:
 
 
 def _new_metadata(sick: Sick, host: _Host, cluster: str) -> tuple[str, str]:
-    """A controller's empty directory is formatted, at the version of the others; the leader gives it its log."""
+    """A controller's empty directory is formatted, at the version of the others; the leader gives it its log.
+
+    In a dynamic quorum under a new directory id, without a vote: a voter that has lost its log must not vote (KIP-853).
+    """
     at = f" --release-version {host.release}" if host.release else ""
+    at += " --no-initial-controllers" if host.dynamic else ""
+    vote = ", without a vote: then B-QRM-05 of `assess` has the two commands that give it one" if host.dynamic else ""
     words = f"{host.storage_tool} format --cluster-id={cluster} -c {shlex.quote(sick.file.path)}{at}"
     command = host.as_broker(words)
     said = (
         f"with a new disk, {host.empty(sick.directory.path)}, and only while most of the other controllers run and one "
         f"of them leads: {host.shell(command)}, then {_start(sick, host)}: it fetches the metadata log from the leader"
     )
-    return said, command
+    return said + vote, command
 
 
 # -- meta.properties ---------------------------------------------------------------------------------------------

@@ -38,7 +38,7 @@ from migrate import checks
 from migrate.checks import availability as health
 from migrate.checks import processes
 from migrate.checks.phase import no_quorum_yet
-from migrate.checks.quorum import cure, misplaced
+from migrate.checks.quorum import voteless
 from migrate.checks.replicas import entries
 from migrate.model import availability
 from migrate.model.broker_modes import FLAG, controller_flags
@@ -369,10 +369,8 @@ def quorum_healthy(world: World) -> Readiness:
         if ended:
             return processes.awaited(world.inventory, ended)
         return NotYet(f"controllers {silent} to answer", "those controllers", after, progress=str(silent))
-    for voter in quorum.voters:
-        if (said := misplaced(quorum, voter, world)) is not None:
-            what = f"controller {int(voter.id)} to be a voter: {said}"
-            return NotYet(what, "whoever formatted it", cure(world.inventory, voter), progress=said)
+    for node, said, cure in voteless(quorum, world):
+        return NotYet(f"controller {node} to be a voter: {said}", "whoever formatted it", cure, progress=said)
     missing = {int(node.id) for node in world.inventory.controllers} - {int(voter.id) for voter in quorum.voters}
     if quorum.high_watermark <= 0 or behind or missing:
         return NotYet(

@@ -628,6 +628,12 @@ def misplaced(*, observed: bool) -> Quorum:
     return Quorum(voters[0].id, 1, end, tuple(voters), (Voter(voters[1].id, end, 20, ids[3]),))
 
 
+def unfinished() -> Quorum:
+    """A dynamic quorum to which 3002 was not added yet."""
+    found = misplaced(observed=False)
+    return replace(found, voters=found.voters[:2])
+
+
 def on_disk(world: World) -> World:
     """The voter's directory id is not the one in the controller's metadata directory."""
     meta = MetaProperties(1, CLUSTER_ID, 3001, DirectoryId.from_bytes(bytes([8]) * 16))
@@ -652,6 +658,7 @@ QUORUM = (
     ),
     Case("B-QRM-05", PRE, "controller 3001", lambda w: with_live(w, quorum=misplaced(observed=True)), "an observer"),
     Case("B-QRM-05", PRE, "controller 3001", on_disk, "its directory id on disk"),
+    Case("B-QRM-05", PRE, "controller 3002", lambda w: with_live(w, quorum=unfinished()), "no voter yet"),
     Case("W-QRM-09", PRE, "the KRaft metadata", lambda w: with_kraft(w, features={"kraft.version": 1})),
     Case(
         "I-QRM-06",

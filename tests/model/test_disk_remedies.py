@@ -16,6 +16,7 @@ import pytest
 from migrate.hosts.collected import no_room, not_mounted
 from migrate.hosts.meta_properties import decode, decode_folder
 from migrate.model.columns import ReplicaColumns
+from migrate.model.config_keys import QuorumKind
 from migrate.model.disk_remedies import DiskTrouble, Remedy, cluster_of, disk_troubles, remedy_of, told_otherwise
 from migrate.model.disk_trouble import NO_REPLICA
 from migrate.model.facts import pure_ledger
@@ -472,6 +473,15 @@ def test_a_controller_whose_metadata_disk_died_is_told_with_both_ways() -> None:
     assert "kafka-storage format --cluster-id=" in one.command
     assert one.command.endswith(" --release-version 3.9-IV0")
     assert "only while most of the other controllers run" in one.do[1]
+
+
+def test_a_controller_of_a_dynamic_quorum_comes_back_without_a_vote() -> None:
+    """Formatted as the first time it would vote with an empty log; without a word of voters the tool refuses."""
+    world = worlds.world_at(Stage.SOAK)
+    world = replace(world, inventory=replace(world.inventory, quorum=QuorumKind.DYNAMIC))
+    (one,) = disk_troubles(with_metadata(world, gone))
+    assert one.command.endswith(" --release-version 3.9-IV0 --no-initial-controllers")
+    assert one.do[1].endswith("without a vote: then B-QRM-05 of `assess` has the two commands that give it one")
 
 
 def test_a_controllers_directory_that_was_not_made_yet_is_no_trouble() -> None:
