@@ -54,6 +54,6 @@ def lost_at_the_end(world: World) -> frozenset[int]:
     The controllers take no registration of theirs any more (BROKER_ID_NOT_REGISTERED), so the old one stays, fenced,
     and they see nobody: what forbids to continue elsewhere is here what continuing repairs (seen).
     """
-    if isinstance(world.kraft, Unknown) or world.kraft.migration_state is not ZkMigrationState.POST_MIGRATION:
+    if isinstance(world.kraft, Unknown) or not world.finalized:
         return frozenset()
     return frozenset(int(node) for node, entry in world.kraft.brokers.items() if entry.migrating and entry.fenced)

@@ -20,13 +20,11 @@ from typing import Final
 from migrate.model.broker_modes import Mode, mode_of, position_of
 from migrate.model.ids import LOST, MIGRATING, UNASSIGNED, DirectoryId, NodeId
 from migrate.model.outcome import Unknown
-from migrate.model.stage import ZkMigrationState
 from migrate.model.views import (
     NOT_THERE,
     BrokerDisks,
     ConfigFile,
     Directory,
-    KraftView,
     MetaBroken,
     MetaMissing,
     NoFile,
@@ -95,7 +93,7 @@ def sick_directories(world: World) -> Iterator[Sick]:
     if isinstance(world.disks, Unknown) or isinstance(world.configs, Unknown):
         return
     yield from _of_controllers(world, world.disks, world.configs)
-    over = isinstance(world.kraft, KraftView) and world.kraft.migration_state is ZkMigrationState.POST_MIGRATION
+    over = world.finalized
     for node in world.inventory.brokers:
         disks, file = world.disks.get(node.id), world.configs.get(node.id)
         if disks is None or isinstance(disks, Unknown) or not isinstance(file, ConfigFile):

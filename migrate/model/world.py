@@ -19,6 +19,7 @@ from migrate.model.new_directories import NewDirectory
 from migrate.model.outcome import Unknown
 from migrate.model.rights import HostRights
 from migrate.model.rollback_readiness import MetadataLogs, StateBehind
+from migrate.model.stage import ZkMigrationState
 from migrate.model.views import (
     BrokerDisks,
     ConfigFile,
@@ -105,3 +106,8 @@ class World:
     listeners: Mapping[NodeId, Heard | Unknown] | Unknown = NOT_ASKED  # of the broker in `facts[BROKER]`, else of all
     today: str = ""  # ISO date of the observation, by our clock; "" where nobody said: no acceptance holds then
     facts: Mapping[str, str] = field(default_factory=dict)  # what the run itself knows: paths of backups and the like
+
+    @property
+    def finalized(self) -> bool:
+        """Is the metadata seen to say POST_MIGRATION?  Metadata that cannot be read is not: `kraft` says so."""
+        return not isinstance(self.kraft, Unknown) and self.kraft.migration_state is ZkMigrationState.POST_MIGRATION

@@ -34,7 +34,6 @@ from migrate.steps.finalize import (
     FinalizeController,
     FinishFinalize,
     RollForward,
-    finalized,
     finalized_early,
     forward_order,
 )
@@ -147,7 +146,7 @@ def steps_of(stage: Stage, world: World, playbook: Playbook) -> Iterator[Step]:
             yield Soak(playbook.soak_seconds)
         case Stage.FINALIZE:
             count = len(controllers)
-            kind = FinishFinalize if finalized(world) else FinalizeController
+            kind = FinishFinalize if world.finalized else FinalizeController
             yield from (kind(position, count) for position in range(1, count + 1))
         case Stage.CLEANUP:
             yield ReleaseZookeeper()

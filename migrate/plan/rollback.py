@@ -26,7 +26,7 @@ from migrate.model.inventory import Playbook
 from migrate.model.outcome import NotYet, Ready, Refused, Unknown
 from migrate.model.plan import Direction, Plan, PlanKind, PlanSummary
 from migrate.model.rollback_readiness import RollbackReadiness, Weight, reason_lines
-from migrate.model.stage import Stage, ZkMigrationState
+from migrate.model.stage import Stage
 from migrate.model.step import Step
 from migrate.model.views import ConfigFile, NoZnode
 from migrate.model.world import Need, World
@@ -262,7 +262,7 @@ def _different(world: World, discarded: tuple[DifferenceName, ...]) -> Iterator[
 
 
 def _refuse_finalized(world: World) -> None:
-    if not isinstance(world.kraft, Unknown) and world.kraft.migration_state is ZkMigrationState.POST_MIGRATION:
+    if world.finalized:
         raise RollbackImpossible(
             f"{GONE}: the metadata says POST_MIGRATION, the migration is finalized", next_step=FORWARD
         )

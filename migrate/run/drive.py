@@ -113,7 +113,7 @@ class Driver:
                 return
             self.still_ours()
             held = _size(request)
-            _refuse(broker, self.assigner.assign(broker, _registration(world, broker).epoch, request))
+            raise_refused(broker, self.assigner.assign(broker, _registration(world, broker).epoch, request))
 
         retrying(f"assignment of broker {int(broker)}", self.clock, attempt)
         return tries - 1, held
@@ -191,7 +191,7 @@ def _stood(target: int | None, now: object) -> str:
     return f"dual write did not pass the last assignments within {PACE_SECONDS:.0f} s: /migration {where} of {target}"
 
 
-def _refuse(broker: NodeId, answers: Mapping[tuple[str, int], int]) -> None:
+def raise_refused(broker: NodeId, answers: Mapping[tuple[str, int], int]) -> None:
     """Raise for the replicas that the controller refused.
 
     ReplicaMoved, a Retryable, where each of them is gone or another broker's, as the controller says: the next look
@@ -234,19 +234,12 @@ def to_send(ledger: Ledger | Unknown, broker: int) -> Assignments:
 
 
 def chunks(assignments: Assignments, most: int = MOST) -> Iterator[Assignments]:
-    current: dict[str, tuple[tuple[str, int], ...]] = {}
-    room = most
-    for directory, rows in assignments.items():
-        start = 0
-        while start < len(rows):
-            part = rows[start : start + room]
-            current[directory] = part
-            start, room = start + len(part), room - len(part)
-            if room == 0:
-                yield current
-                current, room = {}, most
-    if current:
-        yield current
+    each = [(directory, row) for directory, rows in assignments.items() for row in rows]
+    for start in range(0, len(each), most):
+        part: dict[str, list[tuple[str, int]]] = {}
+        for directory, row in each[start : start + most]:
+            part.setdefault(directory, []).append(row)
+        yield {directory: tuple(rows) for directory, rows in part.items()}
 
 
 def _proven(world: World, broker: NodeId, pending: Assignments) -> Assignments:
@@ -257,9 +250,13 @@ def _proven(world: World, broker: NodeId, pending: Assignments) -> Assignments:
     foreign = set(pending) - {str(directory) for directory in _registration(world, broker).log_dirs}
     if foreign:
         raise DriveStopped(f"broker {int(broker)} has not registered directories {', '.join(sorted(foreign))}")
-    wanted = to_send(world.ledger, broker)
-    proven = {directory: frozenset(wanted.get(directory, ())) for directory in pending}
-    kept = {directory: tuple(row for row in rows if row in proven[directory]) for directory, rows in pending.items()}
+    return still_wanted(pending, to_send(world.ledger, broker))
+
+
+def still_wanted(pending: Assignments, wanted: Assignments) -> Assignments:
+    """What of a request this look still wants sent."""
+    sendable = {directory: frozenset(wanted.get(directory, ())) for directory in pending}
+    kept = {directory: tuple(row for row in rows if row in sendable[directory]) for directory, rows in pending.items()}
     return {directory: rows for directory, rows in kept.items() if rows}
 
 

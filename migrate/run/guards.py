@@ -17,7 +17,7 @@ from migrate.model.broker_modes import FLAG, controller_flags
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Awaited, NotYet, Readiness, Ready, Refused, Unknown
 from migrate.model.plan import Plan, PlannedStep
-from migrate.model.stage import Stage, ZkMigrationState
+from migrate.model.stage import Stage
 from migrate.model.step import Step
 from migrate.model.views import ControllerZnode
 from migrate.model.world import Need, World
@@ -116,7 +116,7 @@ def no_early_finalize(now: Situation, world: World) -> Readiness:
         return Ready()
     if isinstance(world.kraft, Unknown):
         return world.kraft
-    if _finalized(world):
+    if world.finalized:
         return Refused(
             f"the metadata says POST_MIGRATION: a controller without the flag was elected; {ROLL_FORWARD}",
             ("B-MIG-07",),
@@ -151,7 +151,7 @@ def controller_is_krafts(now: Situation, world: World) -> Readiness:
     Cleaned while controllers run, a ZooKeeper-mode broker takes it; KRaft claims it again at its next failover and
     deletes what that broker created meanwhile (seen on 3.9.2).
     """
-    if now.planned.kind not in IN_DUAL_WRITE or _finalized(world) or now.planned.params.get("position", "1") != "1":
+    if now.planned.kind not in IN_DUAL_WRITE or world.finalized or now.planned.params.get("position", "1") != "1":
         return Ready()
     if isinstance(world.zookeeper, Unknown):
         return world.zookeeper
@@ -166,10 +166,6 @@ def controller_is_krafts(now: Situation, world: World) -> Readiness:
         "controller, so that the next one claims it, compare with `kraft-migrate diff`, then run the same command",
         ("B-MIG-13",),
     )
-
-
-def _finalized(world: World) -> bool:
-    return not isinstance(world.kraft, Unknown) and world.kraft.migration_state is ZkMigrationState.POST_MIGRATION
 
 
 def nothing_moves(now: Situation, world: World) -> Readiness:

@@ -24,7 +24,7 @@ from migrate.model.rescue import Found, Leaderless, Proofs, RescueKind, Stranded
 from migrate.model.words import plural
 from migrate.model.world import Need, World
 from migrate.protocol.messages import Code, error_name
-from migrate.run.drive import EXPLAINED, chunks, retrying
+from migrate.run.drive import chunks, raise_refused, retrying, still_wanted
 from migrate.run.past_runs import readable
 
 LOG: Final = logging.getLogger("migrate.run")
@@ -106,13 +106,7 @@ class Rescuer:
             found = find(world, self.proofs)
             if isinstance(found, Unknown):
                 raise DriveStopped(f"what is stranded cannot be determined: {found.reason}")
-            proven = found.to_send(broker)
-            sendable = {directory: frozenset(proven.get(directory, ())) for directory in pending}
-            request = {
-                directory: kept
-                for directory, rows in pending.items()
-                if (kept := tuple(row for row in rows if row in sendable[directory]))
-            }
+            request = still_wanted(pending, found.to_send(broker))
             if not request:
                 return
             assert not isinstance(world.kraft, Unknown)
@@ -128,7 +122,7 @@ class Rescuer:
             self.still_ours()
             answers = self.controller.assign(broker, epoch, request)
             self.append("effected", {**about, "broker": int(broker), "answers": len(answers)})
-            _refuse(broker, answers)
+            raise_refused(broker, answers)
 
         retrying(f"assignment of broker {int(broker)}", self.clock, attempt)
 
@@ -214,17 +208,6 @@ def by_topic(wanted: Iterable[Leaderless]) -> dict[str, list[int]]:
     for entry in wanted:
         found.setdefault(entry.topic, []).append(entry.partition)
     return found
-
-
-def _refuse(broker: NodeId, answers: Mapping[tuple[str, int], int]) -> None:
-    wrong = {replica: code for replica, code in answers.items() if code}
-    if wrong:
-        (topic, partition), code = next(iter(wrong.items()))
-        raise AssignmentRefused(
-            f"the controller refused {len(wrong)} of {len(answers)} assignments of broker {int(broker)}: topic "
-            f"{topic} partition {partition} with {error_name(code)}",
-            why=EXPLAINED.get(code, "the controller's log says more"),
-        )
 
 
 def proofs_of(inventory: Inventory) -> Proofs:

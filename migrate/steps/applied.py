@@ -11,7 +11,7 @@ from migrate.checks.config_sources import LISTENERS
 from migrate.checks.stored_values import UNASKED, not_applied, to_apply
 from migrate.model.config_keys import base_name
 from migrate.model.ids import NodeId
-from migrate.model.outcome import Denied, NotYet, Readiness, Ready, Unknown
+from migrate.model.outcome import NotYet, Readiness, Ready, Unknown
 from migrate.model.ports import Effects
 from migrate.model.world import World
 
@@ -42,14 +42,6 @@ def note_before(world: World, broker: int, effects: Effects) -> None:
     said = world.applied.get(NodeId(broker), UNASKED)
     if not isinstance(said, Unknown) and (found := not_applied(world.kraft, broker, said)):
         effects.note(unapplied(broker), ",".join(one.key for one in found))
-
-
-def will_say(world: World, broker: int) -> Readiness:
-    """Before its stop: a missing right would leave the roll without its proof, with the broker in KRaft mode."""
-    if isinstance(world.kraft, Unknown) or isinstance(world.applied, Unknown) or not to_apply(world.kraft, broker):
-        return Ready()
-    said = world.applied.get(NodeId(broker), UNASKED)
-    return said if isinstance(said, Denied) else Ready()
 
 
 def runs_with_what_is_stored(world: World, broker: int) -> Readiness:

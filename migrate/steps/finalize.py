@@ -309,12 +309,8 @@ def _post_migration(world: World) -> Readiness:
     return Ready()
 
 
-def finalized(world: World) -> bool:
-    return not isinstance(world.kraft, Unknown) and world.kraft.migration_state is ZkMigrationState.POST_MIGRATION
-
-
 def finalized_early(world: World) -> bool:
-    if isinstance(world.kraft, Unknown) or not finalized(world):
+    if isinstance(world.kraft, Unknown) or not world.finalized:
         return False
     return any(entry.migrating for entry in world.kraft.brokers.values())
 

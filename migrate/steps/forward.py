@@ -127,6 +127,7 @@ class RollToKraft(Roll):
     goal = Mode.KRAFT
     names_sick_disks = True
     writes_at = (Moment.SECOND_ROLL,)
+    waits_for = NARROW | {Need.ZOOKEEPER}  # the guard of dual write reads who owns /controller
     titled = "restart broker {broker} into kraft mode"
     needs = ROLLED | FOR_BLOCKERS | {Need.STORES, Need.SPARK_LEDGER, Need.DIFF, Need.APPLIED}
     proof_needs = ROLLED | {Need.LEDGER, Need.APPLIED}
@@ -159,7 +160,6 @@ class RollToKraft(Roll):
             gate(gates.state_is, ZkMigrationState.MIGRATION),
             gate(gates.views_equal, down=self.broker),
             gate(may_become_kraft, self.broker, self._directory_policy),
-            gate(applied.will_say, self.broker),
             gate(gates.quorum_healthy),
         )
 
@@ -198,6 +198,9 @@ class RollToKraft(Roll):
 @requires("broker {0} may restart into KRaft mode, by its directories' replicas")
 def may_become_kraft(world: World, broker: int, policy: DirectoryPolicy) -> Readiness:
     """The verdict *may restart* as a gate: topics in creation or deletion are waited for."""
+    for part in (world.ledger, world.disks, world.kraft):
+        if isinstance(part, Unknown):
+            return part
     verdict = may_restart(NodeId(broker), policy, world.ledger, world.disks, world.kraft)
     if not isinstance(verdict, No):
         return Ready()

@@ -241,3 +241,26 @@ def test_a_wait_reads_no_disk_while_a_narrow_look_says_no(tmp_path: Path) -> Non
         assert not [
             when for one, when, needs in run.looks if one == step and Need.DISKS in needs and first < when < last
         ]
+
+
+@pytest.mark.slow
+def test_a_wait_before_a_restart_into_kraft_reads_no_disk_while_a_narrow_look_says_no(tmp_path: Path) -> None:
+    """A minute without a full ISR before a stop: one look of four at most reads the disks."""
+    run, began = Counted(tmp_path, worlds.playbook(), target=Stage.KRAFT_MODE), list[float]()
+
+    def bend(world: World) -> World:
+        proven = [event for event in run.said if event.name == "conclude" and event.data["step"] == "kraft-mode/0"]
+        if proven and not began and Need.DISKS in run.looks[-1][2]:
+            began.append(run.clock.time)  # behind the samples of health
+        if not began or run.clock.time - began[0] > 60.0 or isinstance(world.live, Unknown):
+            return world
+        answer, lacking = live(world).metadata[NodeId(1)], PartitionHealth("orders", 0, 1, (1, 2), (0, 1, 2))
+        assert not isinstance(answer, Unknown)
+        seen = {**live(world).metadata, NodeId(1): replace(answer, unhealthy=(lacking,))}
+        return worlds.with_live(world, metadata=seen)
+
+    run.cluster.bend = bend
+    run.session()
+    looks = [needs for _, when, needs in run.looks if began[0] <= when <= began[0] + 60.0]
+    full = sum(Need.DISKS in needs for needs in looks)
+    assert full * 4 <= len(looks)

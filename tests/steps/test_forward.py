@@ -126,7 +126,7 @@ HOLDS_SECOND: tuple[tuple[Bend, type, str], ...] = (
     (different, Refused, "retention.ms"),
     (without("diff"), Unknown, "diff hidden"),
     (without("disks"), Unknown, "disks hidden"),
-    (without("ledger"), Refused, "the ledger is unknown"),
+    (without("ledger"), Unknown, "ledger hidden"),
     (without("kraft"), Unknown, "kraft hidden"),
     (broken_disk(1), Refused, "/data/b1/d2"),
     (lambda world: relook(registration(1, log_dirs=frozenset())(world)), Refused, "registered directories"),

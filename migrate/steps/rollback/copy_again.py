@@ -19,7 +19,7 @@ from migrate.model.views import Running, Stopped
 from migrate.model.world import Need, World
 from migrate.steps import facts, gates, served
 from migrate.steps.forward import RollToMigrationMode
-from migrate.steps.gates import Gate, ask_all, gate, requires
+from migrate.steps.gates import Gate, gate, requires
 from migrate.steps.roll import ROLLED
 from migrate.steps.rollback import gates as back
 from migrate.steps.rollback.cleanup import SetControllerAside
@@ -96,12 +96,6 @@ class RestartInMigrationMode(RollToMigrationMode):
             gate(back.controller_named),
             gate(back.whole_before, self.broker),
         )
-
-    def check(self, world: World) -> Readiness:
-        return ask_all(self.own_gates(), world)
-
-    def resume(self, world: World) -> Readiness:
-        return ask_all(self.start_gates(), world)
 
     def start_gates(self) -> tuple[Gate, ...]:
         """Its start may be the one that starts the copy: all blockers again, but for those that its stop made."""

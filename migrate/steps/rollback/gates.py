@@ -59,7 +59,7 @@ def stopped(world: World, nodes: Iterable[int]) -> tuple[int, ...] | Unknown:
 # -- controllers -------------------------------------------------------------------------------------------------
 @requires("the migration is not finalized, and no controller runs without the flag")
 def not_finalized(world: World) -> Readiness:
-    if not isinstance(world.kraft, Unknown) and world.kraft.migration_state is ZkMigrationState.POST_MIGRATION:
+    if world.finalized:
         return gates.state_is(world, ZkMigrationState.MIGRATION)
     return flagged(world)
 
