@@ -51,7 +51,7 @@ class FinalizeController(BaseStep):
     proof = "it runs without the flag, the quorum is healthy; after the last: POST_MIGRATION"
 
     @property
-    def needs(self) -> frozenset[Need]:  # type: ignore[override] # the interlock looks at everything, later ones do not
+    def needs(self) -> frozenset[Need]:  # type: ignore[override] # the first looks at everything
         if self.position == 1:
             return FOR_PROOFS - {Need.COPY, Need.LEFTOVERS} | {Need.STORES}
         return frozenset({Need.KRAFT, Need.LIVE, Need.CONFIGS, Need.SERVICES})
@@ -101,16 +101,16 @@ class FinalizeController(BaseStep):
 
     def own_gates(self) -> tuple[Gate, ...]:
         return (
-            *(self._interlock(None) if self.position == 1 else ()),
+            *(self._no_return_gates(None) if self.position == 1 else ()),
             gate(gates.state_is, ZkMigrationState.MIGRATION, ZkMigrationState.POST_MIGRATION),
             gate(_no_broker_needs_zookeeper),
             gate(gates.quorum_healthy),
         )
 
     def check(self, world: World) -> Readiness:
-        """The interlock while a rollback is possible; a healthy quorum before each.
+        """The gates of the point of no return while a rollback is possible; a healthy quorum before each.
 
-        A plan created again finds controllers that an earlier run finalized: they count, once the interlock holds.
+        A plan created again finds controllers that an earlier run finalized: they count, once its gates hold.
         """
         found = BaseStep.check(self, world)
         done = _finalized(world)
@@ -118,7 +118,7 @@ class FinalizeController(BaseStep):
             return done if isinstance(done, Unknown) and isinstance(found, Ready) else found
         return AlreadyDone(f"controllers {sorted(done)} run without the flag already")
 
-    def _interlock(self, down: int | None) -> tuple[Gate, ...]:
+    def _no_return_gates(self, down: int | None) -> tuple[Gate, ...]:
         """`down` is a controller that the interrupted step itself has stopped."""
         return (
             gate(gates.no_blockers, self.stage, down=down, besides=OURS_TO_DO),
@@ -132,10 +132,10 @@ class FinalizeController(BaseStep):
         )
 
     def resume(self, world: World) -> Readiness:
-        """The interlock holds until a controller has run without the flag, however late it is."""
+        """Its gates are asked until a controller has run without the flag, however late it is."""
         if self.position > 1 or _crossed(world):
             return Ready()
-        return ask_all(self._interlock(_half_way(world)), world)
+        return ask_all(self._no_return_gates(_half_way(world)), world)
 
     def starts(self, world: World) -> tuple[int, ...]:
         return facts.controllers(world)
@@ -332,7 +332,7 @@ def forward_order(world: World) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class FinishFinalize(FinalizeController):
-    """The controllers that still have the flag, where the point of no return lies behind: no interlock holds it up."""
+    """The controllers that still have the flag, past the point of no return: its gates are asked no more."""
 
     kind = "finish-finalize"
 
@@ -340,7 +340,7 @@ class FinishFinalize(FinalizeController):
     def needs(self) -> frozenset[Need]:  # type: ignore[override] # as later positions: there is nothing to compare with
         return frozenset({Need.KRAFT, Need.LIVE, Need.CONFIGS, Need.SERVICES})
 
-    def _interlock(self, down: int | None) -> tuple[Gate, ...]:
+    def _no_return_gates(self, down: int | None) -> tuple[Gate, ...]:
         return (gate(gates.state_is, ZkMigrationState.POST_MIGRATION),)
 
 

@@ -94,7 +94,7 @@ def test_a_broker_that_was_stopped_is_not_started_into_kraft_on_a_dead_disk(tmp_
 
 @pytest.mark.slow
 @pytest.mark.parametrize("label", ["after:stop:3001", "after:write-config:3001", "before:start:3001"])
-def test_the_interlock_holds_until_the_first_start_without_the_flag(label: str, tmp_path: Path) -> None:
+def test_the_gates_hold_until_the_first_start_without_the_flag(label: str, tmp_path: Path) -> None:
     """A stopped controller is no proof of anything: a ledger that went back since refuses the start."""
     after = 1 if "stop" not in label else 0  # it was rendered and started once before
     cluster, plan = killed(tmp_path, label, after)

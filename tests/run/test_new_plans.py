@@ -75,7 +75,7 @@ def after(step: str, folder: Path) -> SimulatedCluster:
 def test_a_new_plan_after_any_step_ends_the_same(step: str, reference: SimulatedCluster, tmp_path: Path) -> None:
     """Nothing is done twice, whatever the older plan had done, and its journal is not needed.
 
-    Half a finalize too: once the interlock holds again, controllers without the flag are what a confirmed plan makes.
+    Half a finalize too: once its gates hold again, controllers without the flag are what a confirmed plan makes.
     """
     cluster = after(step, tmp_path)
     run(cluster, plan_for(cluster), tmp_path)

@@ -1,4 +1,4 @@
-"""The point of no return: each part of the interlock alone refuses, and half-way controllers are finished first."""
+"""The point of no return: each of its gates alone refuses, and half-way controllers are finished first."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def led_by(world: World, node: int) -> World:
     return worlds.with_live(world, quorum=replace(quorum, leader=NodeId(node)))
 
 
-# -- the interlock ---------------------------------------------------------------------------------
+# -- the gates of the point of no return ----------------------------------------------------------
 def migration(found: MigrationZnode | NoZnode | NullZnode) -> Bend:
     """/migration as that."""
     return lambda world: worlds.with_zk(world, migration=found)
@@ -90,7 +90,7 @@ def at(offset: int) -> MigrationZnode:
     return MigrationZnode(offset, 1, 3000, 2, 7)
 
 
-INTERLOCK: tuple[tuple[str, Bend, str], ...] = (
+NO_RETURN: tuple[tuple[str, Bend, str], ...] = (
     ("state", lambda w: worlds.with_kraft(w, migration_state=ZkMigrationState.PRE_MIGRATION), "PRE_MIGRATION"),
     ("finalized by another", lambda w: worlds.with_kraft(w, migration_state=ZkMigrationState.POST_MIGRATION), "POST"),
     ("broker migrating", registration(1, migrating=True), "broker 1"),
@@ -112,24 +112,24 @@ INTERLOCK: tuple[tuple[str, Bend, str], ...] = (
 )
 
 
-def test_with_everything_in_place_the_interlock_opens() -> None:
+def test_with_everything_in_place_finalize_may_begin() -> None:
     """All of it seen, all of it right."""
     assert FIRST.check(BEFORE) == Ready()
 
 
-@pytest.mark.parametrize(("bend", "says"), [entry[1:] for entry in INTERLOCK], ids=[entry[0] for entry in INTERLOCK])
-def test_each_part_of_the_interlock_alone_holds_finalize(bend: Bend, says: str) -> None:
+@pytest.mark.parametrize(("bend", "says"), [entry[1:] for entry in NO_RETURN], ids=[entry[0] for entry in NO_RETURN])
+def test_each_gate_of_the_point_of_no_return_alone_holds_finalize(bend: Bend, says: str) -> None:
     """Taken away one at a time: a refusal, a wait or Unknown, never a start."""
     found = FIRST.check(bend(BEFORE))
     assert isinstance(found, Refused | NotYet | Unknown)
     assert says in answer(found)
 
 
-OWN = [entry for entry in INTERLOCK if entry[0] != "disks unseen"]  # the ledger stands for the disks
+OWN = [entry for entry in NO_RETURN if entry[0] != "disks unseen"]  # the ledger stands for the disks
 
 
 @pytest.mark.parametrize("bend", [entry[1] for entry in OWN], ids=[entry[0] for entry in OWN])
-def test_the_interlock_does_not_lean_on_the_checks(bend: Bend, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_gates_of_no_return_do_not_lean_on_the_checks(bend: Bend, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two walls: with every check silent, the step's own gates still hold."""
     monkeypatch.setattr(gates, "no_blockers", silent)
     assert isinstance(FIRST.check(bend(BEFORE)), Refused | NotYet | Unknown)
@@ -175,13 +175,13 @@ def test_controllers_that_an_earlier_run_finalized_count() -> None:
 
 @pytest.mark.parametrize("step", [FIRST, SECOND, LAST], ids=lambda step: step.id)
 def test_every_controller_waits_for_brokers_that_still_need_zookeeper(step: FinalizeController) -> None:
-    """The interlock is the first one's alone; a broker may have been put back into migration mode since."""
+    """They are the first one's alone; a broker may have been put back into migration mode since."""
     assert isinstance(step.check(registration(1, migrating=True)(BEFORE)), Refused)
     assert answer(finalize._no_broker_needs_zookeeper(without("kraft")(BEFORE))) == "unknown: kraft hidden"
 
 
 def test_dual_write_that_cannot_be_seen_does_not_keep_up() -> None:
-    """Of itself, whatever else the interlock asks."""
+    """Of itself, whatever else is asked."""
     assert answer(finalize._dual_write_keeps_up(without("diff")(BEFORE))) == "unknown: diff hidden"
     assert answer(finalize._dual_write_keeps_up(without("zookeeper")(BEFORE))) == "unknown: zookeeper hidden"
 
@@ -230,7 +230,7 @@ def test_a_file_that_another_hand_took_only_the_flag_out_of_is_not_done() -> Non
 
 
 def test_the_point_of_no_return_is_not_taken_for_passed_unseen() -> None:
-    """Else the interlock would be asked no more."""
+    """Else its gates would be asked no more."""
     assert finalize._crossed(finalized(started(BEFORE), 3001))
     for part in ("services", "kraft", "configs"):
         assert not finalize._crossed(without(part)(started(BEFORE))), part
@@ -418,7 +418,7 @@ def test_a_file_that_cannot_be_read_binds_as_unknown() -> None:
 
 
 def test_a_controller_without_a_file_is_left_out_of_what_is_shown_and_promised() -> None:
-    """A plan from before its file was rendered; at its time the interlock asks for it."""
+    """A plan from before its file was rendered; at its time a gate asks for it."""
     assert not isinstance(BEFORE.configs, Unknown)
     world = replace(BEFORE, configs={**BEFORE.configs, NodeId(3000): NoFile("/conf/c3000.properties")})
     assert [action.symbol for action in FIRST.actions(world, Predicted())] == ["~", "~", "!"]

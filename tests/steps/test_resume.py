@@ -171,7 +171,7 @@ def half(node: int) -> World:
     return service(node, Stopped(0))(worlds.with_live(world, controllers=answers))
 
 
-INTERLOCK: tuple[Bend, ...] = (
+NO_RETURN: tuple[Bend, ...] = (
     different,
     without("diff"),
     without("kraft"),
@@ -184,17 +184,17 @@ INTERLOCK: tuple[Bend, ...] = (
 )
 
 
-def test_before_the_first_start_without_the_flag_the_rollback_is_open_and_the_interlock_holds() -> None:
+def test_before_the_first_start_without_the_flag_the_rollback_is_open_and_the_gates_hold() -> None:
     """A stopped controller and a written file are nothing irreversible yet."""
     assert FIRST.resume(half(3001)) == Ready()
-    for bend in INTERLOCK:
+    for bend in NO_RETURN:
         assert isinstance(FIRST.resume(bend(half(3001))), HELD)
 
 
-def test_the_interlock_of_a_half_done_step_does_not_lean_on_the_checks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_gates_of_a_half_done_step_do_not_lean_on_the_checks(monkeypatch: pytest.MonkeyPatch) -> None:
     """With every check silent its own gates hold."""
     monkeypatch.setattr(gates, "no_blockers", silent)
-    for bend in INTERLOCK:
+    for bend in NO_RETURN:
         assert isinstance(FIRST.resume(bend(half(3001))), HELD)
 
 

@@ -114,10 +114,10 @@ def _unequal(standing: Standing, guards: Guards) -> Choice | None:
 
 
 def _finalize(standing: Standing, guards: Guards) -> Choice | None:
-    """Controllers without the flag, one at a time, the active one last; the interlock before the first."""
+    """Controllers without the flag, one at a time, the active one last; gates before the first."""
     crossed = any(entry.process is Flag.OFF for entry in standing.controllers)
     if not crossed and standing.metadata is Metadata.MIGRATION:
-        held = _interlock(standing, guards)
+        held = _no_return_gates(standing, guards)
         if held is not None:
             return held
     down = [n for n, entry in enumerate(standing.controllers) if not entry.process]
@@ -138,7 +138,7 @@ def _next_of_a_stopped_one(file: Flag) -> Act:
     return Act.START_CONTROLLER if file is Flag.OFF else Act.FLAG_OFF
 
 
-def _interlock(standing: Standing, guards: Guards) -> Choice | None:
+def _no_return_gates(standing: Standing, guards: Guards) -> Choice | None:
     """Nothing irreversible without proof."""
     unequal = _unequal(standing, guards)
     if unequal is not None:
