@@ -48,7 +48,7 @@ ROWS: Final[tuple[Row, ...]] = (  # number, world, command, exit code, what it n
     ("85", DOWN, "diff", 0, ("broker 1 is stopped on b1",), ()),
     ("85b", DOWN, "directories-show", 0, ("broker 1 is stopped on b1", "broker 1 mmm 6"), ()),
     ("85c", DOWN, "directories-verify", 0, ("broker 1 is stopped on b1",), ("NOT ON DISK",)),
-    ("92", NO_ZK, "status", 3, ("next bring ZooKeeper back", "ledger unknown: the ledger is seeded"), ("ledger 0",)),
+    ("92", NO_ZK, "status", 3, ("next bring ZooKeeper back", "33 s without a controller"), ("never without", "ledger 0")),
     ("94", NO_ZK, "diff", 1, ("cannot be compared: ZooKeeper is unknown", "status"), ("0 differences",)),
     ("94b", NO_ZK, "directories-verify", 1, ("the ledger is unknown", "1 PROBLEM"), ("VERIFIED",)),
     ("94c", NO_ZK, "directories-show", 0, ("18 replicas: 18 UNKNOWN", "broker 0 ??? 6"), ("no replica states",)),

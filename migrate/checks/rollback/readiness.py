@@ -387,7 +387,7 @@ def _cost(world: World, facts: RollbackFacts, begin: Origin) -> Cost:
     rolls = 2 if begin.kraft else int(bool(begin.migration))
     restarts = len(begin.migration) + 2 * len(begin.kraft)
     each = facts.durations.restart
-    gap, gap_rests_on = _gap(world, facts)
+    gap, gap_rests_on = _gap(world, facts, begin)
     basis = [f"{span(each.p50, each.p90)} per restart ({each.source})"] if restarts else []
     basis += [gap_rests_on] if gap_rests_on else []
     without = 0.0 if isinstance(gap, Unknown) else gap
@@ -395,9 +395,12 @@ def _cost(world: World, facts: RollbackFacts, begin: Origin) -> Cost:
     return Cost(rolls, restarts, low, high, gap, "; ".join(basis) or "nothing is restarted")
 
 
-def _gap(world: World, facts: RollbackFacts) -> tuple[float | Unknown, str]:
+def _gap(world: World, facts: RollbackFacts, begin: Origin) -> tuple[float | Unknown, str]:
     """Seconds without a controller, and what they rest on: "" where KRaft has no /controller to give back."""
-    if not kraft_holds_controller(world):
+    if not begin.seen:
+        neither = Unknown("neither ZooKeeper nor the metadata says who the controller is")
+        return neither, f"the time without a controller is unknown: {neither.reason}"
+    if not (kraft_holds_controller(world) or (isinstance(world.zookeeper, Unknown) and begin.copied)):
         return 0.0, ""
     if facts.gap:
         return facts.gap.seconds, _duration_in_words(facts.gap.seconds, "without a controller", facts.gap, "")
