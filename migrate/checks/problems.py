@@ -7,6 +7,7 @@ seen is one, for it is never taken for fine.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -62,9 +63,14 @@ def headline(found: Sequence[Problem]) -> str:
     """`2 PROBLEMS: broker 1 is stopped on kafka-2 since 01:12:50 UTC; ZooKeeper cannot be read`; "" for none."""
     if not found:
         return ""
-    more = [f"{len(found) - NAMED} more"] if len(found) > NAMED else []
-    word = "PROBLEM" if len(found) == 1 else "PROBLEMS"
-    return f"{len(found)} {word}: {'; '.join([*(entry.what for entry in found[:NAMED]), *more])}"
+    alike: dict[str, list[str]] = {}
+    for entry in found:
+        key = re.sub("[0-9]+", "0", entry.what) if entry.remedy.startswith(READABLE) else entry.what
+        alike.setdefault(key, []).append(entry.what)
+    named = list(alike.values())
+    told = [what + f" ({len(others)} more like it)" * bool(others) for what, *others in named[:NAMED]]
+    told += [f"{sum(map(len, named[NAMED:]))} more"] if len(named) > NAMED else []
+    return f"{plural(len(found), 'PROBLEM', 'PROBLEMS')}: {'; '.join(told)}"
 
 
 def held_by_runs(world: World, nodes: Iterable[int]) -> Mapping[int, str]:

@@ -92,5 +92,8 @@ def _alone(zookeeper: str | None, evidence: Evidence, *, named: bool) -> str | N
             next_step="give one: PLAYBOOK, --inventory FILE, or --zookeeper HOST:PORT/CHROOT, which needs no file",
         )
     if zookeeper is not None and (named or evidence.disks or evidence.bundle is not None):
-        raise UsageWrong("give --zookeeper alone: playbook, inventory and bundle name a ZooKeeper themselves")
+        raise UsageWrong(
+            "give --zookeeper alone: playbook, inventory and bundle name a ZooKeeper themselves",
+            next_step="take one of the two out",
+        )
     return zookeeper

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from migrate.cli.errors import EXIT_CHANGES, EXIT_OK
-from migrate.cli.options import FILE, cluster_options, load_target, observing, require_file
+from migrate.cli.options import FILE, OTHER, cluster_options, load_target, observing, require_file
 from migrate.cli.screen import say
 from migrate.errors import BackupUnreadable, UsageWrong
 from migrate.model.secrets import Digester
@@ -60,7 +60,7 @@ def create(file: pathlib.Path, playbook: pathlib.Path | None, inventory: pathlib
     from migrate.zookeeper.backup import write_backup
 
     if file.exists():
-        raise UsageWrong(f"{file} exists: a backup never replaces another one")
+        raise UsageWrong(f"{file} exists: a backup never replaces another one", next_step=OTHER)
     require_file(file)
     with _opened(playbook, inventory) as observer, observer.sources.work.part("reading ZooKeeper"):
         facts = write_backup(observer.sources.zookeeper_client(), str(file))

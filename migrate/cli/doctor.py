@@ -101,7 +101,9 @@ def doctor(
 
 def _target(path: pathlib.Path | None) -> Inventory:
     if path is None:
-        raise UsageWrong("--hosts, --host-setup and --rights need --inventory FILE")
+        raise UsageWrong(
+            "--hosts, --host-setup and --rights need --inventory FILE", next_step="add it: the hosts are named there"
+        )
     return load_target(None, path)[0]
 
 

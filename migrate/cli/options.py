@@ -37,6 +37,7 @@ SECRETIVE: Final = re.compile(r"secret|password|token|credential|key", re.IGNORE
 NO_PLAYBOOK: Final = Unknown("no playbook was given")
 
 
+OTHER: Final = "give another name"
 FILE: Final = click.Path(path_type=pathlib.Path)
 output_option: Final = click.option(
     "--output",
@@ -87,7 +88,9 @@ def spark_given(unnamed: str = LOCAL) -> SparkWhere:
     for text in given.get(CONF) or ():
         name, equals, value = text.partition("=")
         if not equals or not name.startswith("spark."):
-            raise UsageWrong(f"--spark-conf takes spark.NAME=VALUE, {name!r} is none")
+            raise UsageWrong(
+                f"--spark-conf takes spark.NAME=VALUE, {name!r} is none", next_step="such as spark.executor.memory=4g"
+            )
         if name == "spark.master":  # it decides more than Spark's own setting does, such as what executors are sent
             raise UsageWrong("spark.master is what --spark-master gives", next_step="give --spark-master URL")
         if SECRETIVE.search(name):
@@ -305,9 +308,11 @@ def require_file(path: pathlib.Path) -> None:
     """
     parent = path.absolute().parent
     if not parent.is_dir():
-        raise UsageWrong(f"there is no folder {parent}", where=str(path))
+        raise UsageWrong(f"there is no folder {parent}", where=str(path), next_step=f"make it, or {OTHER}")
     if path.is_symlink() or (path.exists() and not path.is_file()):
-        raise UsageWrong("no file can be written there: it is a link, a folder or a device", where=str(path))
+        raise UsageWrong(
+            "no file can be written there: it is a link, a folder or a device", where=str(path), next_step=OTHER
+        )
     _require_room(parent, path)
 
 
@@ -322,7 +327,7 @@ def require_folder(path: pathlib.Path) -> None:
     while not here.exists() and not here.is_symlink():
         here = here.parent
     if not here.is_dir():
-        raise UsageWrong("no folder can be made there: a file is in its way", where=str(here))
+        raise UsageWrong("no folder can be made there: a file is in its way", where=str(here), next_step=OTHER)
     _require_room(here, path)
 
 

@@ -56,7 +56,7 @@ def plan(
     from migrate.cli.planning import keep, make_plan, require_no_other, save_copy, show, target_stage, tell_of_run
 
     if stage is not None and to is not None:
-        raise UsageWrong("--stage plans one stage alone, --to all up to one: give one of them")
+        raise UsageWrong("--stage plans one stage alone, --to all up to one", next_step="give one of them")
     if playbook is None and evidence.bundle is None:
         here = playbooks_in(pathlib.Path())
         raise UsageWrong("name a playbook", next_step=f"kraft-migrate plan {here[0] if here else 'PLAYBOOK'}")

@@ -306,5 +306,5 @@ def story(options: DemoOptions, name: str, lines: ProgressLines) -> Callable[[],
     `options.until` is how far the second migration goes.
     """
     if name not in TURNS:
-        raise UsageWrong(f"--rollback-from: {name!r} is none of {', '.join(TURNS)}")
+        raise UsageWrong(f"--rollback-from: {name!r} is none of them", next_step=f"one of {', '.join(TURNS)}")
     return RollbackDemo(options, lines, TURNS[name]).run

@@ -269,7 +269,7 @@ class LabFolderNotOurs(InputError, code="E-LAB-01"):
 class LabMissing(InputError, code="E-LAB-02"):
     """There is no lab in that folder."""
 
-    hint = "run `kraft-migrate lab up --dir DIR` first"
+    hint = "name the lab's folder with --dir DIR; `kraft-migrate lab up --dir DIR` makes one"
 
 
 class PortTaken(InputError, code="E-LAB-03"):

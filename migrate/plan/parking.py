@@ -48,7 +48,7 @@ def last_before(steps: Sequence[PlannedStep], until: str) -> int:
         raise UsageWrong(
             f"the plan has no stage and no step {until!r}",
             why="nothing was done",
-            next_step=f"its stages: {', '.join(stages)}; its steps: {', '.join(step.id for step in steps)}",
+            next_step=f"its stages: {', '.join(stages)}; plan.txt beside it names the steps, such as {steps[-1].id}",
         )
     end = last + len(block(steps, last))
     if end > last + 1:

@@ -160,7 +160,11 @@ class _Walk:
                     raise self._refused(event, "a % directive", "directives change how YAML is read; none is needed")
                 root = self._value(next(events), events, ())
         if root is None:
-            raise YamlRefused("the file is empty", where=f"{self.path}:1:1", next_step="write a document into it")
+            raise YamlRefused(
+                "the file is empty",
+                where=f"{self.path}:1:1",
+                next_step="start from one of playbooks/, or from `kraft-migrate inventory init`",
+            )
         return root
 
     def _events(self, text: str) -> Iterator[Event]:

@@ -151,7 +151,7 @@ HIS: tuple[Row, ...] = (
     ("54", "playbook lint look/zone.yaml", 1, ("Europe/Berlinn", "Europe/Berlin")),
     ("55", "playbook lint look/days.yaml", 1, ("look/days.yaml:6", "Mo")),
     ("56", "playbook lint look/hours.yaml", 1, ("look/hours.yaml:6", "21-05")),
-    ("57", "playbook lint look/empty.yaml", 1, ("the file is empty",)),
+    ("57", "playbook lint look/empty.yaml", 1, ("the file is empty", "start from one of playbooks/")),
     ("64", "lab demo --dir /proc/x", 1, ("/proc/x", "that can be made")),
     ("65", "lab status", 1, ("there is no lab here", "lab up --dir DIR")),
     ("66", "report write look", 64, ("none of a run",)),
@@ -160,7 +160,7 @@ HIS: tuple[Row, ...] = (
     ("69", "bundle show no.tar.gz", 1, ("No such file", "bundle create")),
     ("70", f"unlock {PB} --id abc", 64, ("the lock's number, and 'abc' is none", "kraft-migrate unlock PLAYBOOK")),
     ("80", f"directories assign 9 {PB}", 64, ("there is no broker 9", "its brokers are 0, 1, 2")),
-    ("92", f"status {PB}", 3, ("ZooKeeper cannot be read", "next bring ZooKeeper back")),
+    ("92", f"status {PB}", 3, ("ZooKeeper cannot be read", "(2 more like it)", "next bring ZooKeeper back")),
     ("93", f"apply {PLAN}", 1, ("refuses connections", "check that ZooKeeper runs")),
     ("94", f"diff {PB}", 1, ("ZooKeeper cannot be read", "give the same command again")),
     ("94b", f"directories verify {PB}", 1, ("no session within", "give the same command again")),
@@ -168,7 +168,7 @@ HIS: tuple[Row, ...] = (
     ("96", f"plan {PB}", 1, ("ZooKeeper cannot be read", "make ZooKeeper answer")),
     ("104", f"plan {PB} --dry-run", 64, ("`kraft-migrate plan` is the dry run",)),
     ("104b", f"status {PB} -o yaml", 64, ("'yaml' is not one of 'text', 'json'",)),
-    ("105", f"assess {PB} --zookeeper 127.0.0.1:1", 64, ("give --zookeeper alone",)),
+    ("105", f"assess {PB} --zookeeper 127.0.0.1:1", 64, ("give --zookeeper alone", "take one of the two out")),
     ("106", "explain MIGRATING", 0, ("second restart", "directories verify")),
 )
 MORE: tuple[Row, ...] = (
@@ -200,7 +200,12 @@ MORE: tuple[Row, ...] = (
     ("bundle over it", f"bundle create {PB}", 1, ("there is something already", "give another path")),
     ("fleet of one", f"fleet assess {PB}", 1, ("this is a playbook, not a fleet", f"kraft-migrate plan {PB}")),
     ("fleet of an inventory", f"fleet assess {INV}", 1, ("this is an inventory, not a fleet",)),
-    ("show a plan", f"playbook show {PLAN}", 1, ("kind is missing", "MigrationPlaybook")),
+    (
+        "show a plan",
+        f"playbook show {PLAN}",
+        1,
+        ("kind is missing", "MigrationPlaybook"),
+    ),
     ("no such schema", "playbook schema Playbook", 64, ("no kind 'Playbook'", "MigrationPlaybook")),
     ("no lab", "lab down", 1, ("there is no lab here", "lab up --dir DIR")),
     ("a folder in use", "lab up --dir look", 1, ("the folder is not empty and holds no lab", "empty or new folder")),
@@ -234,6 +239,7 @@ def test_the_answer_names_what_is_wrong_and_what_to_do(
     for part in parts:
         assert place.filled(part) in said
     assert "Errno" not in ended.err
+    assert "--help" not in ended.err or ended.err.startswith("Usage:"), "it says itself what to do"
     assert "make the plan again" not in said
     assert place.whole.fingerprint not in said.replace(place.filled(typed), "")
 
