@@ -77,7 +77,14 @@ NOT_KNOWN: Final = Cause(
     "look for `zk migration fault` and `Encountered ZooKeeper error` in the log of the active controller; "
     "find out which side is right before anything is restarted",
 )
+LOST_LOGS: Final = "metadata-log"  # the kind of row that stands for what only lost controllers held
 CAUSES: Final = (
+    Cause(
+        Rows(LOST_LOGS),
+        "most controllers have no metadata log left, and one log alone does not prove what they had committed",
+        "is a disk only not mounted? Mount it, and start the controller. If most of the logs are lost for good, what "
+        "only they held is lost with them, but for what dual write had written to ZooKeeper: give that row up",
+    ),
     Cause(
         Rows("applied-config"),
         "the broker could not apply a value that is stored for it, and left out all others of that entity with it",

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
@@ -14,10 +14,10 @@ from migrate.model.columns import PartitionColumns
 from migrate.model.difference import DifferenceName
 from migrate.model.durations import Durations
 from migrate.model.ids import NodeId
-from migrate.model.inventory import Pace
+from migrate.model.inventory import ControllerNode, Pace
 from migrate.model.outcome import Unknown
 from migrate.model.stage import ZkMigrationState
-from migrate.model.views import KraftView, NoZnode, ZookeeperView
+from migrate.model.views import KraftView, NoZnode, ZookeeperView, majority
 from migrate.model.words import span
 
 
@@ -41,6 +41,15 @@ class MetadataLogs:
     partitions: PartitionColumns = field(default_factory=PartitionColumns, repr=False)
     view: KraftView | None = field(default=None, repr=False)
     founding: Mapping[NodeId, str] = field(default_factory=dict)
+
+    def lost(self, controllers: Sequence[ControllerNode]) -> tuple[int, ...]:
+        """Controllers without a log, where too few have one: what a majority had committed can never be proven again.
+
+        () too where nothing of a quorum is left.
+        """
+        without = tuple(int(node.id) for node in controllers if node.id not in self.holders)
+        few = 0 < len(controllers) - len(without) < majority(len(controllers))
+        return without if few and isinstance(self.end, Unknown) else ()
 
 
 @dataclass(frozen=True, slots=True)

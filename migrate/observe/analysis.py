@@ -17,8 +17,8 @@ from threading import Event
 from typing import Final
 
 from migrate.errors import MigrateError, NotVisible
-from migrate.model.causes import TRIES_AGAIN
-from migrate.model.difference import DiffReport
+from migrate.model.causes import LOST_LOGS, TRIES_AGAIN
+from migrate.model.difference import Difference, DifferenceClass, DiffReport
 from migrate.model.facts import migration_state, pure_ledger
 from migrate.model.inventory import AcceptedDifference, Inventory
 from migrate.model.ledger import Ledger
@@ -49,8 +49,22 @@ def with_diff(sources: Sources, world: World, compare: Comparer | None = None) -
     image = _of_stopped(world)
     if image is None:
         return _compared(sources, world, compare or _on_spark, stopped=False)
+    logs = world.metadata_logs
+    lost = () if isinstance(logs, Unknown) else logs.lost(world.inventory.controllers)
+    if lost:  # what is left is all that can be compared, and the report says so
+        image = replace(image, high_watermark=image.offset + 1)
     found = _compared(sources, replace(world, kraft=image), compare or _on_spark, stopped=True)
+    if lost and not isinstance(found.diff, Unknown):
+        found = replace(found, diff=_with_lost(found.diff, lost))
     return replace(found, kraft=world.kraft)
+
+
+def _with_lost(report: DiffReport, lost: tuple[int, ...]) -> DiffReport:
+    """With a row for what only the logs of these controllers held: a rollback loses it, and gives it up by name."""
+    name = f"controllers {', '.join(map(str, lost))}"
+    row = Difference(LOST_LOGS, name, "what they alone held", DifferenceClass.ONLY_KRAFT, None, "not known")
+    counts = {**report.counts, LOST_LOGS: {str(DifferenceClass.ONLY_KRAFT): 1}}
+    return replace(report, counts=counts, differences=(row, *report.differences))
 
 
 def _of_stopped(world: World) -> KraftView | None:

@@ -159,7 +159,11 @@ def steps_of(world: World, start: Start, discarded: str = "") -> Iterator[Step]:
     leading = taken_over or epoch_low(world)
     due = (*start.kraft, *start.migration, *(node for node in start.zookeeper if node in start.down))
     rolls = [RollToZookeeperMode(node) for node in order if node in due]
-    lacks = not start.controllers and isinstance(gates.stopped_equal(world, names_from_text(discarded)), Refused)
+    unequal = None if start.controllers else gates.stopped_equal(world, names_from_text(discarded))
+    lacks = isinstance(unequal, Refused)
+    logs = world.metadata_logs
+    if isinstance(unequal, Refused) and not isinstance(logs, Unknown) and logs.lost(world.inventory.controllers):
+        raise NothingToPlan(unequal.reason, next_step=GIVE_UP)  # they cannot be started to write what ZooKeeper lacks
     if lacks:
         yield FinishDualWrite(discarded)
     if start.controllers or leading or rolls:

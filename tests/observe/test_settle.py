@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from migrate.model.difference import DifferenceClass, DiffReport
+from migrate.model.difference import DifferenceClass, DifferenceName, DiffReport
 from migrate.model.outcome import Unknown
 from migrate.model.rollback_readiness import MetadataLogs
 from migrate.model.stage import Stage
@@ -307,6 +307,21 @@ def test_after_the_hand_back_stopped_logs_are_no_measure() -> None:
     logs = replace(world.metadata_logs, view=unproven)
     report = with_diff(sources, replace(world, metadata_logs=logs), plainly).diff
     assert report == Unknown("the metadata's tail is not proven to be committed")
+
+
+def test_what_only_lost_controllers_held_is_a_row_of_the_comparison_with_the_log_that_is_left() -> None:
+    """Two of three logs are gone: equal is what ZooKeeper and the third hold, and nobody says that it is all."""
+    sources: Any = cluster()
+    world = stopped_world(sources)
+    logs: Any = world.metadata_logs
+    unproven = replace(logs.view, high_watermark=Unknown("1 of 3"))
+    logs = replace(logs, view=unproven, end=Unknown("1 of 3"))
+    report = with_diff(sources, replace(world, metadata_logs=logs), plainly).diff
+    assert not isinstance(report, Unknown)
+    assert [str(DifferenceName.of(row)) for row in report.standing()] == [
+        "ONLY_KRAFT metadata-log controllers 3001, 3002 what they alone held"
+    ]
+    assert not report.uncovered_cut
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ import pytest
 
 from migrate import checks
 from migrate.errors import MigrateError, NothingToPlan, PlanIsStale, PlanStopped, RestoreRefused
-from migrate.model.causes import cause_of
+from migrate.model.causes import LOST_LOGS, cause_of
 from migrate.model.difference import Difference, DifferenceClass, DifferenceName, DiffReport
 from migrate.model.findings import Finding, Severity, Word
 from migrate.model.history import Event, concluded
@@ -462,6 +462,35 @@ def test_differences_are_given_up_by_name_and_no_other_one_with_them(tmp_path: P
     is_back(cluster)
     (said,) = [event.data["evidence"] for event in events if event.data.get("outcome") == "Verified" and ends(event)]
     assert f"discarded, as planned: {name}" in said
+
+
+@pytest.mark.slow
+def test_with_most_logs_lost_the_rollback_goes_on_once_what_they_held_is_given_up(tmp_path: Path) -> None:
+    """No controller can be started to write more: nothing is planned before, and the plan names it after."""
+    cluster = at("hybrid", tmp_path / "forward")
+    lost = Difference(LOST_LOGS, "controllers 3001, 3002", "what they alone held", ONLY_KRAFT, None, "not known")
+    for node in (3001, 3002, 3000):
+        cluster.stop(NodeId(node), 1.0)
+
+    report = DiffReport(500, 0, {"topic": {"EQUAL": 3}, LOST_LOGS: {"ONLY_KRAFT": 1}}, (lost,))
+
+    def bend(world: World) -> World:
+        if isinstance(world.metadata_logs, Unknown):
+            return world
+        logs = replace(world.metadata_logs, holders=(3000,), end=Unknown("1 of 3"))
+        return replace(world, metadata_logs=logs, diff=report)
+
+    cluster.compares = False
+    cluster.bend = bend
+    with pytest.raises(NothingToPlan, match="most controllers have no metadata log left"):
+        rollback_plan(cluster)
+    world = cluster.observe(rollback.PLANNED_ON, {})
+    plan = rollback.build(world, worlds.playbook(), created=2.0, discard_differences=True)
+    assert f"{DifferenceName.of(lost)}: the metadata alone has it" in " ".join(plan_text(plan).split())
+    assert "hybrid/finish-dual-write" not in {step.id for step in plan.steps}
+    (tmp_path / "back").mkdir()
+    run(cluster, plan, tmp_path / "back")
+    is_back(cluster)
 
 
 def ends(event: Event) -> bool:

@@ -19,15 +19,27 @@ from migrate.checks.stuck.seen import (
     quorum_of,
 )
 from migrate.checks.zookeeper import sample
-from migrate.model.broker_modes import FLAG, ControllerFlag, flag_of
+from migrate.model.broker_modes import FLAG, ControllerFlag, Mode, flag_of, positions
 from migrate.model.findings import Clues, Explanation
+from migrate.model.ids import NodeId
 from migrate.model.inventory import ControllerNode
 from migrate.model.outcome import Unknown
-from migrate.model.views import ConfigFile, KraftView, Quorum, Running, Stopped, majority
+from migrate.model.views import (
+    NOT_THERE,
+    BrokerDisks,
+    ConfigFile,
+    KraftView,
+    MetaMissing,
+    Quorum,
+    Running,
+    Stopped,
+    majority,
+)
 from migrate.model.world import World
 
 LEADER: Final = "a leader of the controllers' quorum"
 REGISTERS_CONTROLLERS: Final = 15  # metadata.version 3.7-IV0: below it the driver does not ask for them
+SURVIVOR: Final = "docs/support.md has what is left under `Two of three are lost`"
 FETCHES_MS: Final = 10_000  # a voter that was not caught up for longer does not fetch
 
 
@@ -42,9 +54,11 @@ def no_leader(world: World, clues: Clues) -> Iterator[Explanation]:
         names = ", ".join(map(str, stopped))
         cause = f"{len(stopped)} of {len(nodes)} controllers are stopped ({names}), and {needed} must run"
         lines = [line for node in stopped for line in log_lines(clues, node)]
-        owner = f"whoever runs controllers {names}"
+        owner, lost = f"whoever runs controllers {names}", [node for node in stopped if _is_empty(world, node)]
+        cause += f"; the metadata directories of {', '.join(map(str, lost))} are empty" if lost else ""
         typed = processes.start(world.inventory, stopped)
         how = f"Start them, with the migration flag in every file ({typed}); where one died, its log says why."
+        how = _two_lost(world) if len(nodes) - len(lost) < needed else how
         found.append(explanation("S-STUCK-10", LEADER, cause, *lines, owner=owner, nodes=stopped, next_step=how))
     for node in nodes:
         answer = no_answer(world, node.id)
@@ -57,6 +71,28 @@ def no_leader(world: World, clues: Clues) -> Iterator[Explanation]:
         ids, why = [node.id for node in nodes], Unknown(_why_unknown(world, quorum))
         found.append(explanation("S-STUCK-13", waits, why, *lines, owner="the controllers", nodes=ids))
     yield from found
+
+
+def _is_empty(world: World, node: int) -> bool:
+    """Does that controller's metadata directory hold nothing of a quorum?  One that nobody could read may well."""
+    disks = of_node(world.disks, NodeId(node))
+    return isinstance(disks, BrokerDisks) and all(
+        isinstance(entry.meta, MetaMissing) and not entry.holds_metadata_log and entry.problem in ("", NOT_THERE)
+        for entry in disks.directories
+    )
+
+
+def _two_lost(world: World) -> str:
+    """What is left where a majority has lost its metadata: never a format, which would make an empty quorum."""
+    back = all(one.furthest in (Mode.ZOOKEEPER, Mode.MIGRATION) for one in positions(world))
+    left = (
+        "every broker can go back to ZooKeeper mode: stop every controller, then `kraft-migrate rollback plan PLAYBOOK "
+        "--discard-differences`, which compares ZooKeeper with the log that is left"
+    )
+    return (
+        "Is a disk only not mounted? Mount it, and start its controller. Format none of these directories: controllers "
+        f"with empty logs elect each other. Where the logs are lost for good, {left if back else SURVIVOR}."
+    )
 
 
 def _silent(world: World, clues: Clues, node: ControllerNode, answer: Unknown) -> Explanation:

@@ -7,7 +7,7 @@ else the next quorum would take its offset for a finished copy and empty ZooKeep
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -78,11 +78,7 @@ class StopControllers(BaseStep):
             for node in facts.controllers(world)
             if node not in gone
         )
-        lost = (
-            Action("-", "difference discarded", f"{name}: {GIVEN_UP[DifferenceClass(name.cls)]}")
-            for name in sorted(names_from_text(self.discarded))
-        )
-        return (*stops, *lost)
+        return (*stops, *_given_up(self.discarded))
 
     def own_gates(self) -> tuple[Gate, ...]:
         """So it is with some of them stopped: while one leads, what it has not written can still be written."""
@@ -113,6 +109,11 @@ class StopControllers(BaseStep):
         lost = (f"discarded, as planned: {name}" for name in sorted(names_from_text(self.discarded)))
         stops = f"controllers {list(facts.controllers(world))} are stopped"
         return gates.as_outcome(back.controllers_gone(world), stops, *lost)
+
+
+def _given_up(discarded: str) -> Iterator[Action]:
+    for name in sorted(names_from_text(discarded)):
+        yield Action("-", "difference discarded", f"{name}: {GIVEN_UP[DifferenceClass(name.cls)]}")
 
 
 def in_order(world: World) -> tuple[int, ...]:
@@ -162,6 +163,8 @@ class HandBackControl(BaseStep):
             if znode is not None and znode.offset > 0:
                 word = f"it remembers a copy up to metadata offset {znode.offset}"
             found.append(_deletion(layout.MIGRATION, f"delete: {word}", view.migration))
+        if back.stopped(world, facts.controllers(world)) == facts.controllers(world):  # else their stop says so
+            found += _given_up(self.discarded)
         return tuple(found)
 
     def expects(self, world: World, before: Predicted) -> Mapping[str, str]:

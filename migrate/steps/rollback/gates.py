@@ -216,12 +216,13 @@ def stopped_equal(world: World, discarded: Collection[DifferenceName]) -> Readin
     unproven = logs if isinstance(logs, Unknown) else logs.end
     if isinstance(unproven, Awaited):
         return unproven
-    if isinstance(unproven, Unknown):
+    lost = not isinstance(logs, Unknown) and logs.lost(world.inventory.controllers)
+    if isinstance(unproven, Unknown) and not lost:
         return Unknown(
             f"whether ZooKeeper has all that the controllers committed is not known ({unproven.reason}): make their "
             "metadata directories readable, or start them again with the flag, and plan the rollback again"
         )
-    return equal_but(world.diff, discarded, START_AGAIN)
+    return equal_but(world.diff, discarded, REPAIR if lost else START_AGAIN)
 
 
 @requires("what is needed once no controller leads was tried: units, logs, commands, znodes")

@@ -13,8 +13,9 @@ from migrate.model.findings import Clues
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage, ZkMigrationState
-from migrate.model.views import NodeAnswer, NoFile, Quorum, Stopped, Voter
+from migrate.model.views import MetaMissing, NodeAnswer, NoFile, Quorum, Stopped, Voter
 from migrate.model.world import World
+from tests.checks.bends import directory
 from tests.checks.stuck.worlds_that_wait import (
     REFUSED,
     cause,
@@ -127,6 +128,21 @@ def test_a_quorum_without_majority_names_those_that_are_stopped() -> None:
     assert cause(found) == "2 of 3 controllers are stopped (3000, 3002), and 2 must run"
     one = state(silent(leaderless(due()), 3000), 3000, Stopped())
     assert codes(one) == ["S-STUCK-13"]
+
+
+@pytest.mark.parametrize(
+    ("stage", "left"), [(Stage.COPY, "--discard-differences"), (Stage.KRAFT_MODE, "docs/support.md")]
+)
+def test_where_most_metadata_is_lost_nobody_is_told_to_start_or_to_format(stage: Stage, left: str) -> None:
+    """Two of three directories are empty: back while every broker can, later what the survivor holds."""
+    world = leaderless(due() if stage is Stage.COPY else worlds.world_at(stage))
+    for node in (3000, 3002):
+        lost = directory(node, 0, meta=MetaMissing(), holds_metadata_log=False)
+        world = lost(state(silent(world, node), node, Stopped(1)))
+    (found,) = (entry for entry in explain(world) if entry.code == "S-STUCK-10")
+    assert cause(found).endswith("the metadata directories of 3000, 3002 are empty")
+    assert "Format none of these directories" in found.next_step
+    assert left in found.next_step
 
 
 def test_a_controller_that_runs_and_does_not_answer_is_named_with_its_address() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from migrate.model.causes import cause_of
+from migrate.model.causes import LOST_LOGS, cause_of
 from migrate.model.difference import (
     Difference,
     DifferenceClass,
@@ -24,6 +24,7 @@ from migrate.model.difference import (
 )
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Awaited, Readiness, Ready, Unknown, Verified
+from migrate.model.rollback_readiness import MetadataLogs
 from migrate.model.stage import ZkMigrationState
 from migrate.model.views import ControllerZnode, MigrationZnode, NodeAnswer, NoZnode, PartitionHealth, Stopped
 from migrate.model.world import Need, World
@@ -438,6 +439,24 @@ def test_stopped_controllers_logs_are_compared_and_what_is_lost_is_named_with_th
 def test_stopped_controllers_whose_metadata_is_not_known_keep_control(bend: Bend, says: str) -> None:
     """Nothing unseen is taken for fine."""
     assert re.match(says, answer(gates.stopped_equal(bend(stopped()), ())))
+
+
+def test_where_most_logs_are_lost_for_good_what_only_they_held_is_given_up_by_name() -> None:
+    """Nobody can prove any more what a majority had committed: it is a difference like another, and asked for."""
+    world = stopped()
+    assert isinstance(world.metadata_logs, MetadataLogs)
+    logs = replace(world.metadata_logs, holders=(3001,), end=Unknown("1 of 3"))
+    lost = Difference(
+        LOST_LOGS, "controllers 3000, 3002", "what they alone held", DifferenceClass.ONLY_KRAFT, None, "?"
+    )
+    world = replace(world, metadata_logs=logs, diff=compared(lost))
+    assert logs.lost(world.inventory.controllers) == (3000, 3002)
+    said = answer(gates.stopped_equal(world, ()))
+    assert "ONLY_KRAFT metadata-log controllers 3000, 3002" in said
+    assert "plan the rollback again at once" not in said, "no controller can be started"
+    assert gates.stopped_equal(world, {DifferenceName.of(lost)}) == Ready()
+    for known in (replace(logs, holders=(3000, 3001)), replace(logs, end=9), replace(logs, holders=())):
+        assert known.lost(world.inventory.controllers) == ()
 
 
 def test_before_the_copy_and_after_the_hand_back_there_is_nothing_to_compare() -> None:
