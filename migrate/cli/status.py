@@ -140,7 +140,7 @@ def describe(world: World, clues: Clues | None = None) -> StatusAnswer:
             if BROKERS_RESTART.search(row["next"]):
                 row["next"] = f"once the reassignments have ended: {row['next']}"
         restarts = [f"{text}, once the reassignments have ended" for text in restarts]
-    here_below = "the commands are below, under `disk`"
+    here_below = "the lines `disk` have the commands"
     wrong = [replace(one, remedy=one.remedy.replace(DISK_COMMANDS, here_below)) for one in problems(world)]
     return {
         "cluster": world.inventory.name,
@@ -336,11 +336,15 @@ def _left(
         return None
     lock = locks.file_owner(runs / "lock")
     earlier = {} if playbook is None else samples_of(runs, plan.cluster, but=folder)  # for the time that is left
-    told, *doing = run_board.lines(run_board.board(plan, events, playbook, earlier), time.time())
+    alive = lock is not None and lock.held
+    board = run_board.board(plan, events, playbook, earlier)
+    if not alive and board.over is None:
+        board = replace(board, state="interrupted")
+    told, *doing = run_board.lines(board, time.time())
     run: Run = {
         "plan": plan.short,
         "back": plan.kind.rolls_back,
-        "alive": lock is not None and lock.held,
+        "alive": alive,
         "told": told,
         "doing": doing,
         "next": _command(plan, near(folder / "plan.json")),

@@ -82,7 +82,7 @@ def test_status_begins_with_what_is_wrong_and_its_next_step_is_the_remedy(
     assert first == headline(found)
     assert line in first
     assert remedy in found[0].remedy
-    assert found[0].remedy.replace(DISK_COMMANDS, "the commands are below, under `disk`") in last
+    assert found[0].remedy.replace(DISK_COMMANDS, "the lines `disk` have the commands") in last
     assert "kraft-migrate plan" not in last
     assert "kraft-migrate apply" not in last
 

@@ -75,7 +75,7 @@ ROWS: Final[tuple[Row, ...]] = (  # number, world, command, exit code, what it n
         DISK,
         "status",
         3,
-        ("repair or replace that disk: the commands are below", "meta.properties"),
+        ("repair or replace that disk: the lines `disk` have the commands", "meta.properties"),
         ("kraft-migrate status",),
     ),
     ("97b", ROLLED_DISK, "status", 3, ("rollback NOT READY", "stop broker 0 first"), ("rollback READY",)),

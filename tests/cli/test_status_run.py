@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,17 @@ def test_a_parked_run_goes_on_by_its_own_command(parked: Path) -> None:
     assert text.endswith(f"next     kraft-migrate apply {parked}/run/plan.json")
 
 
+def test_a_run_whose_process_was_killed_is_interrupted_and_does_not_run(parked: Path) -> None:
+    """It wrote no stop."""
+    journal = parked / "run" / "journal.jsonl"
+    kept = journal.read_text()
+    journal.write_text("".join(itertools.takewhile(lambda line: '"stop"' not in line, kept.splitlines(keepends=True))))
+    try:
+        assert "done; interrupted" in left(parked).run["told"]
+    finally:
+        journal.write_text(kept)
+
+
 def test_a_broker_that_the_run_has_yet_to_roll_is_nobody_elses(parked: Path) -> None:
     """Stopped half way or not begun: who starts it by hand starts it with the previous file."""
     found = left(parked)
@@ -123,8 +135,7 @@ def test_a_broken_disk_comes_before_any_command() -> None:
     text = " ".join(as_text(describe(worlds.with_directory(whole(Stage.KRAFT_MODE), 1, 1, gone))).split())
     assert text.startswith("1 PROBLEM: broker 1: /data/b1/d1: ")
     assert text.endswith(
-        "next repair or replace that disk: `kraft-migrate status` has the commands, under `disk`; then give this "
-        "command again"
+        "next repair or replace that disk: the lines `disk` have the commands; then give this command again"
     )
 
 
