@@ -1,7 +1,10 @@
 """Nodes that are systemd units of their hosts: started, stopped and observed through `systemctl`, here or by SSH.
 
 A running process counts as started with its configuration file where the file's inode has not changed since before the
-start: the kernel sets that time, and no user can set it back.  Our own start waits until the file is old enough.
+start: the kernel sets that time, and no user can set it back.  Before systemd starts a unit's process, it notes that in
+a link of its own (`unit_export_invocation_id` in src/core/unit.c, from systemd 235 on).  The kernel stamps the file and
+the link by one clock, so the earlier stamp is the earlier change, however coarse the clock is, and also where it is set
+forward later.  Where there is no such note, half a second must lie between change and start.
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ from migrate.errors import (
 )
 from migrate.hosts import commands
 from migrate.hosts.commands import Words
-from migrate.hosts.remote_files import RemoteFiles, error_of, parse_status
+from migrate.hosts.remote_files import FileStatus, RemoteFiles, error_of, parse_status
 from migrate.hosts.runner import Completed, Runner, run_all, unseen
 from migrate.model import strict_json
 from migrate.model.ids import NodeId
@@ -34,7 +37,9 @@ from migrate.model.outcome import Awaited, Unknown, unknown
 from migrate.model.views import Running, ServiceState, Stopped
 
 LIVING: Final = frozenset({"active", "activating", "deactivating", "reloading", "refreshing", "maintenance"})
-OLD_ENOUGH: Final = 1.0  # seconds between a file's change and the start of the process that reads it
+NOTES: Final = "/run/systemd/units"  # with a link `invocation:UNIT` for each unit that systemd has started
+A_TICK: Final = 0.05  # seconds in which the clock of these stamps goes on: its ticks are 10 ms at most
+OLD_ENOUGH: Final = 1.0  # seconds between a file's change and the start of the process, where no note tells them apart
 POLL_SECONDS: Final = 0.25
 FORMAT_SECONDS: Final = 120.0
 UNLIMITED: Final = "infinity"
@@ -156,15 +161,27 @@ def _ended(unit: UnitState, clock: Completed) -> float | None:
 
 
 def _file_before(config: str, answers: Sequence[Completed], began: float) -> str | None:
-    """The file's hash where it did not change since before the start, by its status, bytes and status; else None."""
-    for done in answers:
+    """The file's hash where it did not change since before the start; else None.
+
+    `answers` are of the start's note, and the file's status, bytes and status.  `began` is the start by the clock of
+    now: a clock that was set back since the start shows the change behind it there, too.
+    """
+    note, *of_file = answers
+    for done in of_file:
         if done.code:
             raise error_of(done, config)
-    before, content, after = answers
+    before, content, after = of_file
     found = parse_status(before.output)
-    if found.changed + OLD_ENOUGH / 2 >= began or parse_status(after.output) != found:
-        return None
-    return hashlib.sha256(content.output).hexdigest()
+    if note.code:
+        is_before = _changed(found) + OLD_ENOUGH / 2 < began
+    else:
+        is_before = _changed(found) < min(parse_status(note.output).changed, began)
+    return hashlib.sha256(content.output).hexdigest() if is_before and parse_status(after.output) == found else None
+
+
+def _changed(file: FileStatus) -> float:
+    """The latest moment of its change: file systems that keep whole seconds leave out the rest."""
+    return file.changed + (1.0 if file.changed.is_integer() else 0.0)
 
 
 class SystemdServices:
@@ -175,6 +192,7 @@ class SystemdServices:
         self._clock = clock
         self._started_with: dict[tuple[NodeId, int, float], str] = {}
         self._looked_at: set[NodeId] = set()
+        self._by_own_name: set[NodeId] = set()  # units that are not named by an alias: notes have their own names
 
     def runner(self, node: NodeId) -> Runner:
         return self._services[node].runner
@@ -190,6 +208,8 @@ class SystemdServices:
         try:
             shown, clock, *file = run_all(service.runner, asked)
             unit = self._decoded(service, shown)
+            if unit.properties.get("Id") == service.unit:
+                self._by_own_name.add(node)
             if unit.active == "active" and unit.pid:
                 return self._running(service, unit, clock, file)
         except (HostCommandUnknown, HostCommandRefused, UnitNotUsable) as error:
@@ -233,8 +253,10 @@ class SystemdServices:
             return Unknown(f"{service.unit} on {service.runner.host}: {error}")
 
     def _about_file(self, service: Service) -> list[Words]:
-        status = commands.status(service.node, service.config)
-        return [status, commands.read(service.node, service.config), status]
+        note, file = (
+            commands.status(service.node, path) for path in (f"{NOTES}/invocation:{service.unit}", service.config)
+        )
+        return [note, file, commands.read(service.node, service.config), file]
 
     def properties(self, node: NodeId) -> Mapping[str, str]:
         """The unit's properties; raises HostCommandUnknown, HostCommandRefused or UnitNotUsable."""
@@ -292,15 +314,20 @@ class SystemdServices:
 
     def _let_the_file_grow_old(self, service: Service) -> None:
         """Wait, so that the times can prove which file the process was started with."""
+        asked = (commands.CLOCK, commands.status(service.node, service.config), commands.status(service.node, NOTES))
+        clock, file, notes = run_all(service.runner, asked)
         try:
-            age = _clock(service.runner.run(commands.CLOCK))[0]
-            age -= service.files.status(service.node, service.config).changed
+            if file.code:
+                raise error_of(file, service.config)
+            age = _clock(clock)[0] - _changed(parse_status(file.output))
         except (OSError, ValueError) as error:
             raise ProcessNotStarted(
                 f"its file cannot be looked at: {error}", where=f"{service.runner.host}:{service.config}"
             ) from error
-        if 0 <= age < OLD_ENOUGH:
-            self._clock.sleep(OLD_ENOUGH - age)
+        will_be_noted = service.node in self._by_own_name and not notes.code
+        wait = (A_TICK if will_be_noted else OLD_ENOUGH) - age
+        if 0 < wait <= 2 * OLD_ENOUGH:  # by a clock that was set back, a file may be of the far future
+            self._clock.sleep(wait)
 
     def stop(self, node: NodeId, timeout: float) -> None:
         """Stop the unit, and wait until its process is gone.

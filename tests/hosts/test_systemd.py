@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -56,6 +57,14 @@ class FastWaits:
         """Told, then waited."""
         self.slept.append(seconds)
         systemd_wait(seconds)
+
+
+class Slept(FastWaits):
+    """No time passes."""
+
+    def sleep(self, seconds: float) -> None:
+        """Told."""
+        self.slept.append(seconds)
 
 
 def systemd_wait(seconds: float) -> None:
@@ -146,6 +155,85 @@ def test_a_file_changed_under_a_running_process_is_not_the_one_it_was_started_wi
     again = first.state(NODE)  # who looked before goes on knowing what the process was started with
     assert isinstance(again, Running)
     assert again.config_sha256 == before.config_sha256
+
+
+START: Final = 1000.0  # by the host's clock, which is at 1100 now
+
+
+@pytest.mark.parametrize(
+    ("changed", "noted", "proven"),
+    [
+        (999.996, 999.998, True),  # a tick of the kernel's clock before the note: no age is asked for
+        (999.998, 999.998, False),  # in one tick with it: nobody knows which came first
+        (1000.1, 999.998, False),
+        (1099.0, 999.998, False),
+        (1000.1, 1050.0, False),  # a note that was written again later is none of this start
+        (930.0, 949.998, True),  # the clock was set forward by 50 s since: both stamps are from before that
+        (960.0, 949.998, False),  # changed 10 s after the start, and by the clock of now 40 s before it
+        (1000.1, 1010.0, False),  # the clock was set back by 10 s behind the start, and the file changed then
+        (999.0, 999.998, False),  # a file system that keeps whole seconds
+        (998.0, 999.998, True),
+        (999.6, None, False),  # without a note half a second must lie between
+        (999.4, None, True),
+        (999.0, None, False),
+        (998.0, None, True),
+    ],
+)
+def test_a_file_is_proven_by_the_stamps_of_its_change_and_of_the_starts_note(
+    changed: float, noted: float | None, proven: bool
+) -> None:
+    """What was changed behind the start is never taken as read, whatever was done to the clock."""
+
+    class Stamped(Told):
+        def run(self, words: tuple[str, ...], *, stdin: bytes = b"", seconds: float = 1) -> Completed:
+            """The clock, the file and the note."""
+            if words[0] == "clock":
+                return Completed(0, b"1100.0 200.0\n", "")
+            if words[0] == "read":
+                return Completed(0, b"a=1\n", "")
+            stamp = noted if words[-1] == f"/run/systemd/units/invocation:{UNIT}" else changed
+            if words[0] != "status" or stamp is None:
+                return super().run(words, stdin=stdin, seconds=seconds)
+            return Completed(0, f"regular file\n4\n644\n0:0\n{stamp:.9f}\n".encode(), "")
+
+    runner = Stamped(ExecMainStartTimestampMonotonic="100000000")
+    service = Service(NODE, UNIT, "/etc/x", runner, RemoteFiles({NODE: runner}))  # type: ignore[arg-type, dict-item]
+    state = SystemdServices({NODE: service}, FastWaits()).state(NODE)
+    assert isinstance(state, Running)
+    assert state.started_at == START
+    assert state.config_sha256 == (hashlib.sha256(b"a=1\n").hexdigest() if proven else None)
+
+
+@pytest.mark.parametrize(
+    ("name", "notes", "age", "waits"),
+    [
+        (UNIT, True, 0.02, 0.03),
+        (UNIT, True, 0.3, None),
+        (UNIT, False, 0.3, 0.7),  # a systemd before 235
+        ("kafka.service", True, 0.3, 0.7),  # an alias: notes have the unit's own name
+        (UNIT, True, -50.0, None),  # of a clock that was set back: no start waits for that
+    ],
+)
+def test_a_start_waits_until_the_note_of_it_will_be_a_later_one(
+    name: str, notes: bool, age: float, waits: float | None
+) -> None:
+    """A tick; where systemd notes nothing, a second."""
+
+    class Stopped(Told):
+        def run(self, words: tuple[str, ...], *, stdin: bytes = b"", seconds: float = 1) -> Completed:
+            """The clock, the file, the folder of notes, and the start."""
+            if words[0] == "clock":
+                return Completed(0, b"1100.25 200.0\n", "")
+            if words[0] == "unit-start":
+                return Completed(0, b"", "")
+            if words[0] != "status" or (words[-1] == "/run/systemd/units" and not notes):
+                return super().run(words, stdin=stdin, seconds=seconds)
+            return Completed(0, f"regular file\n4\n644\n0:0\n{1100.25 - age:.9f}\n".encode(), "")
+
+    runner, clock = Stopped(ActiveState="inactive", SubState="dead", MainPID="0", Id=name), Slept()
+    service = Service(NODE, UNIT, "/etc/x", runner, RemoteFiles({NODE: runner}))  # type: ignore[arg-type, dict-item]
+    SystemdServices({NODE: service}, clock).start(NODE)
+    assert clock.slept == ([] if waits is None else [pytest.approx(waits)])
 
 
 @pytest.mark.slow
