@@ -155,7 +155,8 @@ class Effects(Protocol):
 
     def backup_zookeeper(self, name: str = "zookeeper") -> None: ...
     def make_directory(self, node: NodeId, path: str) -> None: ...
-    def format_storage(self, node: NodeId, cluster_id: str, release_version: str, voters: str = "") -> None: ...
+    def format_storage(self, nodes: Sequence[NodeId], cluster_id: str, release_version: str, voters: str = "") -> None:
+        """Format the storage of these nodes, all at once where programs do it; every one is tried."""
 
     def format_directories(self, node: NodeId, cluster_id: str, release_version: str) -> None:
         """Format those log directories of a stopped broker that are not yet."""

@@ -177,6 +177,11 @@ class Sources:
         except MigrateError as error:
             return unknown(error)
 
+    @property
+    def hosts_at_once(self) -> int:
+        """How many are worked side by side: a person does one thing after the other."""
+        return HOSTS_AT_ONCE if self._executor.parallel else 1
+
     def each(self, work: str, look: Callable[[Node], Seen]) -> dict[NodeId, Seen]:
         """Every node's answer; hosts that are reached over the network are asked at once."""
         nodes = self.inventory.nodes
@@ -187,9 +192,9 @@ class Sources:
             return found
 
         with self.work.part(work, len(nodes)):
-            if not self._executor.parallel:
+            if self.hosts_at_once == 1:
                 return {node.id: counted(node) for node in nodes}
-            with ThreadPoolExecutor(HOSTS_AT_ONCE, thread_name_prefix="host") as pool:
+            with ThreadPoolExecutor(self.hosts_at_once, thread_name_prefix="host") as pool:
                 return dict(zip((node.id for node in nodes), pool.map(counted, nodes), strict=True))
 
     @view(Need.ZOOKEEPER, work="reading ZooKeeper")

@@ -29,7 +29,7 @@ from migrate.plan.summary import summarize
 from migrate.steps import facts, foreseen
 from migrate.steps.assign import AssignDirectories
 from migrate.steps.cleanup import ProveFinal, ReleaseZookeeper, RemoveCopies
-from migrate.steps.controllers import FormatController, FormatVoter, StartControllers, StartVoters
+from migrate.steps.controllers import FormatControllers, FormatVoters, StartControllers, StartVoters
 from migrate.steps.finalize import (
     FinalizeController,
     FinishFinalize,
@@ -157,13 +157,12 @@ def steps_of(stage: Stage, world: World, playbook: Playbook) -> Iterator[Step]:
 
 def new_quorum(world: World) -> Iterator[Step]:
     """Format and start every controller; those of a dynamic quorum with one list of voters."""
-    controllers = facts.controllers(world)
     if world.inventory.quorum is QuorumKind.STATIC:
-        yield from (FormatController(controller, RELEASE) for controller in controllers)
+        yield FormatControllers(RELEASE)
         yield StartControllers()
         return
     voters = initial_voters(world)
-    yield from (FormatVoter(controller, RELEASE, voters) for controller in controllers)
+    yield FormatVoters(RELEASE, voters)
     yield StartVoters(voters)
 
 

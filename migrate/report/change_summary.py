@@ -24,7 +24,7 @@ SYMBOLS: Final = {
     "<": "undo",
 }
 SENSITIVE_WORDS: Final = "values are hidden as (sensitive 3f9a12cd): equal digits are equal values, in this plan alone"
-FORMATS: Final = ("format-controller", "format-voter")  # the kinds of the steps that add a controller
+FORMATS: Final = ("format-controllers", "format-voters")  # the kinds of the steps that add controllers
 
 
 def changes(plan: Plan) -> dict[str, int]:
@@ -37,7 +37,7 @@ def changes(plan: Plan) -> dict[str, int]:
     on_znodes = [action.symbol for _, action in actions(plan) if action.znode]
     formats = sum(action.symbol == "+" for step, action in actions(plan) if step.kind in FORMATS)
     return {
-        "controllers": sum(step.kind in FORMATS for step in plan.steps),
+        "controllers": formats,
         "created": on_hosts.count("+") - formats,
         "changed": len(diffs(plan)),
         "others": sum(action.symbol == "~" and not action.diff and not action.znode for _, action in actions(plan)),

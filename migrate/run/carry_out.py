@@ -233,6 +233,7 @@ def _effects(
         driver.drive,
         options.listen,
         not_storing=sources.not_storing,
+        at_once=sources.hosts_at_once,
     )
     journal.between = sources.files.between = crash.reach
     return JournaledEffects(hands, journal, lock, clock, folder.path, crash)

@@ -12,7 +12,8 @@ import pathlib
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -71,6 +72,7 @@ class Hands:
     drive: Callable[[NodeId], str]
     not_storing: Callable[[NodeId, Sequence[str]], Mapping[str, str]] = field(kw_only=True)  # hosts.disks
     tell: Callable[[Event], None] = lambda _: None  # hears of each effect, once its intent is on disk
+    at_once: int = 1  # hosts that are worked side by side
 
 
 class JournaledEffects:
@@ -96,13 +98,18 @@ class JournaledEffects:
         self._hands.tell(self._journal.append(self._clock.now(), "effect", data))
         self._crash.reach(f"before:{label}")
         self._ours_at_the_last_moment()
+        with self._may_have_happened(name, node):
+            yield
+        self._crash.reach(f"after:{label}")
+        self._hands.tell(self._journal.append(self._clock.now(), "effected", data))
+
+    @contextmanager
+    def _may_have_happened(self, name: str, node: str | NodeId) -> Iterator[None]:
         try:
             yield
         except HostCommandUnknown as error:
             error.why = error.why or f"{self.step} was at `{name}` of node {node}: it may have happened, or not"
             raise
-        self._crash.reach(f"after:{label}")
-        self._hands.tell(self._journal.append(self._clock.now(), "effected", data))
 
     def _ours_at_the_last_moment(self) -> None:
         """Asked again behind the intent: writing it may have taken as long as a paused process sleeps."""
@@ -262,10 +269,21 @@ class JournaledEffects:
         with self._effect("make-directory", str(int(node)), path):
             self._hands.files.make_directory(node, path)
 
-    def format_storage(self, node: NodeId, cluster_id: str, release_version: str, voters: str = "") -> None:
+    def format_storage(self, nodes: Sequence[NodeId], cluster_id: str, release_version: str, voters: str = "") -> None:
+        """Side by side, for each is its own host's work; where one fails, the others come to their end first."""
         what = f"cluster {cluster_id}, release {release_version}{f', voters {voters}' if voters else ''}"
-        with self._effect("format", str(int(node)), what):
-            self._hands.services.format_storage(node, cluster_id, release_version, voters=voters)
+
+        def formatted(node: NodeId) -> None:
+            with self._may_have_happened("format", node):
+                self._hands.services.format_storage(node, cluster_id, release_version, voters=voters)
+
+        for start in range(0, len(nodes), self._hands.at_once):
+            some = nodes[start : start + self._hands.at_once]
+            with ExitStack() as begun, ThreadPoolExecutor(len(some), thread_name_prefix="format") as pool:
+                for node in some:
+                    begun.enter_context(self._effect("format", str(int(node)), what))
+                for done in [pool.submit(formatted, node) for node in some]:
+                    done.result()
 
     def format_directories(self, node: NodeId, cluster_id: str, release_version: str) -> None:
         with self._effect("format-directories", str(int(node)), f"cluster {cluster_id}, release {release_version}"):

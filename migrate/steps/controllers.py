@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from migrate.checks import processes, stuck
 from migrate.model.broker_modes import FLAG, ControllerMode, controller_flags, node_mode
 from migrate.model.config_keys import Moment
 from migrate.model.ids import NodeId
+from migrate.model.inventory import ControllerNode
 from migrate.model.outcome import AlreadyDone, Failed, NotYet, Outcome, Readiness, Ready, Refused, Unknown
 from migrate.model.ports import Effects
 from migrate.model.stage import Stage, ZkMigrationState
@@ -23,45 +24,54 @@ LOOK = frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.CONFIGS, Need.DISKS, Need.LIV
 
 
 @dataclass(frozen=True, slots=True)
-class FormatController(BaseStep):
-    controller: int
+class FormatControllers(BaseStep):
+    """All of them at once: each is its own host's work."""
+
     release_version: str
 
-    kind = "format-controller"
-    name = "format-{controller}"
-    titled = "format the metadata directory of controller {controller}"
+    kind = "format-controllers"
+    titled = "format the metadata directories of the controllers"
     stage_is = Stage.CONTROLLERS
     needs = LOOK | gates.FOR_BLOCKERS
     proof_needs = LOOK
-    undo = "set its metadata aside"
-    proof = "its meta.properties holds the cluster id and the node id"
+    undo = "set their metadata aside"
+    proof = "each meta.properties holds the cluster id and the node id"
 
     def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:
-        node = next(node for node in world.inventory.controllers if node.id == self.controller)
+        return tuple(self.action(node) for node in world.inventory.controllers)
+
+    def action(self, node: ControllerNode) -> Action:
         # its path is told where it is not the others'
         tool = f"{node.kafka_home.rstrip('/')}/bin/kafka-storage.sh" if node.kafka_home else "kafka-storage"
         command = f"{tool} format --cluster-id=ID -c {node.config} --release-version {self.release_version}"
-        return (Action("+", f"controller {self.controller}", f"{command} ({node.metadata_directory})"),)
+        return Action("+", f"controller {int(node.id)}", f"{command} ({node.metadata_directory})")
 
     def binds(self, world: World, before: Predicted) -> Mapping[str, str]:
-        config = facts.predicted_sha256(world, before, self.controller)
-        return {f"config:{self.controller}": config, **facts.observed(world, ("cluster_id:",))}
+        nodes = world.inventory.controllers
+        configs = {f"config:{int(node.id)}": facts.predicted_sha256(world, before, node.id) for node in nodes}
+        return {**configs, **facts.observed(world, ("cluster_id:",))}
 
     def own_gates(self) -> tuple[Gate, ...]:
-        directory = f"the metadata directory of controller {self.controller} is empty, or of this cluster and this node"
+        directory = "the metadata directory of each controller is empty, or of this cluster and this node"
         return Gate(directory, self.formatted), gate(gates.no_blockers, self.stage)
 
     def check(self, world: World) -> Readiness:
         return gates.ask_until_closed(self.own_gates(), world)
 
     def formatted(self, world: World) -> Readiness:
+        """What the first says that may not be formatted; else whether some are left."""
+        found = [self.is_formatted(world, node) for node in facts.controllers(world)]
+        closed = (answer for answer in found if not isinstance(answer, Ready | AlreadyDone))
+        return next(closed, None) or next((answer for answer in found if isinstance(answer, Ready)), found[0])
+
+    def is_formatted(self, world: World, controller: int) -> Readiness:
         if isinstance(world.disks, Unknown) or isinstance(world.zookeeper, Unknown):
             return Unknown("the metadata directory or ZooKeeper's cluster id cannot be seen")
-        disks = facts.disks(world, self.controller, "the metadata directory was not looked at")
+        disks = facts.disks(world, controller, "the metadata directory was not looked at")
         if isinstance(disks, Unknown):
             return disks
         if len(disks.directories) != 1:
-            return Unknown(f"{len(disks.directories)} metadata directories of controller {self.controller} were seen")
+            return Unknown(f"{len(disks.directories)} metadata directories of controller {controller} were seen")
         (directory,) = disks.directories
         meta = directory.meta
         if isinstance(meta, MetaBroken):
@@ -70,63 +80,76 @@ class FormatController(BaseStep):
             if directory.holds_metadata_log:
                 return Refused(f"{directory.path} holds a metadata log and no meta.properties: set it aside")
             return Ready()
-        if (meta.cluster_id, meta.node_id) != (world.zookeeper.cluster_id, self.controller):
+        if (meta.cluster_id, meta.node_id) != (world.zookeeper.cluster_id, controller):
             return Refused(
                 f"{directory.path} belongs to cluster {meta.cluster_id} and node {meta.node_id}, not to "
-                f"cluster {world.zookeeper.cluster_id} and node {self.controller}: set it aside"
+                f"cluster {world.zookeeper.cluster_id} and node {controller}: set it aside"
             )
-        return AlreadyDone("its meta.properties holds this cluster's id and its node id")
+        return AlreadyDone("each meta.properties holds this cluster's id and its node id")
 
     def progress(self, world: World) -> Progress:
-        """Formatted or not: meta.properties is written last and atomically by Kafka's tool."""
+        """By controller: meta.properties is written last and atomically by Kafka's tool."""
         found = self.formatted(world)
-        return found if isinstance(found, AlreadyDone | Unknown) else NotBegun()
+        if isinstance(found, AlreadyDone | Unknown):
+            return found
+        count, left = len(facts.controllers(world)), len(self._left(world))
+        return HalfDone(f"{count - left} of {count} are formatted") if left < count else NotBegun()
+
+    def _left(self, world: World) -> list[int]:
+        nodes = facts.controllers(world)
+        return [node for node in nodes if not isinstance(self.is_formatted(world, node), AlreadyDone)]
 
     def do(self, world: World, effects: Effects) -> None:
-        """Make the directory where there is none, for its parent may be root's; format it."""
+        """Make the directories that are not there, for their parents may be root's; format what is not formatted."""
         assert not isinstance(world.zookeeper, Unknown)
         assert not isinstance(world.disks, Unknown)
-        disks = world.disks[NodeId(self.controller)]
-        assert not isinstance(disks, Unknown)
-        for directory in disks.directories:
-            if directory.problem == NOT_THERE:
-                effects.make_directory(NodeId(self.controller), directory.path)
-        self.format(world.zookeeper.cluster_id, effects)
+        due = [NodeId(node) for node in facts.controllers(world) if isinstance(self.is_formatted(world, node), Ready)]
+        for node in due:
+            disks = world.disks[node]
+            assert not isinstance(disks, Unknown)
+            for directory in disks.directories:
+                if directory.problem == NOT_THERE:
+                    effects.make_directory(node, directory.path)
+        self.format(due, world.zookeeper.cluster_id, effects)
 
-    def format(self, cluster_id: str, effects: Effects) -> None:
-        effects.format_storage(NodeId(self.controller), cluster_id, self.release_version)
+    def format(self, due: Sequence[NodeId], cluster_id: str, effects: Effects) -> None:
+        effects.format_storage(due, cluster_id, self.release_version)
 
     def verify(self, world: World) -> Outcome:
         found = self.formatted(world)
         how = found.how if isinstance(found, AlreadyDone) else ""
-        return gates.proven_by(found, "the metadata directory has no meta.properties", how)
+        return gates.proven_by(found, f"no meta.properties in the directories of controllers {self._left(world)}", how)
 
 
 @dataclass(frozen=True, slots=True)
-class FormatVoter(FormatController):
+class FormatVoters(FormatControllers):
     """The same for a dynamic quorum (KIP-853): each controller gets the same list, with directory ids of this plan."""
 
     voters: str  # ID@HOST:PORT:DIRECTORY of every controller
 
-    kind = "format-voter"
-    proof = "its meta.properties holds the cluster id, the node id and its directory id of the voters"
+    kind = "format-voters"
+    name = "format-controllers"
+    proof = "each meta.properties holds the cluster id, the node id and its directory id of the voters"
 
-    def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:
-        (action,) = FormatController.actions(self, world, before)
-        return (replace(action, what=f"{action.what}; --initial-controllers {self.voters}"),)
+    def action(self, node: ControllerNode) -> Action:
+        action = FormatControllers.action(self, node)
+        return replace(action, what=f"{action.what}; --initial-controllers {self.voters}")
 
-    def formatted(self, world: World) -> Readiness:
-        found = FormatController.formatted(self, world)
+    def is_formatted(self, world: World, controller: int) -> Readiness:
+        found = FormatControllers.is_formatted(self, world, controller)
         if not isinstance(found, AlreadyDone):
             return found
-        own, disks = directories_of(self.voters)[self.controller], facts.disks(world, self.controller)
+        own, disks = directories_of(self.voters)[controller], facts.disks(world, controller)
         lies = None if isinstance(disks, Unknown) else disks.directories[0].id
         if lies != own:
-            return Refused(f"its metadata directory has directory.id {lies}, and the plan gives it {own}: set it aside")
-        return AlreadyDone(f"{found.how}, and directory id {own}")
+            return Refused(
+                f"the metadata directory of controller {controller} has directory.id {lies}, and the plan gives it "
+                f"{own}: set it aside"
+            )
+        return AlreadyDone(f"{found.how}, and its directory id of the voters")
 
-    def format(self, cluster_id: str, effects: Effects) -> None:
-        effects.format_storage(NodeId(self.controller), cluster_id, self.release_version, self.voters)
+    def format(self, due: Sequence[NodeId], cluster_id: str, effects: Effects) -> None:
+        effects.format_storage(due, cluster_id, self.release_version, self.voters)
 
 
 def directories_of(voters: str) -> dict[int, str]:

@@ -26,7 +26,7 @@ UNTIL_HYBRID: Final = {
     "back-up-zookeeper": ("backup-zookeeper:zookeeper",),
     "back-up-broker": ("backup-file:1",),
     "render-controller": ("write-config:3001",),
-    "format-controller": ("format:3001",),
+    "format-controllers": ("format:3001",),
     "start-controllers": ("start:3001",),
     "roll-to-migration-mode": ("stop:1", "write-config:1", "start:1"),
 }
@@ -40,7 +40,7 @@ STAGE_OF: Final = {  # where a test may end that tries one kind alone
     "back-up-zookeeper": "prepare",
     "back-up-broker": "prepare",
     "render-controller": "prepare",
-    "format-controller": "controllers",
+    "format-controllers": "controllers",
     "start-controllers": "controllers",
     "roll-to-migration-mode": "migration-mode",
 }

@@ -89,14 +89,13 @@ def planned_steps() -> Iterator[PlannedStep]:
     """Every stage."""
     yield step(Stage.DISCOVER, "discover", "find the stage of the cluster")
     yield step(Stage.PREPARE, "back-up-zookeeper", "keep the ZooKeeper tree", Action("+", "here", "write a backup"))
-    for node in CONTROLLERS:
-        yield step(
-            Stage.CONTROLLERS,
-            f"format-controller/{node}",
-            f"controller {node} gets its storage formatted",
-            Action("+", f"controller {node}", "kafka-storage format (/var/lib/kafka-meta)"),
-            undo="stop it and set its directory aside",
-        )
+    yield step(
+        Stage.CONTROLLERS,
+        "format-controllers",
+        "the controllers get their storage formatted",
+        *(Action("+", f"controller {node}", "kafka-storage format (/var/lib/kafka-meta)") for node in CONTROLLERS),
+        undo="stop them and set their directories aside",
+    )
     yield step(
         Stage.CONTROLLERS,
         "start-controllers",
@@ -258,8 +257,9 @@ def _work(pen: Pen, planned: PlannedStep) -> None:
     if planned.kind == "back-up-zookeeper":
         pen.effect("backup-zookeeper", planned.id, "zookeeper", 1.2, "zookeeper.jsonl.gz")
         pen.write("note", 0.1, key="backup:zookeeper", value="zookeeper.jsonl.gz: znodes 412")
-    elif planned.kind == "format-controller":
-        pen.effect("format", planned.id, planned.id.rsplit("/", 1)[1], 2.2, "release 3.9")
+    elif planned.kind == "format-controllers":
+        for node in CONTROLLERS:
+            pen.effect("format", planned.id, str(node), 2.2, "release 3.9")
     elif planned.kind == "start-controllers":
         for node in CONTROLLERS:
             pen.effect("start", planned.id, str(node))

@@ -168,8 +168,8 @@ def test_the_ledger_stands_on_the_time_lines_own_axis() -> None:
 def test_a_gate_names_what_was_proven_before_the_next_broker_was_stopped() -> None:
     """One between two brokers of the second roll; a stop that an engine's end interrupted is the same broker's."""
     assert [tip for _, tip in gates(_whole())] == [
-        "gate before broker 2: broker 1 proven at 21:01:02, 108 of 324 replicas VERIFIED",
-        "gate before broker 3: broker 2 proven at 21:01:25, 216 of 324 replicas VERIFIED",
+        "gate before broker 2: broker 1 proven at 21:01:00, 108 of 324 replicas VERIFIED",
+        "gate before broker 3: broker 2 proven at 21:01:23, 216 of 324 replicas VERIFIED",
     ]
 
 

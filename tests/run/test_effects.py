@@ -6,7 +6,9 @@ import errno
 import hashlib
 import os
 import stat
+import threading
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -181,7 +183,7 @@ EFFECTS: dict[str, tuple[Act, str]] = {
     "backup-file": (lambda e: e.backup_files(NODE, [PATH]), f"write 1 {PATH}{BACKUP_SUFFIX}"),
     "backup-zookeeper": (lambda e: e.backup_zookeeper(), "backup"),
     "make-directory": (lambda e: e.make_directory(NODE, "/meta/1"), "make 1 /meta/1"),
-    "format": (lambda e: e.format_storage(NODE, "C" * 22, "3.9"), f"format 1 {'C' * 22} 3.9"),
+    "format": (lambda e: e.format_storage([NODE], "C" * 22, "3.9"), f"format 1 {'C' * 22} 3.9"),
     "format-directories": (
         lambda e: e.format_directories(NODE, "C" * 22, "3.9-IV0"),
         f"format 1 {'C' * 22} 3.9-IV0 what is bare",
@@ -591,3 +593,25 @@ def test_a_stopped_broker_is_not_started_on_a_disk_that_stores_nothing(rig: Rig,
     rig.sick[DISKS[1]] = problem
     with pytest.raises(DirectoryLost, match=problem):
         rig.effects.require_same(NODE, expected)
+
+
+def test_storage_is_formatted_side_by_side_and_each_comes_to_its_end(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every intent is on disk before; the error is that of the node which failed, and nothing is said to be done."""
+    nodes, met, ended = [NodeId(3000), NodeId(3001), NodeId(3002)], threading.Barrier(3), list[int]()
+
+    def format_storage(node: NodeId, *_: object, **__: object) -> str:
+        assert [data["node"] for name, data in rig.events() if name == "effect"] == ["3000", "3001", "3002"]
+        met.wait(20)
+        if node == 3000:
+            raise HostCommandUnknown("no end", where="kafka-1")
+        ended.append(int(node))
+        return ""
+
+    hands = replace(rig.effects._hands, at_once=20)
+    monkeypatch.setattr(rig.effects, "_hands", hands)
+    monkeypatch.setattr(rig.log, "format_storage", format_storage)
+    with pytest.raises(HostCommandUnknown) as caught:
+        rig.effects.format_storage(nodes, "C" * 22, "3.9")
+    assert "`format` of node 3000" in caught.value.why
+    assert sorted(ended) == [3001, 3002]
+    assert "effected" not in [name for name, _ in rig.events()]

@@ -21,7 +21,7 @@ from migrate.model.world import Need, World
 from migrate.run import guards
 from migrate.run import journal as journals
 from migrate.steps import gates
-from migrate.steps.controllers import FormatController
+from migrate.steps.controllers import FormatControllers
 from migrate.steps.forward import RollToMigrationMode
 from tests.run.test_engine import plan_for, run
 from tests.steps.looks import WRONG, Remembered, answer, registration, whole
@@ -276,7 +276,7 @@ def test_only_a_directory_that_holds_nothing_is_formatted(meta: MetaBroken | Met
     world = worlds.with_directory(
         whole(Stage.CONTROLLERS), 3001, 0, lambda entry: replace(entry, meta=meta, holds_metadata_log=log)
     )
-    assert isinstance(FormatController(3001, "3.9").check(world), Refused)
+    assert isinstance(FormatControllers("3.9").check(world), Refused)
 
 
 @pytest.mark.slow

@@ -154,7 +154,7 @@ def test_with_nothing_to_undo_the_plan_only_looks(tmp_path: Path) -> None:
 def test_a_prepared_cluster_loses_only_the_rendered_files(tmp_path: Path) -> None:
     """They are set aside; no process is touched."""
     cluster = two_way()
-    forward(cluster, tmp_path / "forward", "controllers/format-3000")
+    forward(cluster, tmp_path / "forward", "controllers/format-controllers")
     cluster.done.clear()
     go_back(cluster, tmp_path / "back")
     assert cluster.done == [f"aside {node} /conf/c{node}.properties" for node in (3000, 3001, 3002)]

@@ -193,9 +193,10 @@ class Remembered:
         """Remember it."""
         self.done.append(f"make {int(node)} {path}")
 
-    def format_storage(self, node: NodeId, cluster_id: str, release_version: str, voters: str = "") -> None:
+    def format_storage(self, nodes: Sequence[NodeId], cluster_id: str, release_version: str, voters: str = "") -> None:
         """Remember it."""
-        self.done.append(f"format {int(node)} {cluster_id} {release_version}{f' {voters}' if voters else ''}")
+        which = ",".join(str(int(node)) for node in nodes)
+        self.done.append(f"format {which} {cluster_id} {release_version}{f' {voters}' if voters else ''}")
 
     def format_directories(self, node: NodeId, cluster_id: str, release_version: str) -> None:
         """Remember it."""

@@ -25,7 +25,7 @@ from migrate.model.views import (
 )
 from migrate.model.world import Need, World
 from migrate.steps import facts, gates
-from migrate.steps.controllers import FormatController, FormatVoter, StartControllers, StartVoters
+from migrate.steps.controllers import FormatControllers, FormatVoters, StartControllers, StartVoters
 from migrate.steps.registry import rebuild
 from tests.checks.bends import pending
 from tests.steps.looks import (
@@ -46,7 +46,7 @@ from tests.testing.clusters import CLUSTER_ID
 from tests.testing.worlds import CONTROLLERS, kraft, with_zk
 
 MOVERS = "whoever moves those replicas (kafka-reassign-partitions, Cruise Control)"
-FORMAT, START = FormatController(3001, "3.9"), StartControllers()
+FORMAT, START = FormatControllers("3.9"), StartControllers()
 RUNNING = whole(Stage.CONTROLLERS)
 
 
@@ -83,23 +83,23 @@ def test_an_empty_directory_is_formatted_with_the_clusters_id() -> None:
     """The id that ZooKeeper says, and the brokers' protocol version."""
     effects = Remembered()
     assert FORMAT.check(BEFORE) == Ready()
-    assert FORMAT.progress(BEFORE) == NotBegun()
+    assert FORMAT.progress(BEFORE) == HalfDone("2 of 3 are formatted")
     FORMAT.do(BEFORE, effects)
     assert effects.done == [f"format 3001 {CLUSTER_ID} 3.9"]
-    assert answer(FORMAT.verify(BEFORE)) == "refused: the metadata directory has no meta.properties"
+    assert answer(FORMAT.verify(BEFORE)) == "refused: no meta.properties in the directories of controllers [3001]"
 
 
 def test_a_directory_formatted_for_this_cluster_and_node_is_done() -> None:
     """meta.properties is written last by Kafka's tool."""
     assert isinstance(FORMAT.check(RUNNING), AlreadyDone)
     assert isinstance(FORMAT.progress(RUNNING), AlreadyDone)
-    assert FORMAT.verify(RUNNING) == Verified(("its meta.properties holds this cluster's id and its node id",))
+    assert FORMAT.verify(RUNNING) == Verified(("each meta.properties holds this cluster's id and its node id",))
 
 
 # -- of a dynamic quorum ---------------------------------------------------------------------------------------------
 IDS = [f"{number}{'d' * 21}" for number in range(3)]
 VOTERS = ",".join(f"{int(node)}@c{node - 3000}:9090:{text}" for node, text in zip(CONTROLLERS, IDS, strict=True))
-FORMAT_VOTER, START_VOTERS = FormatVoter(3001, "3.9", VOTERS), StartVoters(VOTERS)
+FORMAT_VOTERS, START_VOTERS = FormatVoters("3.9", VOTERS), StartVoters(VOTERS)
 
 
 def with_voters(world: World, *lists: str) -> World:
@@ -113,12 +113,12 @@ def with_voters(world: World, *lists: str) -> World:
 def test_a_voter_is_formatted_with_the_plans_voters_and_has_its_own_directory_id() -> None:
     """Another id would run without a vote, in silence."""
     effects = Remembered()
-    FORMAT_VOTER.do(BEFORE, effects)
+    FORMAT_VOTERS.do(BEFORE, effects)
     assert effects.done == [f"format 3001 {CLUSTER_ID} 3.9 {VOTERS}"]
-    assert isinstance(FORMAT_VOTER.check(with_voters(BEFORE, VOTERS)), AlreadyDone)
-    other = formatted(MetaProperties(1, CLUSTER_ID, 3001, DirectoryId("x" * 21 + "A")))(BEFORE)
-    assert "and the plan gives it 1ddddd" in answer(FORMAT_VOTER.check(other))
-    assert VOTERS in FORMAT_VOTER.actions(BEFORE, Predicted())[0].what
+    assert isinstance(FORMAT_VOTERS.check(with_voters(BEFORE, VOTERS)), AlreadyDone)
+    other = formatted(MetaProperties(1, CLUSTER_ID, 3001, DirectoryId("x" * 21 + "A")))(with_voters(BEFORE, VOTERS))
+    assert "and the plan gives it 1ddddd" in answer(FORMAT_VOTERS.check(other))
+    assert all(VOTERS in action.what for action in FORMAT_VOTERS.actions(BEFORE, Predicted()))
     assert rebuild(START_VOTERS.kind, START_VOTERS.params()) == START_VOTERS
     assert START_VOTERS.id == START.id
 
@@ -140,7 +140,7 @@ def test_a_foreign_directory_is_neither_formatted_nor_taken(cluster: str | None,
     world = formatted(MetaProperties(1, cluster, node, None))(BEFORE)
     assert "set it aside" in answer(FORMAT.check(world))
     assert isinstance(FORMAT.verify(world), Refused)
-    assert FORMAT.progress(world) == NotBegun()
+    assert isinstance(FORMAT.resume(world), Refused)
 
 
 @pytest.mark.parametrize(
@@ -211,14 +211,33 @@ def test_formatting_is_bound_to_the_file_that_will_lie_there() -> None:
     raw = facts.predicted_config(RUNNING, Predicted(), 3001)
     assert raw is not None
     bound = FORMAT.binds(RUNNING, Predicted())
-    assert bound == {"config:3001": facts.sha256(raw), "cluster_id:": CLUSTER_ID}
+    assert bound.keys() == {"config:3000", "config:3001", "config:3002", "cluster_id:"}
+    assert (bound["config:3001"], bound["cluster_id:"]) == (facts.sha256(raw), CLUSTER_ID)
     assessed = whole(Stage.ASSESS)
-    assert FORMAT.binds(assessed, Predicted(configs={NodeId(3001): raw})) == bound
+    assert FORMAT.binds(assessed, Predicted(configs={NodeId(3001): raw}))["config:3001"] == bound["config:3001"]
     assert FORMAT.binds(assessed, Predicted())["config:3001"] == "unknown"
-    (action,) = FORMAT.actions(RUNNING, Predicted())
-    assert "--release-version 3.9 (/data/c3001)" in action.what
-    assert FORMAT.id == "controllers/format-3001"
-    assert FORMAT.params() == {"controller": "3001", "release_version": "3.9"}
+    told = [action.what for action in FORMAT.actions(RUNNING, Predicted())]
+    assert len(told) == 3
+    assert "--release-version 3.9 (/data/c3001)" in told[1]
+    assert FORMAT.id == FORMAT_VOTERS.id == "controllers/format-controllers"
+    assert FORMAT.params() == {"release_version": "3.9"}
+
+
+@pytest.mark.parametrize("bare", [(), (3000,), (3000, 3002), (3000, 3001, 3002)])
+def test_only_those_that_are_not_formatted_are_formatted_all_at_once(bare: tuple[int, ...]) -> None:
+    """However many an interrupted attempt had formatted."""
+    world, effects = RUNNING, Remembered()
+    for node in bare:
+        bent = partial(replace, meta=MetaMissing(), holds_metadata_log=False)
+        world = worlds.with_directory(world, node, 0, bent)
+    told = FORMAT.progress(world)
+    if not bare:
+        assert isinstance(told, AlreadyDone)
+        return
+    assert told == (NotBegun() if len(bare) == 3 else HalfDone(f"{3 - len(bare)} of 3 are formatted"))
+    FORMAT.do(world, effects)
+    assert effects.done == [f"format {','.join(map(str, bare))} {CLUSTER_ID} 3.9"]
+    assert answer(FORMAT.verify(world)) == f"refused: no meta.properties in the directories of controllers {[*bare]}"
 
 
 # -- start -----------------------------------------------------------------------------------------------------------
