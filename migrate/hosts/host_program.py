@@ -1165,24 +1165,23 @@ def archive(host: Host, node: Node) -> int:
 # -- facts ------------------------------------------------------------------------------------------------------------
 def facts(host: Host, node: Node) -> int:
     """`facts`: what would stop a run at this node, seen as the user that its unit runs as."""
-    user = user_of(host, node)
-    by_root = root_facts(node)
+    user, real = user_of(host, node), node.target or node.config
+    has_config, has_metadata = is_there(real), bool(node.metadata) and is_there(node.metadata)
+    root_makes = bool(node.metadata) and os.geteuid() == 0 and is_roots_alone(above(node.metadata, is_there))
     become(host, node, user)
-    try:
-        group = grp.getgrgid(user.gid).gr_name
-    except KeyError:
-        group = str(user.gid)
     tool = storage_tool(node)
     answer = {
-        "unit": node.supervised_name, "user": user.name, "group": group, "uid": user.uid, "gid": user.gid,
+        "user": user.name,
         "config": {
-            "exists": by_root["config"],
-            "path_readable_by_user": all(
-                allowed_to(split(path)[0], os.X_OK) for path in (node.config, node.target or node.config)
-            ),
+            "exists": has_config,
+            "path_readable_by_user": all(allowed_to(split(path)[0], os.X_OK) for path in (node.config, real)),
             "readable_by_user": allowed_to(node.config, os.R_OK),
         },
-        "metadata_directory": metadata_facts(node, user, by_root) if node.metadata else None,
+        "metadata_directory": {
+            "exists": has_metadata,
+            "writable_by_user": allowed_to(node.metadata, os.R_OK | os.W_OK | os.X_OK),
+            "can_be_made": root_makes or allowed_to(above(node.metadata, is_folder), os.W_OK | os.X_OK),
+        } if node.metadata else None,
         "kafka_home": {
             "storage_tool": tool, "exists": allowed_to(tool, os.F_OK), "executable_by_user": allowed_to(tool, os.X_OK),
         },
@@ -1191,17 +1190,24 @@ def facts(host: Host, node: Node) -> int:
     return say(as_json(answer).encode() + b"\n")
 
 
-def root_facts(node: Node) -> Dict[str, bool]:
-    """What is there, by the same way as it would be written; could root make the metadata directory."""
-    known = {"config": is_there(node.target or node.config), "metadata": False, "root_makes": False}
-    if node.metadata:
-        known["metadata"] = is_there(node.metadata)
-        where = split(node.metadata)[0]
-        while where != "/" and not is_there(where):
-            where = split(where)[0]
-        with contextlib.suppress(OSError):
-            known["root_makes"] = os.geteuid() == 0 and only_ours(os.fstat(open_folder(where)))
-    return known
+def above(path: str, there: Callable[[str], bool]) -> str:
+    """The nearest folder above that is there."""
+    path = split(path)[0]
+    while path != "/" and not there(path):
+        path = split(path)[0]
+    return path
+
+
+def is_roots_alone(path: str) -> bool:
+    """Is it a folder in which nobody else can write?"""
+    try:
+        return only_ours(os.fstat(open_folder(path)))
+    except OSError:
+        return False
+
+
+def is_folder(path: str) -> bool:
+    return os.path.isdir(raw(path))
 
 
 def is_there(path: str) -> bool:
@@ -1215,37 +1221,6 @@ def is_there(path: str) -> bool:
 
 def allowed_to(path: str, mode: int) -> bool:
     return os.access(raw(path), mode)
-
-
-def metadata_facts(node: Node, user: User, by_root: Dict[str, bool]) -> Dict[str, Any]:
-    above = split(node.metadata)[0]
-    while above != "/" and not os.path.isdir(raw(above)):
-        above = split(above)[0]
-    parent = allowed_to(above, os.W_OK | os.X_OK)
-    try:
-        owned = os.stat(raw(node.metadata)).st_uid == user.uid
-    except OSError:
-        owned = False
-    return {
-        "exists": by_root["metadata"],
-        "owned_by_user": owned,
-        "writable_by_user": allowed_to(node.metadata, os.R_OK | os.W_OK | os.X_OK),
-        "mount_point": is_mount_point(node.metadata),
-        "parent_writable_by_user": parent,
-        "can_be_made": by_root["root_makes"] or parent,
-    }
-
-
-def is_mount_point(path: str) -> bool:
-    """Is something mounted there?  It cannot be renamed then."""
-    real = os.path.realpath(raw(path))
-    try:
-        with open("/proc/self/mountinfo", "rb") as file:
-            points = [line.split()[4] for line in file.read().splitlines() if len(line.split()) > 4]
-    except OSError:
-        return os.path.ismount(real)
-    octal = re.compile(rb"\\([0-7]{3})")
-    return real in [octal.sub(lambda digits: bytes([int(digits.group(1), 8)]), point) for point in points]
 
 
 def java_of(user: User) -> str:
