@@ -281,7 +281,7 @@ def test_the_first_and_last_lines_answer_what_a_reader_asks_first() -> None:
         *("Restarts", "Time", "No return", "Next"),
     ]
     assert "12: controllers 3, migration-mode 3, kraft-mode 3, finalize 3" in "\n".join(first)
-    assert "p50 53 min, p90 2 h 39 min; ends Sun 2026-03-01 23:38 UTC" in "\n".join(first)
+    assert "p50 55 min, p90 2 h 47 min; ends Sun 2026-03-01 23:46 UTC" in "\n".join(first)
 
 
 @pytest.mark.slow
