@@ -81,9 +81,9 @@ LOST_LOGS: Final = "metadata-log"  # the kind of row that stands for what only l
 CAUSES: Final = (
     Cause(
         Rows(LOST_LOGS),
-        "most controllers have no metadata log left, and one log alone does not prove what they had committed",
-        "is a disk only not mounted? Mount it, and start the controller. If most of the logs are lost for good, what "
-        "only they held is lost with them, but for what dual write had written to ZooKeeper: give that row up",
+        "no metadata log is seen of most controllers, and one log alone does not prove what they had committed",
+        "mount a disk that is not mounted, open a directory that cannot be read, and start its controller; if the logs "
+        "are lost for good, what they alone held is lost, but for what ZooKeeper has by now: give that row up",
     ),
     Cause(
         Rows("applied-config"),

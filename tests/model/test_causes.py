@@ -38,6 +38,7 @@ KINDS = {
     "producer-ids": ("next_producer_id",),
     "feature": ("level",),
     "applied-config": ("log.cleaner.threads",),
+    "metadata-log": ("what they alone held",),
 }
 SIDES = (("1", "2"), ("1", None), (None, "2"))
 LONGEST = 300  # a finding of a rollback says what to do after that as well, and holds 400 characters

@@ -482,7 +482,7 @@ def test_with_most_logs_lost_the_rollback_goes_on_once_what_they_held_is_given_u
 
     cluster.compares = False
     cluster.bend = bend
-    with pytest.raises(NothingToPlan, match="most controllers have no metadata log left"):
+    with pytest.raises(NothingToPlan, match="no metadata log is seen of most controllers"):
         rollback_plan(cluster)
     world = cluster.observe(rollback.PLANNED_ON, {})
     plan = rollback.build(world, worlds.playbook(), created=2.0, discard_differences=True)
