@@ -27,7 +27,8 @@ def inventory() -> None:
     "access",
     metavar="FILE",
     type=FILE,
-    help="How ZooKeeper lets us in: YAML as under an inventory's `zookeeper_access` (sasl, tls), paths relative to it.",
+    help="How ZooKeeper lets us in: YAML as under an inventory's `zookeeper_access` (sasl, kerberos, tls), paths "
+    "relative to it.",
 )
 @click.option(
     "--executor",
