@@ -1,7 +1,7 @@
 """How a check is written, found and run: one function a code, each saying what it looks at and what it blocks.
 
 A check is given the parts of the world that it asked for, never Unknown.  Where such a part is Unknown, the check is
-a blind spot: it blocks the same stages that a hit would block, and is never counted as a pass.
+a blind spot: it blocks the same stages that a hit would block (see `_blocks`), and is never counted as a pass.
 """
 
 from __future__ import annotations
@@ -12,7 +12,10 @@ from typing import Any, Final, TypeVar
 
 from migrate.checks.phase import Phase, phase_of
 from migrate.checks.sight import FILES, Configs, Sight
+from migrate.model.broker_modes import Mode, mode_of
 from migrate.model.findings import CodeDoc, Finding, Severity, group_key
+from migrate.model.launch import NOT_RUNNING
+from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
 from migrate.model.views import ConfigFile
 from migrate.model.world import World
@@ -136,12 +139,12 @@ def _run(world: World, wanted: Callable[[Check], bool]) -> Iterator[Finding]:
 def _findings(entry: Check, world: World) -> Iterator[Finding]:
     sight = entry.look(world)
     for about, reason in sight.missing:
-        yield _blind(entry, Blind(about, reason))
+        yield _blind(entry, Blind(about, reason), world)
     if sight.value is None:
         return
     for result in entry.decide(sight.value, world):
         if isinstance(result, Blind):
-            yield _blind(entry, result)
+            yield _blind(entry, result, world)
         else:
             yield Finding(
                 code=entry.doc.code,
@@ -154,7 +157,27 @@ def _findings(entry: Check, world: World) -> Iterator[Finding]:
             )
 
 
-def _blind(entry: Check, blind: Blind) -> Finding:
+def _blocks(entry: Check, blind: Blind, world: World) -> int:
+    """From which stage a blind spot blocks.
+
+    How a controller is started is seen once it runs.  While every broker is in ZooKeeper mode none does what a
+    controller says: so that is asked before the first broker is restarted, and not before a controller is started.
+    """
+    if entry.proof:
+        return NEVER
+    found = [] if isinstance(world.configs, Unknown) else [world.configs.get(one.id) for one in world.inventory.brokers]
+    in_zookeeper_mode = all(isinstance(file, ConfigFile) and mode_of(file.values) is Mode.ZOOKEEPER for file in found)
+    if (
+        blind.reason.endswith(NOT_RUNNING.reason)
+        and found
+        and in_zookeeper_mode
+        and phase_of(world) is Phase.BEFORE_COPY
+    ):
+        return max(entry.blocks_from, int(Stage.MIGRATION_MODE))
+    return entry.blocks_from
+
+
+def _blind(entry: Check, blind: Blind, world: World) -> Finding:
     return Finding(
         code=entry.doc.code,
         severity=Severity.BLIND_SPOT,
@@ -162,7 +185,7 @@ def _blind(entry: Check, blind: Blind) -> Finding:
         message=f"not checked: {entry.doc.title}",
         evidence=shown(blind.reason),
         fix=f"let the tool see {shown(blind.about)}, then run the same command again",
-        blocks_from=NEVER if entry.proof else entry.blocks_from,
+        blocks_from=_blocks(entry, blind, world),
     )
 
 

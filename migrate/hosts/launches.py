@@ -19,7 +19,7 @@ from migrate.hosts.properties import for_people
 from migrate.hosts.sockets import listening_on
 from migrate.hosts.systemd import SystemdServices
 from migrate.model.ids import NodeId
-from migrate.model.launch import OPENED, Launch, Listening, UnitNotes
+from migrate.model.launch import NOT_RUNNING, OPENED, Launch, Listening, UnitNotes
 from migrate.model.outcome import Unknown, unknown
 from migrate.model.views import Running, ServiceState
 
@@ -92,7 +92,6 @@ def decode_unit(properties: Mapping[str, str]) -> UnitNotes:
     )
 
 
-NOT_RUNNING: Final = "it does not run: how it would be started cannot be seen"
 BY_PEOPLE: Final = Unknown("only people touch its host, and the collector does not tell it")
 FAR: Final = Unknown("the environment of a process is not read through commands: it may hold secrets")
 
@@ -105,7 +104,7 @@ def launch_of(executor: Executor, node: NodeId, state: ServiceState) -> Launch |
     if not isinstance(services, SystemdServices):
         return BY_PEOPLE
     if not isinstance(state, Running):
-        return Unknown(NOT_RUNNING)
+        return NOT_RUNNING
     try:
         raw, shown = services.command_line(node, state.pid), services.properties(node)
         return replace(decode_command_line(raw), environment=FAR, unit=decode_unit(shown) if shown else None)

@@ -8,6 +8,7 @@ from typing import Final
 
 from migrate.model.outcome import Unknown
 
+NOT_RUNNING: Final = Unknown("it does not run: how it would be started cannot be seen")
 NOT_LOOKED: Final = Unknown("the environment was not looked at")
 JAAS_NOT_LOOKED: Final = Unknown("the JAAS file of its process was not looked at")
 LOGIN_NOT_LOOKED: Final = Unknown("its login for ZooKeeper was not looked at")

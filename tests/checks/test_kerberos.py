@@ -9,7 +9,7 @@ from migrate.checks.principals import Called, caller, kerberos_user
 from migrate.checks.registry import Blind
 from migrate.model.findings import Finding, Severity
 from migrate.model.inventory import Access, Kerberos
-from migrate.model.launch import JaasLogin, Launch
+from migrate.model.launch import NOT_RUNNING, JaasLogin, Launch
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
 from migrate.model.world import NOT_ASKED, World
@@ -19,6 +19,7 @@ from tests.testing.worlds import world_at
 CODES = ("B-SEC-03", "B-SEC-06", "B-SEC-13", "B-SEC-16", "B-SEC-22", "B-SEC-29")
 RULES = "sasl.kerberos.principal.to.local.rules"
 LOGIN = JaasLogin("com.sun.security.auth.module.Krb5LoginModule", principal="kafka/b1.x@REALM", service="kafka")
+NODES = (3000, 3001, 3002)
 NO_JAAS = {"listener__name__ctl__gssapi__sasl__jaas__config": None}
 
 
@@ -57,6 +58,16 @@ def test_a_login_of_the_jaas_file_counts_where_the_file_has_none() -> None:
         assert bool(found(world)) is bool(expected)
     unseen = replace(then(kerberized(**NO_JAAS))(world_at(Stage.PREPARE)), launches=NOT_ASKED)
     assert found(unseen) == []
+
+
+def test_a_controller_that_does_not_run_yet_is_asked_before_the_first_broker_is_restarted() -> None:
+    """Its command line is seen once it runs; where a broker follows controllers already, no controller is started."""
+    unseen = then(kerberized(**NO_JAAS), *(launched(node, logins=NOT_RUNNING, realm=NOT_RUNNING) for node in NODES))
+    early = found(unseen(world_at(Stage.PREPARE)))
+    assert {one.code for one in early} == {"B-SEC-06", "B-SEC-22"}
+    assert {one.blocks_from for one in early if one.code == "B-SEC-06"} == {Stage.MIGRATION_MODE}
+    late = found(then(unseen, values(1, zookeeper__metadata__migration__enable="true"))(world_at(Stage.PREPARE)))
+    assert {one.blocks_from for one in late if one.code == "B-SEC-06"} == {Stage.CONTROLLERS}
 
 
 def test_who_cannot_be_named_is_a_blind_spot() -> None:
