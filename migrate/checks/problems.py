@@ -14,6 +14,7 @@ from typing import Final
 
 from migrate.checks import availability, processes, stuck
 from migrate.checks.phase import lost_at_the_end
+from migrate.checks.processes import DISK_COMMANDS
 from migrate.checks.rollback import Start, origin
 from migrate.model.disk_trouble import Sick, sick_directories
 from migrate.model.findings import Explanation, ranges
@@ -31,7 +32,6 @@ FAULTS: Final = frozenset(  # reasons for a wait that no waiting and no next ste
     {f"S-STUCK-{number:02}" for number in (1, 2, 3, 4, 5, 6, 10, 11, 12, 13, 14, 15, 20, 21)}
 )
 STATUS: Final = "`kraft-migrate status`"
-DISK_COMMANDS: Final = f"{STATUS} has the commands, under `disk`"
 READABLE: Final = "make readable what the reason names, for the user that runs this tool"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Final
 
+from migrate.model.disk_trouble import sick_directories
 from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode, ControllerNode, Inventory, by_hand
 from migrate.model.outcome import NotYet, Unknown
@@ -14,6 +15,7 @@ from migrate.model.world import World
 GOES_ON: Final = "the run then continues"
 AGAIN: Final = "then give the same command again"  # in its place, once the run has ended
 DISK_ENDS_IT: Final = "in migration mode one log directory that dies ends a broker"
+DISK_COMMANDS: Final = "`kraft-migrate status` has the commands, under `disk`"
 
 
 def ended(world: World, nodes: Iterable[BrokerNode | ControllerNode]) -> list[int]:
@@ -39,6 +41,16 @@ def start(inventory: Inventory, nodes: Collection[int]) -> str:
     return "; ".join(_typed(inventory, node, "start") for node in nodes)
 
 
+def disks_first(world: World, down: Collection[int]) -> str:
+    """What comes before a start where one of them has a dead disk; "" where none has.
+
+    A broker that starts without a disk recreates the replicas of it on the others, those without another one empty.
+    """
+    sick = sorted({entry.broker for entry in sick_directories(world)} & {*down})
+    names = " and ".join(name_of(world.inventory, node) for node in sick)
+    return f"repair or replace the disk of {names}, and start nothing before: {DISK_COMMANDS}" if sick else ""
+
+
 def start_those(world: World, nodes: Iterable[int], gone: str = "") -> str:
     """The fix of what is found because brokers are known to be down: what to type; "" where it is not only that.
 
@@ -49,6 +61,8 @@ def start_those(world: World, nodes: Iterable[int], gone: str = "") -> str:
     if not down or len(down) < len(wanted):
         return ""
     typed = f"Start what is down, with its file as it is ({start(world.inventory, down)}); its log says why it ended."
+    if first := disks_first(world, down):
+        typed = f"{first[0].upper()}{first[1:]}."
     return f"{typed} Or, where it will not come back: {gone}." if gone else typed
 
 

@@ -128,7 +128,8 @@ def named(answer: StatusAnswer, playbook: pathlib.Path | None) -> StatusAnswer:
 def describe(world: World, clues: Clues | None = None) -> StatusAnswer:
     """The answer but for the rollback and the newest run."""
     from migrate.checks import stuck
-    from migrate.checks.problems import DISK_COMMANDS, headline, problems
+    from migrate.checks.problems import headline, problems
+    from migrate.checks.processes import DISK_COMMANDS
 
     here = detect(world)
     stage: Parts = {"unknown": here.reason} if isinstance(here, Unknown) else _stage(here)

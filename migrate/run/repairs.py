@@ -278,8 +278,8 @@ def _third(
 def plan_anew(plan: Plan, world: World, nodes: Iterable[BrokerNode | ControllerNode]) -> str:
     """What leads on where the plan no longer fits the cluster: a plan is made of nodes that run."""
     down = processes.ended(world, nodes)
-    typed = processes.start(world.inventory, down)
-    first = f"start what is down with its file as it is ({typed}), then " if down else ""
+    typed = f"start what is down with its file as it is ({processes.start(world.inventory, down)})"
+    first = f"{processes.disks_first(world, down) or typed}, then " if down else ""
     return f"{first}make a new plan: `{plan.plan_again}`"
 
 

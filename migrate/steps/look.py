@@ -37,7 +37,7 @@ class Discover(BaseStep):
     stage_is = Stage.DISCOVER
     titled = "find out where the cluster is, from the cluster itself"
     needs = frozenset({Need.ZOOKEEPER})
-    proof_needs = frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.LIVE, Need.CONFIGS, Need.SERVICES})
+    proof_needs = frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.LIVE, Need.CONFIGS, Need.SERVICES, Need.DISKS})
     proof = "ZooKeeper answers with the cluster id and the brokers that the plan was made for"
 
     def binds(self, world: World, before: Predicted) -> Mapping[str, str]:
@@ -64,10 +64,8 @@ def _other_brokers(world: World, absent: list[int], strange: list[int]) -> str:
     said = [f"the cluster has brokers {strange}, which the inventory does not list"] if strange else []
     down = processes.ended(world, [node for node in world.inventory.brokers if node.id in absent])
     if down:
-        typed = processes.start(world.inventory, down)
-        said.append(
-            f"{processes.do_not_run(world.inventory, down)}: start what is down, with its file as it is ({typed})"
-        )
+        typed = f"start what is down, with its file as it is ({processes.start(world.inventory, down)})"
+        said.append(f"{processes.do_not_run(world.inventory, down)}: {processes.disks_first(world, down) or typed}")
     if others := [node for node in absent if node not in down]:
         said.append(f"brokers {others} of the inventory are not registered: their logs say why")
     return "; ".join(said) + ("; take no broker out of the inventory that the cluster has" if absent else "")

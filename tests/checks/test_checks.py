@@ -22,6 +22,7 @@ from migrate.model.views import ConfigFile, NoFile, PendingWork, Stopped
 from migrate.model.world import World
 from tests.checks.bends import SECURED, metadata, of, registration
 from tests.checks.cases import CASES, Case
+from tests.steps.looks import broken_disk
 from tests.testing import worlds
 from tests.testing.blocking import blocking
 from tests.testing.worlds import with_values, with_zk, world_at
@@ -283,5 +284,10 @@ def test_what_is_found_because_a_broker_is_down_says_what_to_type() -> None:
         assert all(f"Start what is down, with its file as it is ({typed})" in entry.fix for entry in of(gone, code)), (
             code
         )
+    dead = broken_disk(1)(gone)
+    for code in ("B-CFG-08", "B-ZKN-05"):
+        for entry in of(dead, code):
+            assert entry.fix.startswith("Repair or replace the disk of broker 1, and start nothing before"), code
+            assert typed not in entry.fix, "it would recreate its replicas on its other disks"
     unknown = replace(gone, services=Unknown("no such host"))
     assert all("Start what is down" not in entry.fix for entry in of(unknown, "B-CFG-08"))

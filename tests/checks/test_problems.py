@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from migrate.checks.problems import BY_RUN, DISK_COMMANDS, headline, problems
+from migrate.checks.problems import BY_RUN, headline, problems
+from migrate.checks.processes import DISK_COMMANDS
 from migrate.cli.status import describe
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown

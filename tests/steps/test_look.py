@@ -16,7 +16,18 @@ from migrate.model.step import NotBegun, Predicted, Step
 from migrate.model.views import ControllerZnode, MigrationZnode, NullZnode, Stopped
 from migrate.model.world import Need, World
 from migrate.steps.look import LEFT_ALONE, Assess, Discover, ProveHybrid, Soak, WatchCopy, evidence
-from tests.steps.looks import Bend, answer, different, registration, row_in, service, unhealthy, whole, without
+from tests.steps.looks import (
+    Bend,
+    answer,
+    broken_disk,
+    different,
+    registration,
+    row_in,
+    service,
+    unhealthy,
+    whole,
+    without,
+)
 from tests.testing import worlds
 from tests.testing.worlds import OFFSET, kraft, zk
 
@@ -88,6 +99,9 @@ def test_discover_says_of_a_broker_that_is_down_what_to_type() -> None:
     assert said.startswith("refused: broker 0 does not run (")
     assert "start what is down, with its file as it is (on b0:" in said
     assert said.endswith("take no broker out of the inventory that the cluster has")
+    dead = answer(Discover().verify(service(0, Stopped())(broken_disk(0)(less))))
+    assert "repair or replace the disk of broker 0, and start nothing before" in dead
+    assert "start what is down" not in dead, "it would recreate its replicas on its other disks"
 
 
 def test_discover_knows_a_half_rolled_cluster_whole() -> None:
