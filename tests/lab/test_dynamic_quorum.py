@@ -1,22 +1,138 @@
-"""A dynamic quorum (KIP-853) on real processes: there, back, and there again; and a controller whose disk is lost."""
+"""A dynamic quorum (KIP-853) on real processes: there, back, and there again; and each of its own faults.
+
+What the tool prints as the remedy of a fault is typed as it stands there.  Each commit runs one fault, a controller
+whose disk is lost before the copy; the rest is `long`.
+"""
 
 from __future__ import annotations
 
 import json
 import re
+import shlex
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
+from migrate.hosts.properties import edit, parse
+from migrate.lab import host
 from migrate.lab.cluster import Lab
-from tests.lab.commands import kraft_migrate
+from migrate.lab.topology import LabController
+from migrate.model.broker_modes import FLAG
+from migrate.model.config_keys import BOOTSTRAP, VOTERS
+from tests.lab.commands import STOP, kraft_migrate
+from tests.testing.tiers import parts
 
 pytestmark = pytest.mark.kafka
+SECONDS: Final = 120.0
+TOOLS: Final = {
+    "kafka-metadata-quorum.sh": "org.apache.kafka.tools.MetadataQuorumCommand",
+}
+
+
+@dataclass(frozen=True)
+class Person:
+    """Looks at a lab with the tool, and types what it prints."""
+
+    lab: Lab
+
+    # -- looking -------------------------------------------------------------------------------------------------
+    def found(self, *codes: str) -> list[Any]:
+        """What `assess` finds that blocks, of the quorum or with these codes."""
+        ended = kraft_migrate("assess", str(self.lab.playbook_path), "--output", "json")
+        entries = json.loads(ended.stdout)["findings"]
+        wanted = codes or ("B-QRM-",)
+        return [entry for entry in entries if entry["code"].startswith(wanted)]
+
+    def until_found(self, *codes: str, about: str = "") -> Any:
+        """The first of them, as soon as there is one."""
+        deadline = time.monotonic() + SECONDS
+        while not (hits := [hit for hit in self.found(*codes) if about in hit["about"]]):
+            assert time.monotonic() < deadline
+        return hits[0]
+
+    def until_well(self) -> None:
+        """Nothing blocks any more."""
+        deadline = time.monotonic() + SECONDS
+        while hits := self.found():
+            assert time.monotonic() < deadline, hits
+
+    def status(self) -> Any:
+        """All of it."""
+        ended = kraft_migrate("status", str(self.lab.playbook_path), "--output", "json")
+        assert ended.returncode in (0, 3), ended.stderr
+        return json.loads(ended.stdout)
+
+    def followers(self) -> list[LabController]:
+        """All but the active one."""
+        leader = self.status()["quorum"]["leader"]
+        return [node for node in self.lab.topology.controllers if node.id != leader]
+
+    # -- doing ---------------------------------------------------------------------------------------------------
+    def types(self, text: str) -> None:
+        """Each command in backquotes, in order, with Kafka's tools on the PATH and the lab's units behind systemctl."""
+        commands = [word for word in re.findall("`([^`]*)`", text) if " " in word]
+        assert commands, text
+        tools = self.lab.topology.folder("tools")
+        tools.mkdir(exist_ok=True)
+        java = self.lab.supervisor.spec(self.lab.topology.controllers[0].name).argv[0]
+        start = (
+            '[ "$1 $2" = "systemctl start" ] && set -- systemctl start --no-block -- "$3"'  # as the stand-in knows it
+        )
+        programs = {"sudo": f'[ "$1" = -u ] && shift 2\n{start}\nexec "$@"'}
+        for name, main in TOOLS.items():
+            programs[name] = f'exec {shlex.join([java, "-cp", ":".join(self.lab.topology.classpath()), main])} "$@"'
+        for name, script in programs.items():
+            (tools / name).write_text(f"#!/bin/sh\n{script}\n")
+            (tools / name).chmod(0o755)
+        path = f"{tools}:{self.lab.topology.folder(host.FOLDER, host.BIN)}:/usr/bin:/bin"
+        for command in commands:
+            ended = subprocess.run(
+                ["sh", "-c", command], env={"PATH": path}, capture_output=True, text=True, check=False, timeout=SECONDS
+            )
+            assert ended.returncode == 0, (command, ended.stdout, ended.stderr)
+
+    def restart(self, node: LabController) -> None:
+        """With its file as it is."""
+        self.lab.supervisor.stop(node.name, STOP)
+        self.lab.supervisor.start(node.name)
+
+    def loses_disk(self, node: LabController) -> None:
+        """Its process ends, and an empty folder is all that is left."""
+        self.lab.supervisor.stop(node.name, STOP)
+        shutil.rmtree(node.metadata_directory)
+        Path(node.metadata_directory).mkdir()
+
+    def mends_disk(self, node: LabController) -> None:
+        """What `status` says of it, then what `assess` says of its vote."""
+        old = identity(node)
+        (trouble,) = [row for row in self.status()["disks"] if row["broker"] == node.id]
+        sentence = next(words for words in trouble["do"] if "with a new disk" in words)
+        assert "--no-initial-controllers" in trouble["command"]
+        self.types(sentence)
+        hit = self.until_found("B-QRM-05", about=f"controller {node.id}")
+        assert hit["fix"].index("remove-controller") < hit["fix"].index("add-controller")
+        self.types(hit["fix"])
+        self.until_well()
+        assert identity(node) != old
+
+    def edits(self, node: LabController, values: dict[str, str], *removed: str) -> bytes:
+        """Its file, and what it was."""
+        path = self.lab.topology.config(node.name)
+        before = path.read_bytes()
+        path.write_bytes(edit(before, values, removed))
+        return before
+
+
+def identity(node: LabController) -> str:
+    """The directory id on its disk, "" for none."""
+    path = Path(node.metadata_directory, "meta.properties")
+    return parse(path.read_bytes()).get("directory.id", "") if path.exists() else ""
 
 
 @pytest.fixture
@@ -28,12 +144,131 @@ def folder(tmp_path: Path) -> Iterator[Path]:
         kraft_migrate("lab", "down", "--dir", str(tmp_path / "lab"))
 
 
+@pytest.fixture(scope="module")
+def before_copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Person]:
+    """A lab whose controllers wait for brokers: every fault leaves it as it was."""
+    folder = tmp_path_factory.mktemp("dynamic") / "lab"
+    try:
+        demo(folder, "--until", "controllers", "--keep")
+        person = Person(Lab.open(folder))
+        assert person.found() == []
+        yield person
+    finally:
+        kraft_migrate("lab", "down", "--dir", str(folder))
+
+
 def demo(folder: Path, *words: str) -> None:
     """`lab demo --quorum dynamic`, proven."""
     ended = kraft_migrate("lab", "demo", "--dir", str(folder), "--quorum", "dynamic", "--no-load", *words)
     assert ended.returncode == 0, ended.stderr[-3000:]
 
 
+# -- faults before the copy ------------------------------------------------------------------------------------------
+def disk_lost(person: Person) -> None:
+    """Formatted without voters it follows without a vote, under a new directory id, and gets one."""
+    node = person.followers()[-1]
+    person.loses_disk(node)
+    person.mends_disk(node)
+
+
+def active_disk_lost(person: Person) -> None:
+    """The same of the active one."""
+    (leader,) = {node.id for node in person.lab.topology.controllers} - {node.id for node in person.followers()}
+    node = next(node for node in person.lab.topology.controllers if node.id == leader)
+    person.loses_disk(node)
+    person.mends_disk(node)
+
+
+def voters_missing(person: Person) -> None:
+    """One voter, as `--standalone` leaves it: the others are named, each with its command."""
+    for node in person.followers():
+        leader = next(
+            one for one in person.lab.topology.controllers if one.id not in {n.id for n in person.followers()}
+        )
+        words = f"--controller-id {node.id} --controller-directory-id {identity(node)}"
+        person.types(
+            f"`kafka-metadata-quorum.sh --bootstrap-controller 127.0.0.1:{leader.port} remove-controller {words}`"
+        )
+    for node in [*person.followers()]:
+        hit = person.until_found("B-QRM-05", about=f"controller {node.id}")
+        assert "add-controller" in hit["fix"]
+        person.types(hit["fix"])
+
+
+def without_flag(person: Person) -> None:
+    """Elected after the copy it would finalize, and nothing of Kafka's waits for it: the first roll is not begun."""
+    node = person.followers()[0]
+    before = person.edits(node, {}, FLAG)
+    person.restart(node)
+    hit = person.until_found("B-QRM-03", about=f"controller {node.id}")
+    planned = kraft_migrate("plan", str(person.lab.playbook_path), "--stage", "migration-mode")
+    assert planned.returncode == 3, planned.stdout[-2000:]
+    assert hit["fix"].startswith(f"Put {FLAG}=true into that file")
+    person.edits(node, {FLAG: "true"})
+    assert parse(person.lab.topology.config(node.name).read_bytes()) == parse(before)
+    person.restart(node)
+
+
+def inventory_says_static(person: Person) -> None:
+    """The remedy is the inventory, for neither kind can be made the other."""
+    path = person.lab.inventory_path
+    text = path.read_text()
+    assert "quorum: dynamic" in text
+    path.write_text(re.sub(r"\n *quorum: dynamic", "", text))
+    hit = person.until_found("B-QRM-02", about="the quorum")
+    assert "it is dynamic" in hit["message"]
+    assert hit["fix"].startswith("Make the inventory's `quorum` the kind that runs")
+    path.write_text(text)
+
+
+def file_of_other_kind(person: Person) -> None:
+    """It stays a voter, and whoever reads its file is misled; both keys are worse."""
+    node = person.followers()[0]
+    values = parse(person.lab.topology.config(node.name).read_bytes())
+    voters = ",".join(f"{one.id}@127.0.0.1:{one.port}" for one in person.lab.topology.controllers)
+    for removed in ((BOOTSTRAP,), ()):
+        before = person.edits(node, {VOTERS: voters}, *removed)
+        person.restart(node)
+        hit = person.until_found("B-QRM-02", about=f"node {node.id}")
+        assert "Give each file the key of that kind alone" in hit["fix"]
+        person.edits(node, {BOOTSTRAP: values[BOOTSTRAP]}, VOTERS)
+        assert removed or person.lab.topology.config(node.name).read_bytes() == before
+        person.restart(node)
+        person.until_well()
+
+
+def list_too_short(person: Person) -> None:
+    """A node finds the active controller by that list alone, also when the one it names is gone."""
+    node = person.followers()[0]
+    values = parse(person.lab.topology.config(node.name).read_bytes())
+    person.edits(node, {BOOTSTRAP: values[BOOTSTRAP].partition(",")[0]})
+    hit = person.until_found("B-QRM-01", about=f"node {node.id}")
+    assert f"the inventory gives {values[BOOTSTRAP]}" in hit["message"]
+    person.edits(node, {BOOTSTRAP: values[BOOTSTRAP]})
+
+
+FAULTS: Final[dict[str, Callable[[Person], None]]] = {
+    found.__name__.replace("_", "-"): found
+    for found in (
+        disk_lost,
+        active_disk_lost,
+        voters_missing,
+        without_flag,
+        inventory_says_static,
+        file_of_other_kind,
+        list_too_short,
+    )
+}
+
+
+@pytest.mark.parametrize("fault", parts(FAULTS, each_commit=["disk-lost"]))
+def test_before_the_copy_each_fault_is_named_and_what_is_printed_cures_it(before_copy: Person, fault: str) -> None:
+    """Nothing blocks before it, and nothing after it."""
+    FAULTS[fault](before_copy)
+    before_copy.until_well()
+
+
+# -- later stages ----------------------------------------------------------------------------------------------------
 @pytest.mark.long
 def test_a_migration_goes_back_from_hybrid_and_again_to_its_end_with_new_directory_ids(folder: Path) -> None:
     """Each claim of the demo is proven; an id that was used is never used again."""
@@ -42,35 +277,3 @@ def test_a_migration_goes_back_from_hybrid_and_again_to_its_end_with_new_directo
     for path in (folder / "runs").glob("*/plan.json"):
         used += set(re.findall(r"3000@[0-9.:]+:([\w-]{22})", path.read_text("utf-8")))
     assert len(used) == len(set(used)) == 2
-
-
-def test_a_controller_whose_disk_is_lost_votes_again_after_the_commands_that_are_printed(folder: Path) -> None:
-    """Formatted without voters it follows without a vote: B-QRM-05 says under which id, and what to give."""
-    demo(folder, "--until", "controllers", "--keep")
-    lab = Lab.open(folder)
-    node, spec = lab.topology.controllers[-1], lab.supervisor.spec(lab.topology.controllers[-1].name)
-    assert found(folder) == []
-    lab.supervisor.stop(node.name, 60)
-    cluster = re.findall("cluster.id=(.*)", Path(node.metadata_directory, "meta.properties").read_text("ascii"))[0]
-    shutil.rmtree(node.metadata_directory)
-    Path(node.metadata_directory).mkdir()
-    words = [f"--cluster-id={cluster}", "-c", spec.config, "--release-version", "3.9", "--no-initial-controllers"]
-    subprocess.run([*spec.format_argv, *words], check=True, capture_output=True, env=spec.environment)
-    lab.supervisor.start(node.name)
-    deadline = time.monotonic() + 120
-    while not (hits := found(folder)):
-        assert time.monotonic() < deadline
-    assert [hit["about"] for hit in hits] == [f"controller {node.id}"]
-    commands = re.findall(r"`kafka-metadata-quorum.sh ([^`]*)`", hits[0]["fix"])
-    assert [command.split()[2] for command in commands] == ["remove-controller", "--command-config"]
-    java = [spec.argv[0], "-cp", ":".join(lab.topology.classpath()), "org.apache.kafka.tools.MetadataQuorumCommand"]
-    for command in commands:
-        subprocess.run([*java, *command.split()], check=True, capture_output=True, env=spec.environment)
-    while found(folder):
-        assert time.monotonic() < deadline
-
-
-def found(folder: Path) -> list[Any]:
-    """What `assess` finds of the quorum."""
-    ended = kraft_migrate("assess", str(folder / "playbook.yaml"), "--output", "json")
-    return [entry for entry in json.loads(ended.stdout)["findings"] if "-QRM-" in entry["code"] and entry["code"] < "W"]
