@@ -64,7 +64,7 @@ def command_lines(page: Path) -> Iterator[str]:
 
 def fault_of(line: str) -> str:
     """What click would say against that line; "" where the command, its options and its arguments are right."""
-    variants = re.sub(r"\[[^\]]*\]|\.\.\.|…", "", line.partition(" > ")[0])
+    variants = re.sub(r"\[[^\]]*\]|\.\.\.|…", "", line.partition(" > ")[0].partition(" | ")[0])
     words = shlex.split(variants, comments=True)[1:]
     if "COMMAND" in words[:2]:
         return ""  # any of them
