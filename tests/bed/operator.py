@@ -95,11 +95,12 @@ class Operator:
         spec["executor"] |= {"kafka_home": "/opt/kafka", "ssh_config": str(self.bed.folder / "ssh_config")}
         for kind in ("brokers", "controllers"):
             spec[kind]["access"] = {"protocol": "PLAINTEXT"}
+        spec["brokers"]["defaults"] = {"config": "/etc/kafka/server.properties", "unit": shape.unit}
         for node in spec["brokers"]["nodes"]:
             n = node["id"]
-            node |= {"host": f"h{n}", "address": f"kafka-{n}.{DOMAIN}:9092", "config": "/etc/kafka/server.properties"}
-            del node["unit"]
-            node.update({"unit": shape.unit} if shape.is_unit(n) else {"service": COMMANDS})
+            node |= {"host": f"h{n}", "address": f"kafka-{n}.{DOMAIN}:9092"}
+            if not shape.is_unit(n):
+                node["service"] = COMMANDS
             if shape.is_unlike(n):
                 user, password = OPERATORS
                 (self.folder / "ops.password").write_text(password)
@@ -107,10 +108,11 @@ class Operator:
                 access = {"mechanism": "PLAIN", "username": user, "password": {"file": "ops.password"}}
                 node["access"] = {"protocol": "SASL_PLAINTEXT", **access}
                 node["kafka_home"] = shape.home(n)
+        controllers = {"config": "/etc/kafka/controller.properties", "metadata_directory": shape.metadata_directory}
+        spec["controllers"]["defaults"] = controllers | {"unit": "kafka-controller.service"}
         for node in spec["controllers"]["nodes"]:
             n = shape.controllers[node["id"]]
-            node |= {"host": f"h{n}", "address": f"kafka-{n}:9094", "config": "/etc/kafka/controller.properties"}
-            node |= {"metadata_directory": shape.metadata_directory, "unit": "kafka-controller.service"}
+            node |= {"host": f"h{n}", "address": f"kafka-{n}:9094"}
             if shape.is_unlike(n):
                 node["kafka_home"] = shape.home(n)
         text = yaml.safe_dump(told, sort_keys=False)
