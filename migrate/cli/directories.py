@@ -97,11 +97,14 @@ def verify(playbook: pathlib.Path | None, inventory: pathlib.Path | None, eviden
 
 
 def looked(observer: ClusterObserver, needs: frozenset[Need], evidence: Evidence, *, err: bool) -> World:
-    """One look; what is wrong with a live cluster is said first, as `status`, plans and `diff` do."""
+    """One look; what is wrong with a live cluster is said first, as `status`, plans and `diff` do.
+
+    Nothing of it where files of the collector were given: they are what is asked about.
+    """
     from migrate.checks.problems import NEEDS, headline, problems
     from migrate.run.past_runs import by_journals
 
-    if not evidence.live:
+    if not evidence.live or evidence.disks:
         return observer.observe(needs, {})
     world = observer.observe(needs | NEEDS, by_journals(observer.sources.inventory))
     if wrong := headline(problems(world)):
