@@ -11,6 +11,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -30,8 +31,15 @@ from tests.testing.tiers import parts
 
 pytestmark = pytest.mark.kafka
 SECONDS: Final = 120.0
+SHORT_LOG: Final = {
+    "metadata.log.segment.min.bytes": "1024",
+    "metadata.log.segment.bytes": "20480",
+    "metadata.max.retention.bytes": "20480",
+    "metadata.log.max.record.bytes.between.snapshots": "4096",
+}
 TOOLS: Final = {
     "kafka-metadata-quorum.sh": "org.apache.kafka.tools.MetadataQuorumCommand",
+    "kafka-features.sh": "org.apache.kafka.tools.FeatureCommand",
 }
 
 
@@ -179,6 +187,22 @@ def active_disk_lost(person: Person) -> None:
     person.mends_disk(node)
 
 
+def other_directory_id(person: Person) -> None:
+    """The first command again, with a list that names another id: in silence it is an observer beside its dead vote."""
+    node = person.followers()[0]
+    spec = person.lab.supervisor.spec(node.name)
+    cluster = parse(Path(node.metadata_directory, "meta.properties").read_bytes())["cluster.id"]
+    person.loses_disk(node)
+    ids = {one.id: f"AAAAAAAAQAAAAAAAAAAA{index}A" for index, one in enumerate(person.lab.topology.controllers)}
+    voters = ",".join(f"{one.id}@127.0.0.1:{one.port}:{ids[one.id]}" for one in person.lab.topology.controllers)
+    words = ["--cluster-id", cluster, "-c", spec.config, "--release-version", "3.9", "--initial-controllers", voters]
+    subprocess.run([*spec.format_argv, *words], check=True, capture_output=True, env=spec.environment)
+    person.lab.supervisor.start(node.name)
+    hit = person.until_found("B-QRM-05", about=f"controller {node.id}")
+    assert "runs as an observer" in hit["message"] or "its metadata directory has" in hit["message"]
+    person.types(hit["fix"])
+
+
 def voters_missing(person: Person) -> None:
     """One voter, as `--standalone` leaves it: the others are named, each with its command."""
     for node in person.followers():
@@ -252,6 +276,7 @@ FAULTS: Final[dict[str, Callable[[Person], None]]] = {
     for found in (
         disk_lost,
         active_disk_lost,
+        other_directory_id,
         voters_missing,
         without_flag,
         inventory_says_static,
@@ -277,3 +302,134 @@ def test_a_migration_goes_back_from_hybrid_and_again_to_its_end_with_new_directo
     for path in (folder / "runs").glob("*/plan.json"):
         used += set(re.findall(r"3000@[0-9.:]+:([\w-]{22})", path.read_text("utf-8")))
     assert len(used) == len(set(used)) == 2
+
+
+def carried_out(person: Person, stage: str, crash: str = "") -> subprocess.CompletedProcess[str]:
+    """A plan of that stage, applied; `crash` names the point at which the run kills itself."""
+    planned = kraft_migrate("plan", str(person.lab.playbook_path), "--stage", stage, "--output", "json")
+    assert planned.returncode == 2, planned.stderr[-3000:] + planned.stdout[-3000:]
+    path = Path(person.lab.inventory.runs) / json.loads(planned.stdout)["fingerprint"][:8] / "plan.json"
+    return kraft_migrate("apply", str(path), crash=crash)
+
+
+@pytest.mark.long
+def test_a_controller_whose_disk_is_lost_votes_again_in_every_stage(folder: Path) -> None:
+    """Half of the first roll, dual write, half of the second roll, KRaft mode, finalized; then the way on is open."""
+    demo(folder, "--until", "controllers", "--keep")
+    person = Person(Lab.open(folder))
+    for stage, point in (
+        ("migration-mode", "before:stop:1"),
+        ("hybrid", ""),
+        ("kraft-mode", "before:stop:1"),
+        ("soak", ""),
+        ("finalize", ""),
+    ):
+        if point:
+            killed = carried_out(person, stage, point)
+            assert killed.returncode == -9, killed.stderr[-3000:]
+            active_disk_lost(person)
+        else:
+            demo(folder, "--until", stage, "--keep")
+            disk_lost(person)
+    ended = carried_out(person, "cleanup")  # `lab demo` proves more, by a log that has its beginning
+    assert ended.returncode == 0, ended.stderr[-3000:]
+
+
+def level_without_effect(person: Person) -> None:
+    """Set and taken back, kraft.version says nothing: the quorum is dynamic in every report, and equal is equal."""
+    asked = ",".join(f"127.0.0.1:{node.port}" for node in person.lab.topology.controllers)
+    for order, level in (("upgrade", 1), ("downgrade", 0)):
+        person.types(f"`kafka-features.sh --bootstrap-controller {asked} {order} --feature kraft.version={level}`")
+        assert person.found() == []
+        compared = kraft_migrate("diff", str(person.lab.playbook_path))
+        assert (compared.returncode, "downgrade" in compared.stdout) == (0, False), compared.stdout
+        if order == "upgrade":
+            hit = person.until_found("W-QRM-09")
+            assert "the quorum is dynamic" in hit["message"]
+            assert "Do not take it back" in hit["fix"]
+
+
+def two_lost(person: Person) -> LabController:
+    """The active one and a follower; the survivor, stopped too, as S-STUCK-10 wants it."""
+    survivor, *_ = person.followers()
+    for node in person.lab.topology.controllers:
+        if node.id != survivor.id:
+            person.loses_disk(node)
+    return survivor
+
+
+def begins_late(person: Person) -> None:
+    """The heads of the controllers' logs are deleted: who votes stands in their checkpoints alone."""
+    for node in person.lab.topology.controllers:
+        person.edits(node, SHORT_LOG)
+        person.restart(node)
+    deadline = time.monotonic() + 4 * SECONDS
+    folders = [Path(node.metadata_directory, "__cluster_metadata-0") for node in person.lab.topology.controllers]
+    while not all(min(int(path.stem) for path in folder.glob("*.log")) for folder in folders):
+        assert time.monotonic() < deadline
+    person.until_well()
+
+
+@pytest.mark.long
+def test_with_two_of_three_controllers_lost_in_dual_write_every_broker_goes_back(folder: Path) -> None:
+    """Stopped logs that begin late prove who votes; what only the lost two held is given up by name."""
+    demo(folder, "--until", "hybrid", "--keep")
+    person = Person(Lab.open(folder))
+    begins_late(person)
+    playbook = str(person.lab.playbook_path)
+    for node in person.lab.topology.controllers:
+        person.lab.supervisor.stop(node.name, STOP)
+    whole = kraft_migrate("rollback", "plan", playbook)
+    assert (whole.returncode, "discard" in whole.stdout) == (2, False), whole.stdout + whole.stderr
+    for node in person.lab.topology.controllers:
+        person.lab.supervisor.start(node.name)
+    person.until_well()
+    survivor = two_lost(person)
+    (waits,) = [entry for entry in person.status()["waiting"] if entry["code"] == "S-STUCK-10"]
+    assert f"stop every controller, then `kraft-migrate rollback plan {playbook} --discard" in waits["next"]
+    person.lab.supervisor.stop(survivor.name, STOP)
+    refused = kraft_migrate("rollback", "plan", playbook)
+    assert refused.returncode != 2, refused.stdout
+    assert "--discard-differences" in refused.stderr + refused.stdout
+    planned = kraft_migrate("rollback", "plan", playbook, "--discard-differences", "--output", "json")
+    assert planned.returncode == 2, planned.stderr[-3000:]
+    fingerprint = json.loads(planned.stdout)["fingerprint"]
+    path = Path(person.lab.inventory.runs) / fingerprint[:8] / "plan.json"
+    applied = kraft_migrate("rollback", "apply", str(path), "--confirm", fingerprint)
+    assert applied.returncode == 0, applied.stderr[-4000:]
+    demo(folder)
+
+
+@pytest.mark.long
+def test_with_two_of_three_controllers_lost_and_brokers_in_kraft_mode_the_third_ones_log_is_left(folder: Path) -> None:
+    """docs/support.md, word by word; then the migration goes to its end."""
+    demo(folder, "--until", "kraft-mode", "--keep")
+    person = Person(Lab.open(folder))
+    level_without_effect(person)
+    survivor = two_lost(person)
+    (waits,) = [entry for entry in person.status()["waiting"] if entry["code"] == "S-STUCK-10"]
+    assert "docs/support.md has what is left under `Two of three are lost`" in waits["next"]
+    person.lab.supervisor.stop(survivor.name, STOP)
+    page = Path("docs/support.md").read_text("utf-8").partition("**Two of three are lost.**")[2]
+    first, *block = page.partition("```sh\n")[2].partition("```")[0].splitlines()
+    for node in person.lab.topology.controllers:
+        if node.id == survivor.id:
+            continue
+        places = {"LEFT": survivor.metadata_directory, "LOST": node.metadata_directory, "ID": str(node.id)}
+        said = shell(first, places)
+        voters = json.loads(said)["data"]["voters"]
+        places["DIRECTORY"] = next(one["voterDirectoryId"] for one in voters if one["voterId"] == node.id)
+        for line in block:
+            shell(line, places)
+    for node in person.lab.topology.controllers:
+        person.lab.supervisor.start(node.name)
+    person.until_well()
+    demo(folder)
+
+
+def shell(line: str, places: dict[str, str]) -> str:
+    """A line of a page with each of these words replaced; what it prints."""
+    command = re.sub(r"\b(LEFT|LOST|ID|DIRECTORY)\b", lambda found: places[found[0]], line)
+    path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
+    done = subprocess.run(["sh", "-c", command], check=True, capture_output=True, text=True, env={"PATH": path})
+    return done.stdout
