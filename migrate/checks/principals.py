@@ -17,7 +17,7 @@ from migrate.hosts.jaas import options
 from migrate.model.broker_modes import SUPER_USERS, restarted
 from migrate.model.inventory import KraftAuthorizer
 from migrate.model.kafka_values import entries, listener_prefix, trim
-from migrate.model.kerberos_names import short_name
+from migrate.model.kerberos_names import short_name, with_realm
 from migrate.model.launch import JaasLogin, Launch
 from migrate.model.listeners import CHAIN, KEYSTORE, inter_broker_listener, jaas_key, protocols
 from migrate.model.outcome import Unknown
@@ -247,7 +247,7 @@ def kerberos_user(principal: str, called: Called | None, listener: str) -> str |
         return Blind("its principal", "its login names no principal of Kerberos, or the called side is not known")
     if isinstance(called.realm, Unknown):
         return Blind("its principal", f"Kerberos' default realm is not known: {called.realm.reason}")
-    full = principal if "@" in principal else f"{principal}@{called.realm}"
+    full = str(with_realm(principal, called.realm))
     try:
         found = short_name(full, of_listener(called.values, listener, TO_LOCAL, "DEFAULT"), called.realm)
     except ValueError:

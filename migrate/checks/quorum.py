@@ -146,8 +146,8 @@ def controller_files(configs: Configs, world: World) -> Result:
 def voteless(quorum: Quorum, world: World) -> Iterator[tuple[int, str, str]]:
     """Controllers of a dynamic quorum that are no voter, or vote under another directory id than they run with.
 
-    Each with what is seen, and with the commands that cure it, in the order that Kafka 3.9 takes: while the id is a
-    voter, it refuses to add it under another directory id (DUPLICATE_VOTER).
+    Each with what is seen, and with the commands that give it its vote, in the order that Kafka 3.9 takes: while the id
+    is a voter, it refuses to add it under another directory id (DUPLICATE_VOTER).
     """
     voters = {voter.id: voter for voter in quorum.voters}
     if not any(voter.directory for voter in quorum.voters):
@@ -179,7 +179,7 @@ def voteless(quorum: Quorum, world: World) -> Iterator[tuple[int, str, str]]:
 def voters_are_ours(quorum: Quorum, world: World) -> Result:
     ours = {node.id for node in world.inventory.controllers}
     there = {voter.id for voter in quorum.voters}
-    found = {node: Hit(f"controller {node}", said, fix=cure) for node, said, cure in voteless(quorum, world)}
+    found = {node: Hit(f"controller {node}", said, fix=fix) for node, said, fix in voteless(quorum, world)}
     if there - ours or (there != ours and not found):
         yield Hit("the quorum", f"its voters are {sorted(map(int, there))}, the inventory has {sorted(map(int, ours))}")
     yield from found.values()

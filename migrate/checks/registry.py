@@ -165,14 +165,13 @@ def _blocks(entry: Check, blind: Blind, world: World) -> int:
     """
     if entry.proof:
         return NEVER
-    found = [] if isinstance(world.configs, Unknown) else [world.configs.get(one.id) for one in world.inventory.brokers]
-    in_zookeeper_mode = all(isinstance(file, ConfigFile) and mode_of(file.values) is Mode.ZOOKEEPER for file in found)
-    if (
-        blind.reason.endswith(NOT_RUNNING.reason)
-        and found
-        and in_zookeeper_mode
-        and phase_of(world) is Phase.BEFORE_COPY
-    ):
+    if not blind.reason.endswith(NOT_RUNNING.reason) or isinstance(world.configs, Unknown):
+        return entry.blocks_from
+    files = [world.configs.get(one.id) for one in world.inventory.brokers]
+    nobody_obeys = bool(files) and all(
+        isinstance(file, ConfigFile) and mode_of(file.values) is Mode.ZOOKEEPER for file in files
+    )
+    if nobody_obeys and phase_of(world) is Phase.BEFORE_COPY:
         return max(entry.blocks_from, int(Stage.MIGRATION_MODE))
     return entry.blocks_from
 

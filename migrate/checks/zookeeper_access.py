@@ -10,7 +10,7 @@ from migrate.checks.sight import Configs, both, broker_configs, controller_launc
 from migrate.checks.zookeeper import sample
 from migrate.model.ids import NodeId
 from migrate.model.kafka_values import truth
-from migrate.model.kerberos_names import in_zookeeper
+from migrate.model.kerberos_names import in_zookeeper, with_realm
 from migrate.model.launch import Launch, NoZookeeperClient, ZookeeperClient
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
@@ -78,9 +78,9 @@ def known_as(principal: str, world: World) -> frozenset[str]:
         if isinstance(launch, Unknown) or isinstance(launch.logins, Unknown):
             continue
         for one in launch.logins.get(launch.zookeeper_section, ()):
-            if "@" in one.principal or not isinstance(launch.realm, Unknown):
-                theirs = one.principal if "@" in one.principal else f"{one.principal}@{launch.realm}"
-                seen += [(theirs, writers)] if one.principal else []
+            theirs = with_realm(one.principal, launch.realm)
+            if one.principal and not isinstance(theirs, Unknown):
+                seen.append((theirs, writers))
     return frozenset(
         name
         for kept, name in in_zookeeper(principal).items()

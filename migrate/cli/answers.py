@@ -27,7 +27,7 @@ TYPES: Final = {  # of what each command answers as `result`: `playbook schema` 
     "bundle-show": "migrate.cli.bundle:BundleAnswer",
     "diff": "migrate.report.diff_report:DiffAnswer",
     "directories-inspect": "migrate.model.kafka_start:Start",
-    "directories-rescue": "migrate.cli.directories:RescueAnswer",
+    "directories-rescue": "migrate.cli.rescue_answer:RescueAnswer",
     "directories-show": "migrate.report.directories:ShowAnswer",
     "directories-verify": "migrate.cli.directories:VerifyAnswer",
     "doctor": "migrate.cli.doctor:DoctorAnswer",

@@ -10,6 +10,7 @@ import re
 from typing import Final
 
 from migrate.model.kafka_values import elements
+from migrate.model.outcome import Unknown
 from migrate.model.patterns import LINE_ENDS, Pattern, compiled_as_java
 
 NAME: Final = re.compile(r"([^/@]*)(?:/([^/@]*))?@([^/@]*)")
@@ -19,6 +20,11 @@ RULE: Final = re.compile(
     r"(?:s/(?P<old>[^/]*)/(?P<new>[^/]*)/(?P<all>g)?)?/?(?P<case>[LU])?"
 )
 PLAIN: Final = re.compile(r"[^/@]*")
+
+
+def with_realm(principal: str, realm: str | Unknown) -> str | Unknown:
+    """The principal with its realm; `realm` is the default one, of a principal that names none."""
+    return principal if "@" in principal else realm if isinstance(realm, Unknown) else f"{principal}@{realm}"
 
 
 def in_zookeeper(principal: str) -> dict[tuple[bool, bool], str]:

@@ -23,6 +23,7 @@ from migrate.model.broker_modes import restarted
 from migrate.model.ids import NodeId
 from migrate.model.inventory import AddedProperties, BrokerNode, ControllerNode, Inventory, Kerberos, Playbook, Store
 from migrate.model.kafka_values import truth
+from migrate.model.kerberos_names import with_realm
 from migrate.model.launch import JAAS_FILE, KRB5, JaasLogin, Launch, NoZookeeperClient, ZookeeperClient
 from migrate.model.listeners import (
     CHAIN,
@@ -389,9 +390,8 @@ def _by_kerberos(principal: str, path: str, realm: str | Unknown) -> ZookeeperCl
     """Its key stays on its host: the login is not tried.  A process without a key for it ends at its start."""
     if not principal:
         return Unknown(f"{path}: its login names no principal")
-    if "@" not in principal and isinstance(realm, Unknown):
-        return realm
-    return ZookeeperClient("", Unknown("it was not tried"), principal if "@" in principal else f"{principal}@{realm}")
+    whole = with_realm(principal, realm)
+    return whole if isinstance(whole, Unknown) else ZookeeperClient("", Unknown("it was not tried"), whole)
 
 
 def _tried(

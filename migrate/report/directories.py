@@ -166,7 +166,7 @@ def _counted(row: DirectoryRow, rows: Sequence[LedgerRow], seen: _Seen) -> Direc
     late = [one for one in rows if one.state is not ReplicaState.VERIFIED and not due_later(one, seen.world)]
     replicas = len(rows) if row.replicas is None and not isinstance(seen.world.ledger, Unknown) else row.replicas
     states, odd = count_states(rows), count_states(late)
-    if isinstance(seen.world.ledger, Unknown) and replicas:  # what lies there is known, and its state is not
+    if isinstance(seen.world.ledger, Unknown) and replicas:  # what is on the disk is known, and its state is not
         states = odd = {ReplicaState.UNKNOWN.value: replicas}
     return replace(row, replicas=replicas, ledger=states, unexpected=odd)
 

@@ -469,7 +469,7 @@ def connect(
     handler, options = None, access.options()
     if access.context is not None or access.kerberos is not None:
         handler = LoginHandler(access.context, access.kerberos)
-        handler.begin(servers)  # what is wrong with tickets is told at once
+        handler.begin(servers)  # what is wrong with tickets is reported at once
     if access.kerberos is not None:
         options["sasl_options"] = {"mechanism": BegunLogin.name, "handler": handler}
     kazoo = KazooClient(

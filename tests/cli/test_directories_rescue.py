@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from migrate.cli.directories import as_json
+from migrate.cli.rescue_answer import as_json
 from migrate.model.ids import MIGRATING, UNASSIGNED, NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.rescue import Found, Leaderless
