@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -111,3 +112,9 @@ class World:
     def finalized(self) -> bool:
         """Is the metadata seen to say POST_MIGRATION?  Metadata that cannot be read is not: `kraft` says so."""
         return not isinstance(self.kraft, Unknown) and self.kraft.migration_state is ZkMigrationState.POST_MIGRATION
+
+    @property
+    def give_up(self) -> str:
+        """The command that plans a rollback which discards, by name, each difference of now."""
+        playbook = "PLAYBOOK" if isinstance(self.playbook, Unknown) else shlex.quote(self.playbook.path)
+        return f"`kraft-migrate rollback plan {playbook} --discard-differences`"

@@ -57,7 +57,6 @@ UNWRITABLE: Final = "B-MIG-14"
 # where it stands, and what holds dual write
 TOLD: Final = ("B-MIG-01", "I-MIG-08", "W-MIG-09", "W-MIG-10", "W-MIG-12", UNWRITABLE)
 DIFFERENT: Final = "B-MIG-06"
-GIVE_UP: Final = "`kraft-migrate rollback plan --discard-differences`"
 GONE: Final = "no rollback is possible"
 FORWARD: Final = "what is left is the way forward: roll every broker to KRaft mode with `kraft-migrate plan`"
 
@@ -163,7 +162,8 @@ def steps_of(world: World, start: Start, discarded: str = "") -> Iterator[Step]:
     lacks = isinstance(unequal, Refused)
     logs = world.metadata_logs
     if isinstance(unequal, Refused) and not isinstance(logs, Unknown) and logs.lost(world.inventory.controllers):
-        raise NothingToPlan(unequal.reason, next_step=GIVE_UP)  # they cannot be started to write what ZooKeeper lacks
+        # they cannot be started to write what ZooKeeper lacks
+        raise NothingToPlan(unequal.reason, next_step=world.give_up)
     if lacks:
         yield FinishDualWrite(discarded)
     if start.controllers or leading or rolls:
@@ -257,7 +257,7 @@ def _different(world: World, discarded: tuple[DifferenceName, ...]) -> Iterator[
             about=shown(f"{row.kind} {row.key} {row.field}".rstrip()),
             message=f"{name.cls}: {cause.cause}",
             evidence=shown(f"ZooKeeper {row.zookeeper or 'nothing'}, metadata {row.kraft or 'nothing'}"),
-            fix=f"{cause.what_to_do}. Then plan the rollback again; or give it up: {GIVE_UP}",
+            fix=f"{cause.what_to_do}. Then plan the rollback again; or give it up: {world.give_up}",
             blocks_from=int(Stage.DISCOVER),
         )
     if len(found) > SHOWN:

@@ -427,7 +427,7 @@ def test_a_difference_stops_the_rollback_before_any_controller(tmp_path: Path, e
     ]
     for finding, row in zip(plan.findings, (LOST_ACL, KEPT_QUOTA), strict=False):
         assert finding.fix.startswith(cause_of(row).what_to_do)  # whole, however long: it is carried out as printed
-        assert "rollback plan --discard-differences" in finding.fix
+        assert f"`kraft-migrate rollback plan {plan.playbook} --discard-differences`" in finding.fix
     running = dict(cluster.running)
     with pytest.raises(PlanStopped, match=r"ONLY_KRAFT acl .*a%2Fb.*ONLY_ZK client-quota client-id=app"):
         go_back(cluster, tmp_path / "back")

@@ -22,7 +22,7 @@ from migrate.checks.stored_values import unresolved_ips
 from migrate.checks.zookeeper_access import stranger
 from migrate.model.broker_modes import FLAG, controller_flags
 from migrate.model.causes import cause_of, kraft_only
-from migrate.model.difference import DifferenceName, DiffReport
+from migrate.model.difference import DifferenceName
 from migrate.model.disk_trouble import sick_directories
 from migrate.model.outcome import Unknown
 from migrate.model.rollback_readiness import (
@@ -177,7 +177,7 @@ def dual_write(world: World, facts: RollbackFacts, origin: Origin) -> Iterator[R
                 f"delete its quotas: `{remove}`; then restart the active controller, which takes them out of ZooKeeper"
             )
             yield bar("ip-quota", where, what, next_step)
-        yield from _compared(world.diff, facts.discarded)
+        yield from _compared(world, facts.discarded)
 
 
 def _without_quorum(world: World, reason: str, discarded: Collection[DifferenceName]) -> Iterator[Reason]:
@@ -186,10 +186,10 @@ def _without_quorum(world: World, reason: str, discarded: Collection[DifferenceN
     down = processes.ended(world, world.inventory.controllers)
     lost = len(world.inventory.controllers) - len(down) < majority(len(world.inventory.controllers))
     if lost and isinstance(logs, MetadataLogs) and logs.lost(world.inventory.controllers):
-        yield from _compared(world.diff, discarded)
+        yield from _compared(world, discarded)
     elif lost and isinstance(logs, MetadataLogs) and not isinstance(logs.end, Unknown):
         written = "the rollback starts the controllers first, so that they write it to ZooKeeper"
-        for row in _compared(world.diff, discarded):
+        for row in _compared(world, discarded):
             barred = row.weight is Weight.BAR
             yield replace(row, weight=Weight.WORK, next_step=written) if barred else row
     elif lost and (logs is NOT_ASKED or isinstance(logs, Growing)):
@@ -200,12 +200,13 @@ def _without_quorum(world: World, reason: str, discarded: Collection[DifferenceN
         yield bar("lag-unknown", "the KRaft metadata", what, next_step)
 
 
-def _compared(report: DiffReport | Unknown, discarded: Collection[DifferenceName]) -> Iterator[Reason]:
+def _compared(world: World, discarded: Collection[DifferenceName]) -> Iterator[Reason]:
     """As the rollback's own gate, which asks before the controllers stop: /migration's offset proves nothing.
 
     What the playbook accepts counts: it was accepted for the way to KRaft.  Registrations of brokers do not count: each
     broker makes its own.
     """
+    report = world.diff
     if isinstance(report, Unknown):
         why = "" if report is NOT_ASKED else f" ({report.reason})"
         what = f"it was not compared with the metadata{why}: /migration is no proof that it has everything"
@@ -218,7 +219,7 @@ def _compared(report: DiffReport | Unknown, discarded: Collection[DifferenceName
         first, cause = DifferenceName.of(row), cause_of(row)
         what = f"{plural(len(lasting), 'difference')} that no rule covers, {first} among them ({cause.cause})"
         next_step = f"{cause.what_to_do}; `kraft-migrate rollback plan` names all"
-        yield bar("different", "ZooKeeper", what, f"{next_step}, and --discard-differences gives them up")
+        yield bar("different", "ZooKeeper", what, f"{next_step}, and {world.give_up} gives them up")
 
 
 def brokers_down(world: World, _facts: RollbackFacts, origin: Origin) -> Iterator[Reason]:

@@ -86,8 +86,8 @@ def _two_lost(world: World) -> str:
     """What is left where a majority has lost its metadata: never a format, which would make an empty quorum."""
     back = all(one.furthest in (Mode.ZOOKEEPER, Mode.MIGRATION) for one in positions(world))
     left = (
-        "every broker can go back to ZooKeeper mode: stop every controller, then `kraft-migrate rollback plan PLAYBOOK "
-        "--discard-differences`, which compares ZooKeeper with the log that is left"
+        f"every broker can go back to ZooKeeper mode: stop every controller, then {world.give_up}, which compares "
+        "ZooKeeper with the log that is left"
     )
     return (
         "Is a disk only not mounted? Mount it, and start its controller. Format none of these directories: controllers "

@@ -8,7 +8,7 @@ from typing import Final
 
 from migrate.model.broker_modes import Mode, controller_flags, positions
 from migrate.model.causes import Cause, cause_of
-from migrate.model.difference import NOTHING_COMPARED, REGISTRATION, Difference, DifferenceName, DiffReport
+from migrate.model.difference import NOTHING_COMPARED, REGISTRATION, Difference, DifferenceName
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Awaited, NotYet, Readiness, Ready, Refused, Unknown
 from migrate.model.rights import denied
@@ -146,14 +146,15 @@ def zookeeper_equal(world: World, discarded: Collection[DifferenceName]) -> Read
             "migration fault` in the active controller's log",
             progress=str(znode.offset),
         )
-    return equal_but(world.diff, discarded) if znode.copied else Ready()
+    return equal_but(world, discarded) if znode.copied else Ready()
 
 
-def equal_but(report: DiffReport | Unknown, discarded: Collection[DifferenceName], remedy: str = REPAIR) -> Readiness:
+def equal_but(world: World, discarded: Collection[DifferenceName], remedy: str = REPAIR) -> Readiness:
     """A comparison of ZooKeeper with the metadata has no difference but those that the plan gives up by name (pure).
 
     Registrations of brokers do not count: no controller writes them, each broker registers itself.
     """
+    report = world.diff
     if isinstance(report, Awaited):
         return report
     if isinstance(report, Unknown):
@@ -162,8 +163,7 @@ def equal_but(report: DiffReport | Unknown, discarded: Collection[DifferenceName
     if lasting:
         return Refused(
             f"ZooKeeper and the metadata differ in {plural(len(lasting), 'place')}, and a rollback keeps what "
-            f"ZooKeeper has. {_told(lasting)} {remedy} To give the differences up by name: "
-            "`kraft-migrate rollback plan --discard-differences`",
+            f"ZooKeeper has. {_told(lasting)} {remedy} To give the differences up by name: {world.give_up}",
             ("B-MIG-06",),
         )
     if report.uncovered_cut:
@@ -222,7 +222,7 @@ def stopped_equal(world: World, discarded: Collection[DifferenceName]) -> Readin
             f"whether ZooKeeper has all that the controllers committed is not known ({unproven.reason}): make their "
             "metadata directories readable, or start them again with the flag, and plan the rollback again"
         )
-    return equal_but(world.diff, discarded, REPAIR if lost else START_AGAIN)
+    return equal_but(world, discarded, REPAIR if lost else START_AGAIN)
 
 
 @requires("what is needed once no controller leads was tried: units, logs, commands, znodes")

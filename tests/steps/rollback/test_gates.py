@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from copy import deepcopy
 from dataclasses import replace
 from functools import cache
@@ -25,14 +25,14 @@ from migrate.model.difference import (
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Awaited, Readiness, Ready, Unknown, Verified
 from migrate.model.rollback_readiness import MetadataLogs
-from migrate.model.stage import ZkMigrationState
+from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.views import ControllerZnode, MigrationZnode, NodeAnswer, NoZnode, PartitionHealth, Stopped
 from migrate.model.world import Need, World
 from migrate.steps.rollback import gates
 from migrate.steps.rollback.control import FinishDualWrite
 from tests.checks.bends import kraft_has, unit_of
 from tests.run.test_rollback import at
-from tests.steps.looks import answer, running, service, without
+from tests.steps.looks import answer, running, service, whole, without
 from tests.testing.simulated_back import MADE_LATE, TwoWay
 from tests.testing.worlds import kraft, live, with_kraft, with_live, with_zk, zk
 
@@ -337,9 +337,14 @@ def compared(*rows: Difference, **changes: Any) -> DiffReport:
     return replace(DiffReport(500, 0, counts, rows), **changes)
 
 
+def equal_but(report: DiffReport | Unknown, discarded: Collection[DifferenceName]) -> Readiness:
+    """The gate of a world in which that was found."""
+    return gates.equal_but(replace(whole(Stage.HYBRID), diff=report), discarded)
+
+
 def test_a_lasting_difference_is_refused_by_name_with_its_cause_and_what_to_do() -> None:
     """The offset in /migration has passed both, and proves neither."""
-    said = answer(gates.equal_but(compared(LOST_ACL, KEPT_QUOTA), ()))
+    said = answer(equal_but(compared(LOST_ACL, KEPT_QUOTA), ()))
     assert said.startswith("refused: ZooKeeper and the metadata differ in 2 places")
     for row in (LOST_ACL, KEPT_QUOTA):
         assert str(DifferenceName.of(row)) in said
@@ -350,20 +355,20 @@ def test_a_lasting_difference_is_refused_by_name_with_its_cause_and_what_to_do()
 def test_what_the_plan_gives_up_by_name_does_not_refuse_and_anything_else_does() -> None:
     """Entity, key, field and class all count."""
     given_up = {DifferenceName.of(LOST_ACL)}
-    assert gates.equal_but(compared(LOST_ACL), given_up) == Ready()
-    assert answer(gates.equal_but(compared(LOST_ACL, KEPT_QUOTA), given_up)).startswith("refused: ")
+    assert equal_but(compared(LOST_ACL), given_up) == Ready()
+    assert answer(equal_but(compared(LOST_ACL, KEPT_QUOTA), given_up)).startswith("refused: ")
     now_differs = replace(LOST_ACL, cls=DifferenceClass.DIFFERS, zookeeper="other")
-    assert answer(gates.equal_but(compared(now_differs), given_up)).startswith("refused: ")
+    assert answer(equal_but(compared(now_differs), given_up)).startswith("refused: ")
 
 
 def test_what_the_playbook_accepts_on_the_way_to_kraft_is_not_given_up_with_it() -> None:
     """An acceptance excuses the way forward; a rollback loses the same thing, so its plan has to name it."""
     accepted = replace(LOST_ACL, cls=DifferenceClass.ACCEPTED, rule="OPS-7")
     report = compared(accepted, counts={"acl": {"ACCEPTED": 1}})
-    assert answer(gates.equal_but(report, ())).startswith("refused: ")
-    assert gates.equal_but(report, {DifferenceName.of(LOST_ACL)}) == Ready()
+    assert answer(equal_but(report, ())).startswith("refused: ")
+    assert equal_but(report, {DifferenceName.of(LOST_ACL)}) == Ready()
     unlisted = replace(report, counts={"acl": {"ACCEPTED": 2}})
-    assert answer(gates.equal_but(unlisted, {DifferenceName.of(LOST_ACL)})).startswith("refused: more differences")
+    assert answer(equal_but(unlisted, {DifferenceName.of(LOST_ACL)})).startswith("refused: more differences")
 
 
 def test_dual_write_that_does_not_move_is_one_wait_that_ends() -> None:
@@ -379,7 +384,7 @@ def test_dual_write_that_does_not_move_is_one_wait_that_ends() -> None:
 
 def test_a_registration_is_no_loss() -> None:
     """No controller writes it: a broker that is down registers as it starts."""
-    assert gates.equal_but(compared(DOWN_BROKER), ()) == Ready()
+    assert equal_but(compared(DOWN_BROKER), ()) == Ready()
 
 
 def test_a_comparison_that_says_nothing_is_never_taken_for_equal() -> None:
@@ -391,7 +396,7 @@ def test_a_comparison_that_says_nothing_is_never_taken_for_equal() -> None:
         (cut, "refused: more differences were counted"),
         (compared(unsettled=(KEPT_QUOTA,)), "notyet: 1 field to stop changing"),
     ):
-        assert answer(gates.equal_but(report, {DifferenceName.of(LOST_ACL)})).startswith(says)
+        assert answer(equal_but(report, {DifferenceName.of(LOST_ACL)})).startswith(says)
 
 
 def stopped(unwritten: int = 0) -> World:
@@ -412,7 +417,7 @@ def test_stopped_controllers_logs_are_compared_and_what_is_lost_is_named_with_th
         str(DifferenceName.of(MADE_LATE)),
         cause_of(MADE_LATE).what_to_do,
         "The cluster has no controller now: plan the rollback again at once",
-        "--discard-differences",
+        "`kraft-migrate rollback plan /lab/playbook.yaml --discard-differences`",
     ):
         assert part in said
     assert gates.stopped_equal(stopped(unwritten=2), {DifferenceName.of(MADE_LATE)}) == Ready()
@@ -567,7 +572,7 @@ def test_a_broker_that_may_run_in_kraft_mode_is_not_back() -> None:
 def test_a_comparison_that_somebody_was_asked_for_is_waited_for() -> None:
     """It keeps its owner and what he is to do."""
     asked = Awaited("the logs to be brought", "the owner of c3000", "bring them")
-    assert gates.equal_but(asked, ()) == asked
+    assert equal_but(asked, ()) == asked
 
 
 def test_what_no_host_was_asked_about_is_not_allowed() -> None:
