@@ -12,7 +12,7 @@ from migrate.lab.cluster import Lab
 from migrate.run.effects import VARIABLE
 from tests.testing.last_words import told_to_restart
 
-SECONDS = 900
+SECONDS = 2700
 STOP = 60.0
 BROKERS = 3
 
