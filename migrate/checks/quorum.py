@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -36,6 +37,9 @@ from migrate.model.world import World
 
 BEHIND: Final = 1000  # records that a voter may lag without a word
 SAFE_QUORUM: Final = 3
+LOGIN: Final = "admin.properties"  # a client's, which the operator has
+JOINING: Final = "joining.properties"  # Kafka takes the login and the controller to add from one file
+LOGIN_HAS: Final = f" ({LOGIN}: a client's settings for the controllers' listener, as a user with ALTER on the cluster)"
 
 
 def voters_of(text: str) -> dict[int, str]:
@@ -152,10 +156,16 @@ def voteless(quorum: Quorum, world: World) -> Iterator[tuple[int, str, str]]:
     voters = {voter.id: voter for voter in quorum.voters}
     if not any(voter.directory for voter in quorum.voters):
         return
+    secured = world.inventory.controller_access.protocol != "PLAINTEXT"
     for node in world.inventory.controllers:
         asked = [one.address for one in world.inventory.controllers if one.id == quorum.leader] or [node.address]
         tool = f"kafka-metadata-quorum.sh --bootstrap-controller {asked[0]}"
-        add = f"on {node.host} `{tool} --command-config {node.config} add-controller`"
+        add = f"on {node.host} `{tool} --command-config {shlex.quote(node.config)} add-controller`"
+        if secured:
+            both = f"`(umask 077; cat {shlex.quote(node.config)} {LOGIN} > {JOINING})`"
+            add = f"on {node.host} {both}, `{tool} --command-config {JOINING} add-controller` and `rm {JOINING}`"
+            tool += f" --command-config {LOGIN}"
+        add += LOGIN_HAS if secured else ""
         voter = voters.get(node.id)
         if voter is None:
             empty = "format its directory with --no-initial-controllers if it is empty, start it if it does not run"

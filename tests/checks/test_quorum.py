@@ -7,13 +7,15 @@ from dataclasses import replace
 import pytest
 
 from migrate.checks import NEVER
-from migrate.checks.quorum import port_of
+from migrate.checks.quorum import port_of, voteless
 from migrate.model.findings import Severity
 from migrate.model.ids import NodeId
+from migrate.model.inventory import Access
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
 from migrate.model.views import ControllerRegistration, Running
 from tests.checks.bends import bound, of, placed, then, values
+from tests.checks.cases import misplaced
 from tests.testing import worlds
 from tests.testing.clusters import uuid
 from tests.testing.worlds import with_kraft, world_at
@@ -135,3 +137,18 @@ def test_a_broker_can_be_unregistered_and_a_controller_of_3_9_cannot() -> None:
     assert "kafka-cluster.sh unregister --bootstrap-server" in broker.fix
     assert "no command of Kafka 3.9 to 4.3" in controller.fix
     assert "4.4-IV2" in controller.fix
+
+
+def test_the_printed_commands_log_in_where_the_controllers_ask_for_it() -> None:
+    """To add one, Kafka takes the login and the controller's own settings from one file."""
+    quorum, world = misplaced(observed=True), replace(world_at(Stage.MIGRATION_MODE), disks=Unknown("no host answers"))
+    ((_, _, plain),) = voteless(quorum, world)
+    assert "admin.properties" not in plain
+    access = Access("SASL_SSL", "PLAIN", "admin")
+    ((_, _, cure),) = voteless(quorum, replace(world, inventory=replace(world.inventory, controller_access=access)))
+    remove, merged, add, gone = cure.split("`")[1::2]
+    assert " --command-config admin.properties remove-controller " in remove
+    (config,) = {node.config for node in world.inventory.controllers if node.id == 3001}
+    assert merged == f"(umask 077; cat {config} admin.properties > joining.properties)"
+    assert add.endswith(" --command-config joining.properties add-controller")
+    assert gone == "rm joining.properties"
