@@ -23,6 +23,7 @@ import pytest
 from migrate.hosts.properties import edit, parse
 from migrate.lab import host
 from migrate.lab.cluster import Lab
+from migrate.lab.load import client_properties
 from migrate.lab.topology import LabController
 from migrate.model.broker_modes import FLAG
 from migrate.model.config_keys import BOOTSTRAP, VOTERS
@@ -98,10 +99,17 @@ class Person:
         for name, script in programs.items():
             (tools / name).write_text(f"#!/bin/sh\n{script}\n")
             (tools / name).chmod(0o755)
-        path = f"{tools}:{self.lab.topology.folder(host.FOLDER, host.BIN)}:/usr/bin:/bin"
+        (tools / "admin.properties").write_text(client_properties(self.lab.inventory.controller_access))
+        environment = {"PATH": f"{tools}:{self.lab.topology.folder(host.FOLDER, host.BIN)}:/usr/bin:/bin"}
         for command in commands:
             ended = subprocess.run(
-                ["sh", "-c", command], env={"PATH": path}, capture_output=True, text=True, check=False, timeout=SECONDS
+                ["sh", "-c", command],
+                cwd=tools,
+                env=environment,
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=SECONDS,
             )
             assert ended.returncode == 0, (command, ended.stdout, ended.stderr)
 
@@ -332,6 +340,18 @@ def test_a_controller_whose_disk_is_lost_votes_again_in_every_stage(folder: Path
             demo(folder, "--until", stage, "--keep")
             disk_lost(person)
     ended = carried_out(person, "cleanup")  # `lab demo` proves more, by a log that has its beginning
+    assert ended.returncode == 0, ended.stderr[-3000:]
+
+
+@pytest.mark.long
+def test_on_a_secured_cluster_the_printed_commands_log_in(folder: Path) -> None:
+    """A disk lost before the copy, and the active controller's in dual write; then the way on is open."""
+    demo(folder, "--secured", "--until", "controllers", "--keep")
+    person = Person(Lab.open(folder))
+    disk_lost(person)
+    demo(folder, "--secured", "--until", "hybrid", "--keep")
+    active_disk_lost(person)
+    ended = carried_out(person, "kraft-mode")
     assert ended.returncode == 0, ended.stderr[-3000:]
 
 
