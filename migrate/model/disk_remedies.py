@@ -302,7 +302,7 @@ def _new_metadata(sick: Sick, host: _Host, cluster: str) -> tuple[str, str]:
     """
     at = f" --release-version {host.release}" if host.release else ""
     at += " --no-initial-controllers" if host.dynamic else ""
-    vote = ", without a vote: then B-QRM-05 of `assess` has the two commands that give it one" if host.dynamic else ""
+    vote = ", without a vote: then B-QRM-05 of `assess` has the commands that give it one" if host.dynamic else ""
     words = f"{host.storage_tool} format --cluster-id={cluster} -c {shlex.quote(sick.file.path)}{at}"
     command = host.as_broker(words)
     said = (

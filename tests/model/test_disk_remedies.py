@@ -481,7 +481,7 @@ def test_a_controller_of_a_dynamic_quorum_comes_back_without_a_vote() -> None:
     world = replace(world, inventory=replace(world.inventory, quorum=QuorumKind.DYNAMIC))
     (one,) = disk_troubles(with_metadata(world, gone))
     assert one.command.endswith(" --release-version 3.9-IV0 --no-initial-controllers")
-    assert one.do[1].endswith("without a vote: then B-QRM-05 of `assess` has the two commands that give it one")
+    assert one.do[1].endswith("without a vote: then B-QRM-05 of `assess` has the commands that give it one")
 
 
 def test_a_controllers_directory_that_was_not_made_yet_is_no_trouble() -> None:
