@@ -86,11 +86,12 @@ def require() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Kdc:
-    """A KDC with its folder and its port; `lifetime` of tickets, as krb5.conf writes it."""
+    """A KDC with its folder and its address; `lifetime` of tickets, as krb5.conf writes it."""
 
     folder: Path
     port: int
     lifetime: str = "24h"
+    host: str = HOST
 
     @property
     def client_file(self) -> Path:
@@ -114,7 +115,7 @@ class Kdc:
         require()
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         values = {
-            "realm": REALM, "host": HOST, "port": self.port, "folder": self.folder, "lifetime": self.lifetime,
+            "realm": REALM, "host": self.host, "port": self.port, "folder": self.folder, "lifetime": self.lifetime,
         }  # fmt: skip
         replace_file(str(self.client_file), CLIENTS.format(**values).encode())
         replace_file(str(self.folder / "kdc.conf"), SERVER.format(**values).encode())

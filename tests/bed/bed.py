@@ -15,8 +15,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from migrate.errors import LabRefused
 from migrate.java.find import find_java
 from migrate.java.jars import kafka_jars
+from migrate.lab.kdc import Kdc
 from tests.bed import host_files, room
 from tests.bed.rootfs import BedUnavailable, install, rootfs
 from tests.bed.shape import Shape
@@ -67,7 +69,11 @@ class Bed:
         own = Path("/etc/hosts").read_text(encoding="utf-8")
         (folder / "etc").mkdir(exist_ok=True)
         (folder / "etc" / "hosts").write_text(host_files.names_and_own(Shape.of(folder), own))
+        if Shape.of(folder).kerberos:
+            _kerberos(folder)
         bed = cls(folder, room.Room.begin(folder, f"{host_files.NETWORK}.1", owned=owned))
+        if bed.shape.kerberos:
+            bed.kdc_back()
         for host in bed.hosts:
             bed._assemble(host, root, fresh=fresh)
         return bed
@@ -95,6 +101,8 @@ class Bed:
             shutil.copy(self.folder / "id_ed25519.pub", place / "up" / "bed" / "key.pub")
             for name in ("ssh_host_ed25519_key", "ssh_host_ed25519_key.pub"):
                 shutil.copy(place / name, place / "up" / "etc" / "ssh" / name)
+            if self.shape.kerberos:
+                host_files.write_logins(place / "up", place, self.shape, n, self._kdc.client_file)
             java = place / "up" / "usr" / "bin" / "java"
             java.parent.mkdir(parents=True, exist_ok=True)
             java.symlink_to(find_java().home / "bin" / "java")
@@ -237,6 +245,23 @@ class Bed:
         """The host's link is down, and the host sees it."""
         self._must(self.inside("ip", "link", "set", f"vb-{host}", "down"))
 
+    # --- the KDC
+
+    @property
+    def _kdc(self) -> Kdc:
+        return host_files.kdc_of(self.folder)
+
+    def kdc_gone(self) -> None:
+        """Nobody gets a ticket any more; those that were given stay."""
+        self._must(self.inside("sh", "-c", f"kill -KILL $(cat {self.folder}/kdc/pid); rm {self.folder}/kdc/pid"))
+
+    def kdc_back(self) -> None:
+        """It answers, from the bed's own address."""
+        settings = [f"{key}={value}" for key, value in self._kdc.environment.items()]
+        kept = f'"$@" >>{self.folder}/kdc/out 2>&1 </dev/null & echo $! >{self.folder}/kdc/pid; '
+        kept += f"for _ in $(seq 200); do ss -ltn | grep -q '{self._kdc.host}:88 ' && exit 0; sleep 0.1; done; exit 1"
+        self._must(self.inside("env", *settings, "setsid", "sh", "-c", kept, "sh", *self._kdc.argv))
+
     # --- disks
 
     def device(self, host: str, disk: str) -> str:
@@ -332,6 +357,16 @@ def _keys(folder: Path, shape: Shape) -> None:
         known.append(f"kafka-{n} {(folder / f'h{n}' / 'ssh_host_ed25519_key.pub').read_text().strip()}\n")
     (folder / "known_hosts").write_text("".join(known))
     (folder / "ssh_config").write_text(host_files.ssh_config(folder, shape))
+
+
+def _kerberos(folder: Path) -> None:
+    """The KDC's files and all keytabs; commands of this machine find it, too."""
+    found = host_files.kdc_of(folder)
+    try:
+        found.make(host_files.keytabs(folder, Shape.of(folder)))
+    except LabRefused as error:
+        raise BedUnavailable(str(error)) from error
+    shutil.copy(found.client_file, folder / "etc" / "krb5.conf")
 
 
 def _key(path: Path) -> None:

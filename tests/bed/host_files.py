@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from migrate.lab import kdc
 from tests.bed.shape import Shape
 
 NETWORK: Final = "10.80.0"
@@ -97,6 +98,21 @@ WITH_LOGIN: Final = f"""listener.name.clients.sasl.enabled.mechanisms=PLAIN
 listener.name.clients.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required \\
     user_{OPERATORS[0]}="{OPERATORS[1]}";
 """
+BY_KERBEROS: Final = """listeners=CLIENTS://:9092,LOAD://:9091,INTERNAL://:9093
+advertised.listeners=CLIENTS://kafka-{n}.{domain}:9092,LOAD://kafka-{n}:9091,INTERNAL://kafka-{n}.{domain}:9093
+listener.security.protocol.map=CLIENTS:SASL_PLAINTEXT,LOAD:PLAINTEXT,INTERNAL:SASL_PLAINTEXT
+sasl.enabled.mechanisms=GSSAPI
+sasl.mechanism.inter.broker.protocol=GSSAPI
+sasl.kerberos.service.name=kafka
+authorizer.class.name=kafka.security.authorizer.AclAuthorizer
+allow.everyone.if.no.acl.found=true
+super.users=User:kafka;User:admin
+zookeeper.set.acl=true
+"""
+ZOOKEEPER_BY_KERBEROS: Final = """authProvider.sasl=org.apache.zookeeper.server.auth.SASLAuthenticationProvider
+kerberos.removeHostFromPrincipal=true
+kerberos.removeRealmFromPrincipal=true
+"""
 BROKER: Final = """# Managed by hand since 2019 -- broker {n}
 broker.id={n}
 {listeners}inter.broker.listener.name = INTERNAL
@@ -138,6 +154,25 @@ MaxSessions 20
 UseDNS no
 """
 BANNER: Final = "*** Authorised access only. All sessions are logged. ***\n"
+
+
+def kdc_of(folder: Path) -> kdc.Kdc:
+    """Of the bed in that folder: it listens on the bridge, and is beside the hosts."""
+    return kdc.Kdc(folder / "kdc", 88, host=f"{NETWORK}.1")
+
+
+def node_principal(number: int) -> str:
+    """Whom broker and controller of a host log in as; the host is called by its whole name."""
+    return f"kafka/kafka-{number}.{DOMAIN}"
+
+
+def keytabs(folder: Path, shape: Shape) -> dict[Path, tuple[str, ...]]:
+    """Each host's, ZooKeeper's, and the operator's: who they are at Kafka, and at ZooKeeper the same as a broker."""
+    nodes = {folder / f"h{n}" / "kafka.keytab": (node_principal(n),) for n in range(1, shape.all_hosts + 1)}
+    return nodes | {
+        folder / "h1" / "zookeeper.keytab": ("zookeeper/kafka-1",),
+        folder / "tool.keytab": ("admin", "kafka/tool"),
+    }
 
 
 def address(number: int) -> str:
@@ -197,6 +232,8 @@ def write(up: Path, shape: Shape, n: int) -> None:
     if n <= shape.hosts:
         first, *others = shape.log_directories
         listeners = LISTENERS.format(n=n, domain=DOMAIN)
+        if shape.kerberos:
+            listeners = BY_KERBEROS.format(n=n, domain=DOMAIN)
         if shape.is_unlike(n):
             listeners = listeners.replace("CLIENTS:PLAINTEXT", "CLIENTS:SASL_PLAINTEXT") + WITH_LOGIN
         text = BROKER.format(n=n, listeners=listeners, first=first, others=", ".join(others), chroot=CHROOT)
@@ -212,12 +249,28 @@ def write(up: Path, shape: Shape, n: int) -> None:
         put("/etc/systemd/system/kafka-controller.service", text)
         (up / configuration.lstrip("/")).mkdir(parents=True, exist_ok=True)
     if n == 1:
-        put(f"{configuration}/zookeeper.properties", ZOOKEEPER)
+        put(f"{configuration}/zookeeper.properties", ZOOKEEPER + (ZOOKEEPER_BY_KERBEROS if shape.kerberos else ""))
         start = f"{shape.home(n)}/bin/zookeeper-server-start.sh /etc/kafka/zookeeper.properties"
         text = UNIT.format(what="ZooKeeper", environment="zookeeper", start=start, stop=shape.stop_seconds)
         put("/usr/lib/systemd/system/zookeeper.service", text)  # as a package puts it: it can be masked
+    logins = {"kafka": "kafka", "kafka-controller": "kafka", "zookeeper": "zookeeper"} if shape.kerberos else {}
     for name, megabytes in (("kafka", 320), ("kafka-controller", 200), ("zookeeper", 128)):
-        put(f"/etc/default/{name}", f'KAFKA_HEAP_OPTS="-Xmx{megabytes}m -Xms64m"\n')
+        login = f"-Djava.security.auth.login.config=/etc/kafka/{logins[name]}.jaas" if name in logins else ""
+        put(f"/etc/default/{name}", f'KAFKA_HEAP_OPTS="-Xmx{megabytes}m -Xms64m"\nKAFKA_OPTS="{login}"\n')
+
+
+def write_logins(up: Path, place: Path, shape: Shape, n: int, client_file: Path) -> None:
+    """Keytabs and login files of host `n`, which has its keytabs in `place`, and where its programs find the KDC."""
+    configuration = up / ("opt/kafka/config" if shape.linked_configuration else "etc/kafka")
+    shutil.copy(client_file, up / "etc" / "krb5.conf")
+    for keytab in place.glob("*.keytab"):
+        shutil.copy(keytab, configuration)
+    there = Path("/etc/kafka")
+    sections = (kdc.section(name, there / "kafka.keytab", node_principal(n)) for name in ("KafkaServer", "Client"))
+    (configuration / "kafka.jaas").write_text("".join(sections))
+    if n == 1:
+        section = kdc.section("Server", there / "zookeeper.keytab", "zookeeper/kafka-1")
+        (configuration / "zookeeper.jaas").write_text(section)
 
 
 def _put_runit(up: Path, put: Callable[[str, str, int], None]) -> None:

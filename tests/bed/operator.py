@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import yaml
 
 from migrate.errors import NoProgress
+from migrate.lab.kdc import principal
 from tests.bed.bed import ROOT, Bed, Completed
 from tests.bed.host_files import CHROOT, COMMANDS, DOMAIN, OPERATORS
 from tests.testing.last_words import told_to_restart
@@ -94,7 +96,7 @@ class Operator:
         spec["controller_listener"] = "CONTROLLER"
         spec["executor"] |= {"kafka_home": "/opt/kafka", "ssh_config": str(self.bed.folder / "ssh_config")}
         for kind in ("brokers", "controllers"):
-            spec[kind]["access"] = {"protocol": "PLAINTEXT"}
+            spec[kind]["access"] = self._by_kerberos(spec, kind) if shape.kerberos else {"protocol": "PLAINTEXT"}
         spec["brokers"]["defaults"] = {"config": "/etc/kafka/server.properties", "unit": shape.unit}
         for node in spec["brokers"]["nodes"]:
             n = node["id"]
@@ -110,15 +112,31 @@ class Operator:
                 node["kafka_home"] = shape.home(n)
         controllers = {"config": "/etc/kafka/controller.properties", "metadata_directory": shape.metadata_directory}
         spec["controllers"]["defaults"] = controllers | {"unit": "kafka-controller.service"}
+        if shape.quorum == "dynamic":
+            spec["controllers"]["quorum"] = shape.quorum
         for node in spec["controllers"]["nodes"]:
             n = shape.controllers[node["id"]]
-            node |= {"host": f"h{n}", "address": f"kafka-{n}:9094"}
+            node |= {"host": f"h{n}", "address": f"kafka-{n}{f'.{DOMAIN}' if shape.kerberos else ''}:9094"}
             if shape.is_unlike(n):
                 node["kafka_home"] = shape.home(n)
         text = yaml.safe_dump(told, sort_keys=False)
         assert "<fill in" not in text
         path.write_text(text)
         (self.folder / "playbook.yaml").write_text(PLAYBOOK)
+
+    def _by_kerberos(self, spec: dict[str, Any], kind: str) -> dict[str, object]:
+        """How those nodes are reached, and what is added to their files; at ZooKeeper the tool is what brokers are."""
+        keytab = self.folder / "tool.keytab"
+        shutil.copy(self.bed.folder / keytab.name, keytab)
+        keytab.chmod(0o600)
+        login = {"principal": principal("kafka/tool"), "keytab": keytab.name}
+        spec["zookeeper_access"] = {"kerberos": login}
+        spec[kind]["properties"] = {"sasl.mechanism.controller.protocol": "GSSAPI"}
+        if kind == "controllers":
+            spec[kind]["properties"]["listener.name.controller.sasl.enabled.mechanisms"] = "GSSAPI"
+        return {
+            "protocol": "SASL_PLAINTEXT", "mechanism": "GSSAPI", "kerberos": login | {"principal": principal("admin")},
+        }  # fmt: skip
 
     def rights(self) -> None:
         """What `doctor --host-setup` prints is run by root on each host."""

@@ -21,7 +21,9 @@ class Shape:
     one, Debian's python3-minimal, one in /usr/local/bin alone, or none.  `jump`: only the first host is reached
     directly.  `metadata`: the controllers' metadata directory is a mount point, a folder below one, or on the root
     file system.  `by_runit`: the host whose broker is no unit, but runit's.  `last_unlike`: the last broker's host has
-    Kafka in another folder, and that broker's listener asks for a user, as no other's does.
+    Kafka in another folder, and that broker's listener asks for a user, as no other's does.  `kerberos`: brokers,
+    controllers and ZooKeeper log in by Kerberos, and ZooKeeper's znodes are the brokers' own; the KDC is the bed's.
+    `quorum`: the controllers' kind, as an inventory says it.
     """
 
     hosts: int = 3
@@ -46,6 +48,8 @@ class Shape:
     stop_seconds: int = 360
     by_runit: int = 0
     last_unlike: bool = False
+    kerberos: bool = False
+    quorum: Literal["static", "dynamic"] = "static"
 
     def is_unlike(self, number: int) -> bool:
         """Is that host the one that is not as the others are?"""
@@ -102,6 +106,7 @@ SHAPES: Final = {
     "mixed": Shape(by_runit=2, last_unlike=True, linked_file=1),
     "apart": Shape(controllers_apart=True, metadata="mount", login="deploy"),
     "template": Shape(unit="kafka@1.service", start="shell", use_pty=True, banner=True),
+    "kerberos": Shape(kerberos=True, quorum="dynamic"),
     "links": Shape(linked_configuration=True, linked_disks=True, jump=True),
     "minimal": Shape(python="minimal", login_shell="/bin/dash", requiretty=True, metadata="root"),
     "local-python": Shape(python="local", login_shell="/bin/tcsh", start="override", owner="kafka:kafka"),
