@@ -150,7 +150,7 @@ def _compare_passwords(
 
 @check(
     "B-SEC-20",
-    "a value that a broker starts with stands in a dynamic configuration only",
+    "a value that a broker starts with is in a dynamic configuration only",
     "A broker of ZooKeeper mode reads its dynamic values before it opens its listeners; a KRaft broker opens them with "
     "its file, and learns the dynamic values afterwards. Then it refuses a store that its listener did not begin with, "
     "and with it all other values of that broker; it never takes a login, or what a listener asks of its clients. The "

@@ -243,7 +243,7 @@ def two_copies(disks: Disks, world: World) -> Result:
     for broker, looked_at in disks.items():
         for (topic, partition), found in copies(looked_at).items():
             if len(found) > 1:
-                yield Hit(f"broker {broker}: {topic}-{partition}", f"current copies lie in {' and '.join(found)}")
+                yield Hit(f"broker {broker}: {topic}-{partition}", f"current copies are in {' and '.join(found)}")
 
 
 @check(

@@ -269,7 +269,7 @@ def other_cluster(view: ZookeeperView, world: World) -> Result:
     "Every gate asks whether the replicas' directories and the fields of both views agree, and two views without a "
     "replica look like a cluster whose metadata was wiped: the run would stop behind the copy.",
     "Compare the connect string's chroot with zookeeper.connect of the brokers. If the cluster is new, make a topic "
-    "whose replicas lie on every broker (kafka-topics.sh --create), or start it again in KRaft mode, which takes no "
+    "with replicas on every broker (kafka-topics.sh --create), or start it again in KRaft mode, which takes no "
     "migration.",
     "the ledger's rule: no replica proves nothing",
 ).sees(readable_zookeeper, blocks_from=Stage.PREPARE, when=BEFORE_COPY)

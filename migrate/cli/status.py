@@ -79,7 +79,7 @@ def status(playbook: pathlib.Path | None, inventory: pathlib.Path | None, output
     Where something is wrong the first line says it, and the next step is its remedy.
     PLAYBOOK may also be an inventory, or a run's id, its folder or its plan.
 
-    Exit code 0: nothing is wrong, at whatever stage; 3: a problem stands.
+    Exit code 0: nothing is wrong, at whatever stage; 3: there is a problem.
     """
     from migrate.checks.zookeeper_use import with_ensemble
     from migrate.run.past_runs import ROLLBACK_NEEDS, by_journals

@@ -232,10 +232,10 @@ def _old_disk(sick: Sick, host: _Host) -> str:
     if sick.twice or (sick.mode is Mode.MIGRATION and isinstance(sick.state, Running)):
         stop = host.stop_first
         put = "Put" if isinstance(sick.state, Stopped) else f"{stop} first, then put"
-        lie = "lie" if sick.twice else "may lie"
+        are = "are" if sick.twice else "may be"
         return (
             f"{put} the old disk back, mount it{mount}, and look at `status` again before you start the broker: its "
-            f"replicas {lie} on other disks as well by now"
+            f"replicas {are} on other disks as well by now"
         )
     if point:
         return f"with the old disk back: {_back_in_place(sick, host).replace('mount it', 'mount it' + mount, 1)}"
@@ -406,7 +406,7 @@ def _not_on_disk(row: LedgerRow, world: World) -> Remedy:
     disks = Unknown("") if isinstance(world.disks, Unknown) else world.disks.get(NodeId(row.broker), Unknown(""))
     broken = not isinstance(disks, Unknown) and any(entry.problem for entry in disks.directories)
     if broken or (isinstance(said, tuple) and any(answer.error for answer in said)):
-        return Remedy(f"a directory of broker {row.broker} is dead, the replica may lie there: see {RESCUE}")
+        return Remedy(f"a directory of broker {row.broker} is dead, the replica may be there: see {RESCUE}")
     return Remedy("it is being created, or its disk is gone: look again; if it stays, look at the broker's log")
 
 

@@ -285,7 +285,7 @@ TOO_EARLY: Final = (
     "them again on its other disks, those without another replica empty"
 )
 MADE_ANEW: Final = (
-    "replicas that the metadata places there lie in {} as well: the broker was started without the disk before the "
+    "replicas that the metadata places there are in {} as well: the broker was started without the disk before the "
     "controllers had fenced it, made them again there, those without another replica empty, and reported none of them"
 )
 NOTICED_LATE: Final = (

@@ -83,7 +83,7 @@ def limits_of_addresses(text: str) -> dict[str, int]:
     pairs = [entry.rpartition(":") for entry in map_entries(text)]
     found = {trim(host): whole(number) for host, _, number in pairs}
     if strange := [host for host in found if not _LIMITED.fullmatch(host)]:
-        raise ValueError(f"{strange[0]!r} is no address: one of IPv6 stands without brackets")
+        raise ValueError(f"{strange[0]!r} is no address: write an IPv6 address without brackets")
     return found
 
 

@@ -216,9 +216,9 @@ class _Foreteller:
                     self._loaded += not kind
                     continue
                 where = " and ".join(directory.path for directory, _ in places)
-                self._refuse(f"{kind}copies of {topic}-{partition} lie in {where}")
+                self._refuse(f"{kind}copies of {topic}-{partition} are in {where}")
                 for place in places:
-                    self._add(*place, Fate.DUPLICATE, f"{kind}copies lie in {where}")
+                    self._add(*place, Fate.DUPLICATE, f"{kind}copies are in {where}")
         return Foretold(tuple(sorted(self._fates, key=lambda entry: entry.path)), self._loaded, self._refuses)
 
     def _refuse(self, why: str) -> None:

@@ -237,7 +237,7 @@ def _true_directory(
     if alive or not dead:
         return None
     if any(directory.unproven or directory.problem for directory in disks.directories if directory.path not in dead):
-        return RescueKind.DEAD, Unknown("another directory of the broker cannot be read: the replica may lie there")
+        return RescueKind.DEAD, Unknown("another directory of the broker cannot be read: the replica may be there")
     if len(seen := {directory.path for directory in here}) == 1:
         return RescueKind.DEAD, dead[seen.pop()].id
     unreadable = {directory.path for directory in disks.directories if directory.problem}

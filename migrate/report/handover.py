@@ -10,7 +10,7 @@ from typing import Final
 from migrate.hosts.properties import diff, parse, plain_value
 from migrate.model.secrets import without_digits
 
-HIDDEN_WORDS: Final = "# values that are not shown: each stands in the file on the host; keep it in your vault"
+HIDDEN_WORDS: Final = "# values that are not shown: each is in the file on the host; keep it in your vault"
 
 
 @dataclass(frozen=True, slots=True)

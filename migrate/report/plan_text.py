@@ -41,7 +41,7 @@ LATER_STAGES: Final = (
     "its first stage may begin; a later one stops before it acts where something that it needs still cannot be seen"
 )
 BLOCKED: Final = "remove the blockers, make visible what could not be seen, then plan again"
-READ: Final = "read this plan to its end: the command that applies it stands there"
+READ: Final = "read this plan: the command that applies it is at its end"
 LAST: Final = ("Verdict", "Changes", "Time", "No return")  # of the head, once more beside the command at the end
 TONES: Final = {"+": Tone.ADD, "-": Tone.REMOVE, "!": Tone.BAD, "=": Tone.DIM}
 

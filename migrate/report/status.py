@@ -333,7 +333,7 @@ def next_step(answer: StatusAnswer) -> str:
     run = answer.get("run")
     if run is not None and "read" in run and run["read"] and not run["alive"]:
         return (
-            f"read {run['read']} to its end: it finalizes, no rollback is possible after it. Its command stands there"
+            f"read {run['read']} first: it finalizes, no rollback is possible after it. Its command is at its end"
         )
     return f"kraft-migrate {answer['next']}" if "next" in answer else ""
 

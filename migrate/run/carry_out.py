@@ -63,7 +63,7 @@ from migrate.zookeeper.write import ZookeeperWriter
 LOG: Final = logging.getLogger("migrate.run")
 RELEASED: Final = "cleanup/release-zookeeper"
 NO_PROGRESS: Final = 600.0
-READ_IT: Final = "read this plan to its end (plan.txt beside it): the command with its fingerprint stands there"
+READ_IT: Final = "read this plan (plan.txt beside it): the command with its fingerprint is at its end"
 TOLD: Final = "what is half done was said"  # a KeyboardInterrupt with words needs none more
 
 

@@ -295,7 +295,7 @@ class JournaledEffects:
         """Looked into at the last moment, the broker being down: a replica may have come since the step's own look."""
         replicas = [name for name in self._hands.files.names(node, path) if decode_folder(name) is not None]
         if replicas:
-            raise DirectoryInUse(f"replicas lie in it: {', '.join(replicas[:5])}", where=path)
+            raise DirectoryInUse(f"it holds replicas: {', '.join(replicas[:5])}", where=path)
 
     def require_same(self, node: NodeId, metas: Mapping[str, MetaProperties]) -> None:
         """Looked at in the last moment before a start.

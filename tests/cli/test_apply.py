@@ -131,7 +131,7 @@ def test_the_point_of_no_return_without_its_fingerprint_is_4_and_nothing_is_done
     answer = kraft_migrate("apply", path)
     assert (answer.code, answer.out) == (4, "")
     assert answer.err.startswith("E-PLAN-03: ")
-    assert "the command with its fingerprint stands there" in answer.err
+    assert "the command with its fingerprint is at its end" in answer.err
     assert made.fingerprint not in answer.err
     assert tree(tmp_path) == before
 

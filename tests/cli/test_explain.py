@@ -84,7 +84,7 @@ def test_an_unknown_code_is_a_typed_error() -> None:
         (("not", "on", "disk"), "no healthy directory of the broker has it"),
         (("hybrid",), "compared, field by field"),
         (("finalize",), "no rollback is possible: point of no return"),
-        (("3",), "a problem stands"),
+        (("3",), "there is a problem"),
         (("exit", "code", "7"), "another run holds the lock"),
         (("exit_parked",), "parked at a safe point"),
         (("B-DIR",), "findings that block about log directories"),

@@ -141,7 +141,7 @@ def test_a_folder_for_out_that_is_not_there_is_64(plan: Way, tmp_path: Path) -> 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("confirm", "said"),
-    [((), "the command with its fingerprint stands there"), (("--confirm", "12345678"), "'12345678'")],
+    [((), "the command with its fingerprint is at its end"), (("--confirm", "12345678"), "'12345678'")],
 )
 def test_apply_wants_the_whole_fingerprint(plan: Way, tmp_path: Path, confirm: tuple[str, ...], said: str) -> None:
     """Exit code 4; where to read it is told, never the fingerprint, and nothing is begun."""

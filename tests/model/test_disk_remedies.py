@@ -349,7 +349,7 @@ def test_a_kraft_broker_that_made_replicas_anew_is_looked_at_again_when_its_disk
     twice = worlds.with_directory(world, 1, 2, lambda entry: replace(entry, replicas=rows))
     one = told(twice, gone)
     assert one.do[0].startswith("Stop broker 1 first, then put the old disk back, mount it, and look at `status` again")
-    assert "lie on other disks as well by now" in one.do[0]
+    assert "on other disks as well by now" in one.do[0]
     down = told(with_process(twice, 1, Stopped(0)), gone)
     assert down.do[0].startswith("Put the old disk back, mount it, and look at `status` again")
 

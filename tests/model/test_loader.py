@@ -146,13 +146,13 @@ def test_two_copies_stop_the_broker_and_a_stray_one_of_them_does_not() -> None:
     """By name: one with another topic id is set aside before they meet."""
     planted = (Planted(0, "a-0", metadata_of(A)), Planted(1, "a-0", metadata_of(A)))
     found = foretell(disks(planted), assigned())
-    assert found.refuses == "copies of a-0 lie in /d0 and /d1"
+    assert found.refuses == "copies of a-0 are in /d0 and /d1"
     assert set(fates(found).values()) == {Fate.DUPLICATE}
     assert found.loaded == 0
     other = foretell(disks((planted[0], Planted(1, "a-0", metadata_of(NONE)))), assigned())
     assert (other.refuses, fates(other)) == ("", {"/d1/a-0": Fate.STRAY})
     futures = tuple(Planted(index, f"a-2.{UNIQUE}-future", metadata_of(A)) for index in range(2))
-    assert foretell(disks(futures), assigned()).refuses == "future copies of a-2 lie in /d0 and /d1"
+    assert foretell(disks(futures), assigned()).refuses == "future copies of a-2 are in /d0 and /d1"
 
 
 def test_a_broken_directory_is_not_loaded_and_its_copies_meet_nobody() -> None:

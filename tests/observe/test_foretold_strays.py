@@ -126,7 +126,7 @@ def test_a_restarted_broker_does_with_each_folder_what_was_foretold(down: Down) 
     """First two copies of one partition, which stop it; then all other cases at once."""
     copy = down.paths[(down.home(5) + 1) % 3] / f"{TOPIC}-5"
     shutil.copytree(down.paths[down.home(5)] / f"{TOPIC}-5", copy)
-    assert f"copies of {TOPIC}-5 lie in" in down.foretold().refuses
+    assert f"copies of {TOPIC}-5 are in" in down.foretold().refuses
     down.cluster.start(BROKER)
     process = down.cluster.processes.pop(BROKER)
     assert process.wait(timeout=60) != 0
