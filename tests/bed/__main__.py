@@ -117,6 +117,7 @@ def looks(operator: Operator) -> Iterator[str]:
 FAULTS = (
     *("boot", "power_off", "silence", "unplug", "delay", "speak"),
     *("disk_gone", "disk_back", "disk_new", "disk_read_only", "disk_full", "disk_freed"),
+    *("kdc_gone", "kdc_back"),
 )
 
 if __name__ == "__main__":

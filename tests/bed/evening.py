@@ -94,6 +94,7 @@ FAULTS: Final[dict[str, Fault]] = {
     "slow": Fault(_delay, _speak, 60.0),
     "run-killed": Fault(lambda _bed, _host: None, run=True),
 }
+KDC_GONE: Final = {"kdc-gone": Fault(lambda bed, _: bed.kdc_gone(), lambda bed, _: bed.kdc_back(), 40.0)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +188,7 @@ class Evening:
             self._ends.append(thread)
 
     def _happen(self, drawn: Drawn, run: subprocess.Popen[bytes]) -> None:
-        fault = FAULTS[drawn.name]
+        fault = (FAULTS | KDC_GONE)[drawn.name]
         _wait(drawn.moment.after)
         self._tell(f"fault: {drawn}")
         if fault.run:
@@ -206,10 +207,11 @@ def _events(path: Path) -> Sequence[Event]:
         return ()
 
 
-def bag(chance: random.Random) -> Iterator[str]:
+def bag(chance: random.Random, bed: Bed) -> Iterator[str]:
     """Names of faults without end; each comes once before any comes again."""
+    names = sorted(FAULTS | (KDC_GONE if bed.shape.kerberos else {}))
     while True:
-        yield from chance.sample(sorted(FAULTS), len(FAULTS))
+        yield from chance.sample(names, len(names))
 
 
 def draw(chance: random.Random, names: Iterator[str], bed: Bed, steps: Sequence[str], count: int) -> list[Drawn]:
@@ -229,7 +231,7 @@ def draw(chance: random.Random, names: Iterator[str], bed: Bed, steps: Sequence[
 def soak(operator: Operator, minutes: float, seed: int) -> list[str]:
     """There to a drawn stage and back, until the time is over, then there to the end: one row for each command."""
     chance, until, rows = random.Random(seed), time.monotonic() + minutes * 60, list[str]()
-    names = bag(chance)
+    names = bag(chance, operator.bed)
     evening = Evening(operator, tell=lambda text: print(f"{time.strftime('%H:%M:%S')} {text}", flush=True))
 
     def command(*planned: str, back: bool = False) -> None:

@@ -263,6 +263,7 @@ def write_logins(up: Path, place: Path, shape: Shape, n: int, client_file: Path)
     """Keytabs and login files of host `n`, which has its keytabs in `place`, and where its programs find the KDC."""
     configuration = up / ("opt/kafka/config" if shape.linked_configuration else "etc/kafka")
     shutil.copy(client_file, up / "etc" / "krb5.conf")
+    (up / "etc" / "krb5.conf").chmod(0o644)
     for keytab in place.glob("*.keytab"):
         shutil.copy(keytab, configuration)
     there = Path("/etc/kafka")

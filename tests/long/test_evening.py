@@ -15,13 +15,15 @@ from tests.bed.shape import SHAPES
 
 pytestmark = [pytest.mark.hosts, pytest.mark.kafka, pytest.mark.long]
 MINUTES = float(os.environ.get("KRAFT_MIGRATE_EVENING_MINUTES", "75"))
+BEDS = {"kafka's own files": replace(SHAPES["plain"], owner="kafka:kafka"), "kerberos": SHAPES["kerberos"]}
 SEED = int(os.environ.get("KRAFT_MIGRATE_EVENING_SEED", "19"))
 
 
-def test_after_every_fault_the_same_command_goes_on_to_its_end(tmp_path: Path) -> None:
+@pytest.mark.parametrize("shape", BEDS)
+def test_after_every_fault_the_same_command_goes_on_to_its_end(shape: str, tmp_path: Path) -> None:
     """Each stop has its exit code and no traceback; the cluster serves after each command, every record is there."""
     print(f"seed {SEED}, {MINUTES:.0f} minutes")
-    with hosts_or_skip(replace(SHAPES["plain"], owner="kafka:kafka")) as bed:
+    with hosts_or_skip(BEDS[shape]) as bed:
         operator = Operator(bed, tmp_path)
         operator.seed()
         operator.inventory()
