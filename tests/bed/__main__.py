@@ -13,6 +13,7 @@ from pathlib import Path
 from tests.bed.bed import ROOT, Bed
 from tests.bed.evening import soak
 from tests.bed.floor import floor, of_run
+from tests.bed.migration import begin
 from tests.bed.operator import Operator
 from tests.bed.rootfs import BedUnavailable
 from tests.bed.shape import SHAPES
@@ -60,10 +61,7 @@ def main() -> int:
     if told.command == "down":
         bed.down()
     elif told.command == "evening":
-        operator = Operator(bed, folder / "operator")
-        operator.seed()
-        operator.inventory()
-        soak(operator, told.minutes, told.seed)
+        soak(begin(bed, folder / "operator"), told.minutes, told.seed)
     elif told.command == "floor":
         for line in of_run(bed, told.run) if told.run else floor(bed):
             print(line, flush=True)

@@ -10,7 +10,7 @@ import pytest
 
 from tests.bed.conftest import hosts_or_skip
 from tests.bed.evening import soak
-from tests.bed.operator import Operator
+from tests.bed.migration import begin
 from tests.bed.shape import SHAPES
 
 pytestmark = [pytest.mark.hosts, pytest.mark.kafka, pytest.mark.long]
@@ -24,9 +24,7 @@ def test_after_every_fault_the_same_command_goes_on_to_its_end(shape: str, tmp_p
     """Each stop has its exit code and no traceback; the cluster serves after each command, every record is there."""
     print(f"seed {SEED}, {MINUTES:.0f} minutes")
     with hosts_or_skip(BEDS[shape]) as bed:
-        operator = Operator(bed, tmp_path)
-        operator.seed()
-        operator.inventory()
+        operator = begin(bed, tmp_path)
         rows = soak(operator, MINUTES, SEED)
         assert len(rows) > 1
         operator.client("write", "after", "500")
