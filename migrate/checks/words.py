@@ -69,10 +69,10 @@ EXIT_DOCS: Final[Mapping[int, ExitDoc]] = {
     3: ExitDoc(
         "EXIT_BLOCKED",
         (
-            "`assess`, `fleet assess`, `plan`: findings block the stage; `status`: there is a problem; `rollback plan`: "
-            "NOT READY; `apply`, `rollback apply`, `lab demo`: a gate or a proof stopped the run; `directories "
-            "inspect`: Kafka would not start; `directories rescue`: a directory's id is not proven; `backup restore`: "
-            "a controller runs"
+            "`assess`, `fleet assess`, `plan`: findings block the stage; `status`: there is a problem; "
+            "`rollback plan`: NOT READY; `apply`, `rollback apply`, `lab demo`: a gate or a proof stopped the run; "
+            "`directories inspect`: Kafka would not start; `directories rescue`: a directory's id is not proven; "
+            "`backup restore`: a controller runs"
         ),
         "remove what the message names; plan again, or run the same `apply` again",
     ),
