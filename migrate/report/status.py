@@ -332,9 +332,7 @@ def next_step(answer: StatusAnswer) -> str:
         return f"{answer['problems'][0]['next']}; then give this command again"
     run = answer.get("run")
     if run is not None and "read" in run and run["read"] and not run["alive"]:
-        return (
-            f"read {run['read']} first: it finalizes, no rollback is possible after it. Its command is at its end"
-        )
+        return f"read {run['read']} first: it finalizes, no rollback is possible after it. Its command is at its end"
     return f"kraft-migrate {answer['next']}" if "next" in answer else ""
 
 
