@@ -29,6 +29,7 @@ from migrate.model.outcome import Refused, Unknown, Verified
 from migrate.model.world import Need
 from migrate.observe.sources import Sources
 from migrate.observe.world import ClusterObserver
+from migrate.playbook.load import load_inventory
 from migrate.steps.cleanup import ProveFinal
 
 RECORDS: Final = 50
@@ -187,7 +188,7 @@ def _proven_again(lab: Lab) -> tuple[str, ...]:
     """The evidence of the run's last proof, repeated until it holds, without ZooKeeper."""
     step, deadline = ProveFinal(), time.monotonic() + SECONDS
     needs = step.proof_needs - {Need.SPARK_LEDGER} | {Need.LEDGER}
-    inventory = replace(lab.inventory, zookeeper="")
+    inventory = replace(load_inventory(lab.inventory_path), zookeeper="")
     observer = ClusterObserver(Sources(inventory, Unknown("not needed"), None))
     try:
         while not isinstance(found := step.verify(observer.observe(needs, {})), Verified):
