@@ -32,8 +32,9 @@ LAG: Final = 1000  # records
     "The driver stays inactive on every later leader: 'KRaft controller indicates an active migration, but the ZK "
     "state does not.' The migration is stuck for good. The active controller was killed between the end of the copy "
     "and its note in /migration.",
-    "If it lasts: `kraft-migrate rollback plan --copy-again`, which stops the controllers, deletes /controller and "
-    "/migration, formats and starts the controllers again, then restarts every broker. All topics stay.",
+    "If it lasts: `kraft-migrate rollback plan PLAYBOOK --copy-again`, which stops the controllers, deletes "
+    "/controller and /migration, formats and starts the controllers again, then restarts every broker. All topics "
+    "stay.",
     "KRaftMigrationDriver; seen on 3.9.2",
 ).sees(both(zookeeper, kraft), blocks_from=Stage.HYBRID, when=DUAL_WRITE)
 def stuck_after_copy(seen: tuple[ZookeeperView, KraftView], world: World) -> Result:
