@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import pathlib
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
@@ -11,9 +12,10 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from migrate.cli.errors import EXIT_CHANGES, EXIT_OK
+from migrate.cli.given import loaded_given
 from migrate.cli.options import FILE, OTHER, cluster_options, load_target, observing, require_file
 from migrate.cli.screen import say
-from migrate.errors import BackupUnreadable, UsageWrong
+from migrate.errors import BackupUnreadable, InputError, UsageWrong
 from migrate.model.secrets import Digester
 
 if TYPE_CHECKING:
@@ -86,13 +88,27 @@ def _say(found: tuple[ZnodeDifference, ...]) -> None:
     say(", ".join(f"{count} {one.value}" for one, count in counts.items() if count))
 
 
+def _backups_of(file: pathlib.Path) -> str:
+    """What to type where a playbook or an inventory was given: its newest backups are named; "" for other files."""
+    try:
+        runs = loaded_given(file)[0].runs
+    except InputError:
+        return ""
+    named = shlex.quote(str(file))
+    found = sorted(pathlib.Path(runs).glob("*/backup/zookeeper.jsonl.gz"), key=lambda path: -path.stat().st_mtime)
+    if not found:
+        return f"no run of it has one yet: kraft-migrate backup create NAME.jsonl.gz {named} writes one now"
+    newest = shlex.quote(str(found[0]))
+    return f"each run keeps one; of the newest: kraft-migrate backup restore {newest} {named} --path PATH"
+
+
 @backup.command()
 @file_argument
 @cluster_options
-@click.option("--path", "below", required=True, metavar="PATH", help="That znode and what is under it is put back.")
+@click.option("--path", "below", metavar="PATH", help="Needed: that znode and what is under it is put back.")
 @click.option("--confirm", default="", metavar="FINGERPRINT", help="Of the difference, as it was shown without it.")
 def restore(
-    file: pathlib.Path, playbook: pathlib.Path | None, inventory: pathlib.Path | None, below: str, confirm: str
+    file: pathlib.Path, playbook: pathlib.Path | None, inventory: pathlib.Path | None, below: str | None, confirm: str
 ) -> int:
     """Put the znodes at and under PATH back to what FILE holds; without --confirm only the difference is shown.
 
@@ -107,15 +123,20 @@ def restore(
     Exit code 0: put back, or nothing to do; 2: shown, not confirmed; 3: refused, a controller runs; 6: the tree changed
     since it was shown; 7: another run holds the lock; 10: the lock was lost.
     """
-    from migrate.playbook.document import read_kind
+    from migrate.playbook.document import BACKUP, refuse_other
     from migrate.run.carry_out import acting_alone
     from migrate.run.clock import SystemClock
     from migrate.run.restore_znodes import Restore, put_back, require_no_controller
     from migrate.zookeeper.backup import compare, fingerprint, load_backup
     from migrate.zookeeper.lock import LOCK_PATH
 
-    if (kind := read_kind(file)) is not None:
-        raise kind.refusal(BackupUnreadable, "a backup", file)
+    refuse_other(BackupUnreadable, BACKUP, file, _backups_of(file))
+    if below is None:
+        command = f"kraft-migrate backup restore {shlex.quote(str(file))} {shlex.quote(str(playbook or 'PLAYBOOK'))}"
+        raise UsageWrong(
+            "--path is missing: which znodes shall be put back?",
+            next_step=f"{command} --path PATH, such as /config/topics/NAME; it shows what differs, and writes nothing",
+        )
     tree, root = load_backup(str(file)), _absolute(below)
     with _opened(playbook, inventory) as observer:
         sources = observer.sources

@@ -23,7 +23,7 @@ from migrate.model.outcome import Unknown
 from migrate.model.plan import SHORT, Plan
 from migrate.model.trusted import distrust_at
 from migrate.model.words import plural
-from migrate.playbook.document import INVENTORY, PLAYBOOK, read_kind
+from migrate.playbook.document import INVENTORY, PLAYBOOK, SAVED_PLAN, read_kind, refuse_other
 from migrate.playbook.load import load_inventory, load_playbook_with_inventory
 from migrate.report.plan_json import plan_from_json
 from migrate.run import journal as journals
@@ -128,7 +128,7 @@ def plan_given(given: pathlib.Path | None, *, back: bool) -> pathlib.Path:
     kind = read_kind(given)
     if kind not in (PLAYBOOK, INVENTORY):
         return given
-    inventory, playbook = _loaded(given)
+    inventory, playbook = loaded_given(given)
     command = f"kraft-migrate {'rollback ' * back}"
     left = [
         _Left(path, found)
@@ -175,7 +175,7 @@ def run_given(given: pathlib.Path) -> pathlib.Path:
         return path.parent if path.parent.name == plan.short else folder_of(load_inventory(plan.inventory), plan).path
     kind = read_kind(given)
     if kind in (PLAYBOOK, INVENTORY):
-        inventory, _ = _loaded(given)
+        inventory, _ = loaded_given(given)
         found = sorted(pathlib.Path(inventory.runs).glob(f"*/{JOURNAL}"), key=lambda run: -run.stat().st_mtime)
         if found:
             say(f"run {found[0].parent.name}: {found[0].parent}", err=True)
@@ -231,7 +231,7 @@ def _plan_file(given: pathlib.Path) -> pathlib.Path | None:
             else "name a playbook, an inventory, a run or its plan",
         )
     if given.exists() or not SHORT.fullmatch(str(given)):
-        return given if given.exists() and read_kind(given) is None and given.suffix == ".json" else None
+        return given if given.exists() and given.suffix == ".json" and read_kind(given) in (None, SAVED_PLAN) else None
     found = {path.resolve(): path for path in runs_below(f"{given}/{FIRST_NAME}")}
     if len(found) > 1:
         listed = ", ".join(map(str, found.values()))
@@ -247,7 +247,8 @@ def _plan_file(given: pathlib.Path) -> pathlib.Path | None:
     return next(iter(found.values()))
 
 
-def _loaded(given: pathlib.Path) -> tuple[Inventory, Playbook | Unknown]:
+def loaded_given(given: pathlib.Path) -> tuple[Inventory, Playbook | Unknown]:
+    """Those of a playbook's or an inventory's file."""
     if read_kind(given) == INVENTORY:
         return load_inventory(given), Unknown("an inventory was given")
     playbook, inventory = load_playbook_with_inventory(given)
@@ -278,6 +279,7 @@ def load_plan(path: pathlib.Path) -> Plan:
     PlanUnreadable where it is none, was changed by hand, or could have been written by others.
     """
     path = path / FIRST_NAME if path.is_dir() else path
+    refuse_other(MalformedPlan, SAVED_PLAN, path)
     try:
         if problem := distrust_at(path):
             raise PlanUnreadable(f"it cannot be trusted: {problem}", where=str(path), next_step="chmod go-w, or chown")
@@ -288,6 +290,4 @@ def load_plan(path: pathlib.Path) -> Plan:
     try:
         return plan_from_json(text)
     except (MalformedPlan, PlanUnreadable) as error:
-        if (kind := read_kind(path)) is not None:
-            raise kind.refusal(MalformedPlan, "a saved plan", path) from error
         raise type(error)(error.what, where=str(path), why=error.why, next_step=error.next_step) from error

@@ -151,14 +151,13 @@ class Evidence:
 def bundle_at(path: str) -> Bundle:
     """The bundle; BundleDamaged, with what the file is where it is another one of ours, or none is there."""
     from migrate.observe.bundle import read_bundle_at
-    from migrate.playbook.document import read_kind
+    from migrate.playbook.document import BUNDLE, refuse_other
 
     try:
         return read_bundle_at(path)
     except BundleDamaged as error:
         here = pathlib.Path(path)
-        if (kind := read_kind(here)) is not None:
-            raise kind.refusal(BundleDamaged, "a bundle", here) from error
+        refuse_other(BundleDamaged, BUNDLE, here, f"write a bundle: kraft-migrate bundle create NAME.tar.gz {path}")
         if "://" not in path and not here.exists():
             raise BundleDamaged(
                 error.what, where=path, next_step="give the path of a bundle: `kraft-migrate bundle create` writes one"

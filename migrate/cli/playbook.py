@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pathlib
 import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
@@ -17,7 +18,7 @@ from migrate.cli.completion import complete_kind
 from migrate.cli.errors import EXIT_ERROR, EXIT_OK, as_values, render
 from migrate.cli.options import FILE, output_option
 from migrate.cli.screen import say, say_page, say_text
-from migrate.errors import DocumentInvalid, InputError, MigrateError
+from migrate.errors import DocumentInvalid, InputError, MigrateError, UsageWrong
 from migrate.model.inventory import Inventory, Playbook
 from migrate.report.wording import printable
 
@@ -119,10 +120,19 @@ def schema(kind: str) -> int:
 @output_option
 def show(file: pathlib.Path, output: str) -> int:
     """What FILE comes to: every default written out with where each value comes from, every path resolved."""
+    from migrate.cli.given import load_plan
+    from migrate.playbook.document import SAVED_PLAN, read_kind
     from migrate.playbook.load import kind_of, load_inventory, load_playbook
     from migrate.playbook.shown import shown
 
     found: Playbook | Inventory
+    if read_kind(file) == SAVED_PLAN:
+        raise UsageWrong(
+            "this is a saved plan, not a playbook",
+            where=str(file),
+            next_step=f"kraft-migrate playbook show {shlex.quote(load_plan(file).playbook)}; what is planned is in "
+            f"{file.with_suffix('.txt')}",
+        )
     if (kind := kind_of(file)).endswith("Playbook"):
         found = load_playbook(file)
         if output == "text":

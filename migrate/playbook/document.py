@@ -12,6 +12,8 @@ import difflib
 import hashlib
 import itertools
 import os
+import re
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -103,14 +105,18 @@ def read_document(path: Path) -> Document:
     Raises DocumentUnreadable for what is no UTF-8 text of at most 256 KiB, YamlRefused for what strict YAML forbids.
     """
     try:
-        with path.open("rb") as file:
-            raw = file.read(MAX_BYTES + 1)
+        raw = _beginning(path)
     except (OSError, ValueError) as error:  # ValueError: the path is invalid
         why = error.strerror if isinstance(error, OSError) else error
         raise DocumentUnreadable(
             f"the file cannot be read: {why}", where=str(path), next_step=_meant(path, error)
         ) from error
     return parse_document(raw, path)
+
+
+def _beginning(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(MAX_BYTES + 1)
 
 
 def _meant(path: Path, error: Exception) -> str:
@@ -126,6 +132,8 @@ def _meant(path: Path, error: Exception) -> str:
 
 def parse_document(raw: bytes, path: Path) -> Document:
     """The document in these bytes (pure); `path` is for messages.  Raises as read_document does."""
+    if (kind := _kind_of_bytes(raw)) is not None:
+        raise kind.refusal(DocumentUnreadable, "a playbook or an inventory", path)
     if len(raw) > MAX_BYTES:
         raise DocumentUnreadable(
             f"the file is larger than {MAX_BYTES // 1024} KiB",
@@ -282,7 +290,7 @@ class FileKind:
     why: str = ""
 
     def used(self, path: Path) -> str:
-        return self.use.replace("FILE", str(path))
+        return self.use.replace("FILE", str(path)).replace("TEXT", str(path.with_suffix(".txt")))
 
     def refusal(self, error: type[Refusal], wanted: str, path: Path) -> Refusal:
         """The error of a command that takes something else, such as `a bundle`."""
@@ -301,21 +309,58 @@ OURS: Final = {
         "a list of accepted differences", "name it in a playbook: diff.accept of the stage hybrid"
     ),
 }
+SAVED_PLAN: Final = FileKind("a saved plan", "read its text, TEXT; kraft-migrate status FILE says where it stands")
+BUNDLE: Final = FileKind("a bundle", "kraft-migrate bundle show FILE")
+BACKUP: Final = FileKind("a backup of ZooKeeper", "kraft-migrate backup restore FILE PLAYBOOK --path PATH")
+JOURNAL: Final = FileKind("the journal of a run", "kraft-migrate report, with the run's id or folder")
 STRIMZI: Final = FileKind(
     "a Strimzi resource",
     "kraft-migrate explain B-OPS-01",
     "Strimzi migrates the clusters that it operates, and this tool does not",
 )
 COMPOSE: Final = FileKind("a Docker Compose file", INIT, "the hosts of a cluster are named in an inventory")
+HEAD: Final = 512  # bytes
+WRITTEN: Final = (
+    (SAVED_PLAN, rb'\{\s*"schema": "kraft-migrate/plan/'),
+    (BUNDLE, rb"manifest\.json\0"),
+    (BACKUP, rb'\{.*"kraft-migrate/zookeeper-tree/'),
+    (JOURNAL, rb"[0-9a-f]{8} [0-9a-f]{8} \{"),
+)
 ANSIBLE: Final = FileKind("an Ansible file", INIT, "the hosts of a cluster are named in an inventory")
 
 
 def read_kind(path: Path) -> FileKind | None:
     """What the file at that path is; None where it cannot be read, or is none that is known."""
     try:
-        return None if path.is_dir() else kind_of_file(read_document(path))
+        if path.is_dir():
+            return None
+        raw = _beginning(path)
+        return _kind_of_bytes(raw) or kind_of_file(parse_document(raw, path))
     except (InputError, OSError, ValueError):
         return None
+
+
+def refuse_other(error: type[MigrateError], wanted: FileKind, path: Path, next_step: str = "") -> None:
+    """Raise the error where the file is another one that is known.
+
+    `next_step` is for a playbook or an inventory: how what is wanted comes of it.
+    """
+    found = read_kind(path)
+    if found is None or found == wanted:
+        return
+    refusal = found.refusal(error, wanted.name, path)
+    if next_step and found in (PLAYBOOK, INVENTORY):
+        refusal.next_step = next_step
+    raise refusal
+
+
+def _kind_of_bytes(raw: bytes) -> FileKind | None:
+    """What this tool wrote, by its first bytes; None where people write it."""
+    if raw.startswith(b"\x1f\x8b"):
+        with contextlib.suppress(zlib.error):
+            raw = zlib.decompressobj(wbits=31).decompress(raw, HEAD)
+    head = raw[:HEAD]
+    return next((kind for kind, mark in WRITTEN if re.match(mark, head)), None)
 
 
 def kind_of_file(document: Document) -> FileKind | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -13,9 +14,14 @@ from migrate.cli.planning import save_plan
 from migrate.errors import UsageWrong
 from migrate.model.plan import Plan
 from migrate.model.stage import Stage
+from migrate.observe.bundle import write_bundle
+from migrate.playbook.document import BACKUP, BUNDLE, JOURNAL, SAVED_PLAN, read_kind
 from migrate.playbook.load import load_inventory
+from migrate.run.journal import Journal
+from migrate.zookeeper import backup
 from tests.cli.commands import inventory_in, kraft_migrate
 from tests.cli.test_apply import make
+from tests.steps.looks import whole
 
 FORMS = ("playbook", "inventory", "id", "folder", "plan")
 
@@ -120,3 +126,15 @@ def test_an_inventory_without_plans_asks_for_the_playbook(tmp_path: Path) -> Non
     """`rollback plan` needs what the playbook says."""
     with pytest.raises(UsageWrong, match="a playbook is needed"):
         playbook_given(inventory_in(tmp_path))
+
+
+def test_files_that_the_tool_wrote_are_told_apart(saved: tuple[Plan, Path], tmp_path: Path) -> None:
+    """By their first bytes, however large they are."""
+    write_bundle(str(tmp_path / "bundle"), whole(Stage.ASSESS), 1)
+    Journal.opened(tmp_path / "journal", 1.0, {"plan": "x"})
+    head = backup._line({"format": backup.FORMAT, "connect": "zk1:2181/kafka"})
+    (tmp_path / "tree").write_bytes(gzip.compress(head + b"x" * 300_000))
+    assert read_kind(saved[1]) == SAVED_PLAN
+    assert read_kind(tmp_path / "bundle") == BUNDLE
+    assert read_kind(tmp_path / "journal") == JOURNAL
+    assert read_kind(tmp_path / "tree") == BACKUP

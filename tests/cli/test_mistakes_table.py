@@ -7,6 +7,7 @@ An answer names what is wrong, and what to do next; none sends anybody to `--hel
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -91,6 +92,11 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Place
         for name, text in FILES.items():
             (look / name).write_text(text)
         (top / "cut.tar.gz").write_bytes(b"\x1f\x8b\x08")
+        tree = gzip.compress(b'{"format":"kraft-migrate/zookeeper-tree/v1","connect":"x"}\n')
+        kept = look / "runs" / plans[1].short / "backup" / "zookeeper.jsonl.gz"
+        kept.parent.mkdir()
+        for place in (kept, top / "tree.gz"):
+            place.write_bytes(tree)
         yield top, Place(plans[0], plans[1])
 
 
@@ -156,7 +162,7 @@ HIS: tuple[Row, ...] = (
     ("65", "lab status", 1, ("there is no lab here", "lab up --dir DIR")),
     ("66", "report write look", 64, ("none of a run",)),
     ("67", f"report changes {PLAN} --out {PB}", 64, ("a file is in its way", PB)),
-    ("68", f"bundle show {PB}", 1, ("this is a playbook, not a bundle", f"kraft-migrate plan {PB}")),
+    ("68", f"bundle show {PB}", 1, ("this is a playbook, not a bundle", f"bundle create NAME.tar.gz {PB}")),
     ("69", "bundle show no.tar.gz", 1, ("No such file", "bundle create")),
     ("70", f"unlock {PB} --id abc", 64, ("the lock's number, and 'abc' is none", "kraft-migrate unlock PLAYBOOK")),
     ("80", f"directories assign 9 {PB}", 64, ("there is no broker 9", "its brokers are 0, 1, 2")),
@@ -196,16 +202,22 @@ MORE: tuple[Row, ...] = (
     ("unlock whose", "unlock", 64, ("neither a playbook nor an inventory was given",)),
     ("swapped words", f"directories assign {PB} 4", 64, ("BROKER is a broker's id", "assign 4 playbook.yaml")),
     ("backup over it", f"backup create {PB}", 64, ("never replaces",)),
-    ("backup of what", f"backup restore {PB} {PB} --path /x", 1, ("this is a playbook, not a backup",)),
+    (
+        "backup of what",
+        f"backup restore {PB}",
+        1,
+        ("a playbook, not a backup", f"look/runs/WHOLE/backup/zookeeper.jsonl.gz {PB} --path PATH"),
+    ),
+    ("backup of nothing", f"backup restore {INV}", 1, ("an inventory, not a backup", "zookeeper.jsonl.gz")),
+    ("no path", f"backup restore tree.gz {PB}", 64, ("--path is missing", f"restore tree.gz {PB} --path PATH")),
     ("bundle over it", f"bundle create {PB}", 1, ("there is something already", "give another path")),
     ("fleet of one", f"fleet assess {PB}", 1, ("this is a playbook, not a fleet", f"kraft-migrate plan {PB}")),
     ("fleet of an inventory", f"fleet assess {INV}", 1, ("this is an inventory, not a fleet",)),
-    (
-        "show a plan",
-        f"playbook show {PLAN}",
-        1,
-        ("kind is missing", "MigrationPlaybook"),
-    ),
+    ("show a plan", f"playbook show {PLAN}", 64, ("a saved plan, not a playbook", "playbook show ", PB, "plan.txt")),
+    ("lint a plan", f"playbook lint {PLAN}", 1, ("a saved plan, not a playbook", f"kraft-migrate status {PLAN}")),
+    ("inventory of a plan", f"status -i {PLAN}", 1, ("a saved plan, not a playbook or an inventory",)),
+    ("bundle of a plan", f"bundle show {PLAN}", 1, ("this is a saved plan, not a bundle", "plan.txt")),
+    ("plan of a backup", "apply tree.gz", 1, ("this is a backup of ZooKeeper, not a saved plan", "backup restore")),
     ("no such schema", "playbook schema Playbook", 64, ("no kind 'Playbook'", "MigrationPlaybook")),
     ("no lab", "lab down", 1, ("there is no lab here", "lab up --dir DIR")),
     ("a folder in use", "lab up --dir look", 1, ("the folder is not empty and holds no lab", "empty or new folder")),
