@@ -205,7 +205,10 @@ def by_journals(inventory: Inventory) -> Mapping[str, str]:
 
 
 def _held(runs: Iterable[Run]) -> Mapping[str, str]:
-    """Nodes that a run stopped and that none has started since: node -> the run's name.  One that ended holds none."""
+    """Nodes that a run stopped and that none has started since: node -> the run's name.  One that ended holds none.
+
+    Meaning to start one is not having started it: a run can be killed in between.
+    """
     held: dict[str, str] = {}
     told = [(event.time, folder.name, event) for folder, events in runs for event in events]
     for _, run, event in sorted(told, key=lambda entry: entry[0]):
@@ -213,6 +216,6 @@ def _held(runs: Iterable[Run]) -> Mapping[str, str]:
             held = {node: name for node, name in held.items() if name != run}
         elif event.name == "effect" and event.data["effect"] == "stop":
             held[event.data["node"]] = run
-        elif event.name == "effect" and event.data["effect"] == "start":
+        elif event.name == "effected" and event.data["effect"] == "start":
             held.pop(event.data["node"], None)
     return held

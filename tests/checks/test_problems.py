@@ -121,11 +121,13 @@ def test_journals_say_which_nodes_a_run_stopped_and_left(tmp_path: Path) -> None
         (tmp_path / run).mkdir(exist_ok=True)
         journal = Journal.opened(tmp_path / run / "journal.jsonl", 1.0, {"cluster": "lab"})
         for name, node in events:
-            data = {"effect": name, "node": node, "step": "s", "detail": ""}
-            journal.append(SystemClock().now(), *(("end", {}) if name == "end" else ("effect", data)))
+            data = {"effect": name.removesuffix(" meant"), "node": node, "step": "s", "detail": ""}
+            for part in ("end",) if name == "end" else ("effect", "effected")[: 1 if name.endswith(" meant") else 2]:
+                journal.append(SystemClock().now(), part, {} if part == "end" else data)
         journal.close()
         return dict(by_journals(known))
 
     assert told("one", ("stop", "1"), ("start", "1"), ("stop", "2")) == {f"{BY_RUN}2": "one"}
     assert told("two", ("start", "2"), ("stop", "0")) == {f"{BY_RUN}0": "two"}
+    assert told("two", ("start meant", "0")) == {f"{BY_RUN}0": "two"}, "killed before it started it"
     assert told("two", ("end", "")) == {}
