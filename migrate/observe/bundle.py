@@ -208,7 +208,12 @@ def read_bundle(path: str) -> Bundle:
         room = FREE_ROOM + ROOM_A_BYTE * packed
         found = {part: decode(hints[part], _json(files[f"{part}.json"], room), part) for part in PARTS}
     except (NotDecodable, RecursionError) as error:
-        raise BundleDamaged(f"a part is not what this release writes: {error}", where=path) from error
+        raise BundleDamaged(
+            f"a part is not what this release writes: {error}",
+            where=path,
+            why=f"release {tool} wrote it, before or after a change of that part: its sums are right",
+            next_step="write it again with this release, where the cluster is: `kraft-migrate bundle create`",
+        ) from error
     sizes = {part: len(files[f"{part}.json"]) for part in PARTS}
     return Bundle(path, tool, created, World(**found), sizes)
 

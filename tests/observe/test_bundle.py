@@ -304,8 +304,9 @@ def test_a_well_hashed_part_of_another_shape_is_damage(whole: str, tmp_path: Pat
     body["parts"]["live"]["sha256"] = hashlib.sha256(raw).hexdigest()
     sums = hashlib.sha256(bundles._bytes(body)).hexdigest()
     manifest = {"format": bundles.FORMAT, "version": bundles.VERSION, "sha256": sums, "body": body}
-    with pytest.raises(BundleDamaged, match="live: missing or unknown: quorum"):
+    with pytest.raises(BundleDamaged, match="live: missing or unknown: quorum") as refused:
         read_bundle(archive(tmp_path / "odd", {**good, "live.json": raw, MANIFEST: json.dumps(manifest).encode()}))
+    assert "write it again with this release" in refused.value.next_step, "another release's is not damaged"
 
 
 def test_a_pattern_that_cannot_be_read_is_damage_with_its_place(whole: str, tmp_path: Path) -> None:
