@@ -51,10 +51,11 @@ class LintProblem(Problem):
 
 
 class LintAnswer(TypedDict):
-    """What `playbook lint` answers."""
+    """What `playbook lint` answers; `notes` are of files without a problem: what may not be meant."""
 
     ok: bool
     problems: list[LintProblem]
+    notes: dict[str, list[str]]
 
 
 @playbook.command()
@@ -80,7 +81,8 @@ def lint(files: tuple[pathlib.Path, ...], output: str) -> int:
         problem.next_step = problem.next_step.partition("; `kraft-migrate playbook lint FILE`")[0]
     if output == "json":
         rows: list[LintProblem] = [{"file": str(file), **as_values(problem)} for file, problem in problems]
-        give_answer(LintAnswer(ok=not rows, problems=rows))
+        notes = {str(file): list(told) for file, told in right.items() if told}
+        give_answer(LintAnswer(ok=not rows, problems=rows, notes=notes))
     else:
         for file, told in right.items():
             say(printable("; ".join([f"{file}: ok", *told])))

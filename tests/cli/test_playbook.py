@@ -53,6 +53,18 @@ def test_lint_holds_a_playbook_against_the_inventory_it_names(tmp_path: Path) ->
     assert f"{path}:6:17" in result.output
 
 
+def test_lint_as_json_has_what_the_text_says_of_right_files(tmp_path: Path) -> None:
+    """An inventory that is not there was only said in text."""
+    path = tmp_path / "playbook.yaml"
+    path.write_text(
+        "apiVersion: kraft-migrate/v1\nkind: MigrationPlaybook\nmetadata: {name: p}\n"
+        "spec:\n  cluster: {inventory: gone.yaml}\n"
+    )
+    found = json.loads(kraft_migrate("playbook", "lint", path, "-o", "json").out)["result"]
+    assert (found["ok"], found["problems"]) == (True, [])
+    assert "not compared with its inventory, which is missing" in found["notes"][str(path)][0]
+
+
 def test_lint_as_json(tmp_path: Path) -> None:
     """For continuous integration of somebody's playbooks."""
     path = write(tmp_path, "p.yaml", "a: &x 1\n")
