@@ -16,6 +16,7 @@ from migrate.checks import (  # noqa: F401 - importing an area registers its che
     next_release,
     oauth,
     parity,
+    processes,
     quorum,
     releases,
     replicas,
@@ -60,7 +61,7 @@ def ordered(findings: Iterable[Finding], target: Stage) -> tuple[Finding, ...]:
 
 def told(world: World, *, target: Stage) -> tuple[Finding, ...]:
     """The same for a reader: those that differ in their node alone are one finding with the list of nodes."""
-    return one_per_kind(run(world, target=target))
+    return one_per_kind(run(world, target=target), processes.down_behind(world))
 
 
 def lasting(findings: Iterable[Finding], later: Iterable[Finding]) -> tuple[Finding, ...]:

@@ -227,7 +227,7 @@ def file_is_the_nodes(configs: Configs, world: World) -> Result:
     "B-CFG-08",
     "the inventory's brokers are not the cluster's",
     "A broker that is left out is never rolled, and the copy waits for it indefinitely.",
-    "Start the missing broker, or bring the inventory up to date.",
+    "Start the missing broker, or bring the inventory up to date: a broker leaves it when others have its replicas.",
     "KRaftMigrationDriver: every broker in /brokers/ids must register",
 ).sees(zookeeper, blocks_from=Stage.PREPARE, when=BEFORE_COPY)
 def inventory_is_the_cluster(view: ZookeeperView, world: World) -> Result:
@@ -236,7 +236,9 @@ def inventory_is_the_cluster(view: ZookeeperView, world: World) -> Result:
     if listed:
         for node in sorted(listed - alive):
             message = "it is in the inventory and not alive in ZooKeeper"
-            fix = processes.start_those(world, [node], "bring the inventory up to date")
+            fix = processes.start_those(
+                world, [node], "move its replicas to living brokers, then take it out of the inventory"
+            )
             yield Hit(f"broker {node}", message, f"/brokers/ids has {sorted(alive)}", fix)
         for node in sorted(alive - listed):
             yield Hit(f"broker {node}", "it is alive in ZooKeeper and not in the inventory", f"/brokers/ids/{node}")

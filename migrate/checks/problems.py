@@ -17,12 +17,12 @@ from migrate.checks.phase import lost_at_the_end
 from migrate.checks.processes import DISK_COMMANDS
 from migrate.checks.rollback import Start, origin
 from migrate.model.disk_trouble import Sick, sick_directories
-from migrate.model.findings import Explanation, ranges
+from migrate.model.findings import Explanation
 from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode, ControllerNode
 from migrate.model.outcome import Unknown
-from migrate.model.views import ConfigFile, NoFile, NoZnode, Running, Stopped
-from migrate.model.words import moment, plural
+from migrate.model.views import ConfigFile, NoFile, NoZnode, Running
+from migrate.model.words import plural
 from migrate.model.world import NOT_ASKED, Need, World
 
 NAMED: Final = 3  # problems that the first line names; the others are counted
@@ -101,25 +101,16 @@ def _stopped(world: World, sick: Collection[int], *, began: bool) -> Iterator[Pr
     brokers = [node for node in processes.ended(world, world.inventory.brokers) if node not in sick]
     made = [node for node in world.inventory.controllers if not isinstance(_file(world, node), NoFile)]
     controllers = [node for node in processes.ended(world, made) if node not in sick] if began else []
-    for kind, down in (("broker", brokers), ("controller", controllers)):
+    for down in (brokers, controllers):
         held = held_by_runs(world, down)
         if own := [node for node in down if node not in held]:
             typed = f"{processes.start(world.inventory, own)}; the log says why it ended"
-            yield Problem(f"{_named(kind, own)} stopped on {_hosts(world, own)}{_since(world, own)}", typed)
+            yield Problem(processes.stopped_on(world, own), typed)
         for run in dict.fromkeys(filter(None, held.values())):
             nodes = [node for node in down if held.get(node) == run]
-            what = f"{_named(kind, nodes)} stopped: run {run} stopped {'it' if len(nodes) == 1 else 'them'}"
+            them = "it" if len(nodes) == 1 else "them"
+            what = f"{processes.are(world.inventory, nodes)} stopped: run {run} stopped {them}"
             yield Problem(f"{what} and has not ended", f"continue run {run}: {STATUS} has its command", run)
-
-
-def _since(world: World, nodes: Sequence[int]) -> str:
-    """Since when they are stopped, of several the first; "" where a host does not know it."""
-    states = {} if isinstance(world.services, Unknown) else world.services
-    found = [state.since for node in nodes if isinstance(state := states.get(NodeId(node)), Stopped)]
-    known = [since for since in found if since is not None]
-    if len(known) < len(nodes):
-        return ""
-    return f"{'' if len(nodes) == 1 else ', the first'} since {moment(min(known))}"
 
 
 def _handed_back(world: World) -> bool:
@@ -182,11 +173,3 @@ def _with_partitions(world: World, found: list[Problem]) -> list[Problem]:
 def _file(world: World, node: BrokerNode | ControllerNode | NodeId) -> object:
     key = node if isinstance(node, int) else node.id
     return None if isinstance(world.configs, Unknown) else world.configs.get(key)
-
-
-def _named(kind: str, nodes: Sequence[int]) -> str:
-    return f"{kind} {nodes[0]} is" if len(nodes) == 1 else f"{kind}s {ranges(nodes)} are"
-
-
-def _hosts(world: World, nodes: Iterable[int]) -> str:
-    return ", ".join(dict.fromkeys(world.inventory.node(NodeId(node)).host for node in nodes))

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+import re
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final
 
 from migrate.model.disk_trouble import sick_directories
+from migrate.model.findings import Finding, Severity, ranges
 from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode, ControllerNode, Inventory, by_hand
 from migrate.model.outcome import NotYet, Unknown
 from migrate.model.views import Stopped
+from migrate.model.words import moment
 from migrate.model.world import World
 
+UNSEEN: Final = "B-NET-01"  # a broker does not see others
+SAYS: Final = "what broker {} says of itself"
+METADATA: Final = "the Metadata answer of broker {}"
+LOG_DIRS: Final = "the DescribeLogDirs answer of broker {}"
+LAUNCH: Final = "how broker {} was started"
 GOES_ON: Final = "the run then continues"
 AGAIN: Final = "then give the same command again"  # in its place, once the run has ended
 DISK_ENDS_IT: Final = "in migration mode one log directory that dies ends a broker"
@@ -24,6 +32,22 @@ def ended(world: World, nodes: Iterable[BrokerNode | ControllerNode]) -> list[in
         return []
     states = ((node.id, world.services.get(node.id)) for node in nodes)
     return [int(node) for node, state in states if isinstance(state, Stopped)]
+
+
+def stopped_on(world: World, nodes: Sequence[int]) -> str:
+    """`brokers 0-1 are stopped on kafka-1, kafka-2, the first since 01:12:50 UTC`; no time where a host knows none."""
+    hosts = ", ".join(dict.fromkeys(world.inventory.node(NodeId(node)).host for node in nodes))
+    states = {} if isinstance(world.services, Unknown) else world.services
+    found = [state.since for node in nodes if isinstance(state := states.get(NodeId(node)), Stopped)]
+    known = [since for since in found if since is not None]
+    since = f"{'' if len(nodes) == 1 else ', the first'} since {moment(min(known))}" if len(known) == len(nodes) else ""
+    return f"{are(world.inventory, nodes)} stopped on {hosts}{since}"
+
+
+def are(inventory: Inventory, nodes: Sequence[int]) -> str:
+    """`broker 3 is` or `controllers 3000-3002 are`."""
+    one = name_of(inventory, nodes[0])
+    return f"{one} is" if len(nodes) == 1 else f"{one.partition(' ')[0]}s {ranges(nodes)} are"
 
 
 def name_of(inventory: Inventory, node: int) -> str:
@@ -82,6 +106,53 @@ def owner(inventory: Inventory, nodes: Collection[int]) -> str:
     """Whose turn it is: `whoever runs h3`."""
     hosts = dict.fromkeys(inventory.node(NodeId(node)).host for node in nodes)
     return f"whoever runs {', '.join(hosts)}"
+
+
+def down_behind(world: World) -> Callable[[Finding], int | None]:
+    """Which broker that has no process a finding follows from; None for blind spots, which are told by their reason."""
+    down = ended(world, world.inventory.brokers)
+
+    def behind(finding: Finding) -> int | None:
+        if finding.severity is Severity.BLIND_SPOT:
+            return None
+        if finding.code == UNSEEN:
+            missed = {int(number) for number in re.findall("[0-9]+", finding.message)}
+            return min(missed) if missed and missed <= {*down} else None
+        return next((node for node in down if because_down(finding, node)), None)
+
+    return behind
+
+
+def unseen_by_stop(world: World, about: str, reason: str) -> str:
+    """Why that cannot be seen: of what its process alone tells, that the broker is stopped; else the reason given."""
+    for node in ended(world, world.inventory.brokers):
+        if about in [name.format(node) for name in (SAYS, METADATA, LOG_DIRS, LAUNCH)]:
+            return stopped_on(world, [node])
+    return reason
+
+
+def because_down(finding: Finding, node: int | None) -> bool:
+    """Would this not be found if that node ran?  Told by code and node; everything else about it still counts."""
+    if node is None:
+        return False
+    if finding.severity is Severity.BLIND_SPOT:
+        answers = (SAYS, METADATA, LOG_DIRS, "what controller {} says of itself")
+        return finding.about in [name.format(node) for name in answers]
+    match finding.code:
+        case "B-ZKN-05":  # its replicas are assigned to a broker that is not alive
+            return finding.about == f"broker {node}"
+        case "B-CFG-08":  # ZooKeeper knows one broker less than the inventory and the playbook
+            return finding.about in (f"broker {node}", "the playbook")
+        case code if code == UNSEEN:  # the others do not see it; the proof asks them again
+            return True
+        case "B-MIG-05":  # stopped in KRaft mode, it is fenced until it is back
+            return finding.about == f"broker {node}"
+        case "B-MIG-06":  # stopped in migration mode, its znode went with its session and its registration stays
+            return finding.about == f"broker {node}"
+        case "B-QRM-03":  # its file was written already
+            return finding.about.startswith(f"controller {node}:")
+        case _:
+            return False
 
 
 def unknown_file(inventory: Inventory, node: int) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
+from migrate.checks import processes
 from migrate.checks.phase import Phase, phase_of
 from migrate.checks.sight import FILES, Configs, Sight
 from migrate.model.broker_modes import Mode, mode_of
@@ -182,7 +183,7 @@ def _blind(entry: Check, blind: Blind, world: World) -> Finding:
         severity=Severity.BLIND_SPOT,
         about=shown(blind.about),
         message=f"not checked: {entry.doc.title}",
-        evidence=shown(blind.reason),
+        evidence=shown(processes.unseen_by_stop(world, blind.about, blind.reason)),
         fix=f"let the tool see {shown(blind.about)}, then run the same command again",
         blocks_from=_blocks(entry, blind, world),
     )

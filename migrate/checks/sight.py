@@ -197,13 +197,13 @@ controller_answers = _with_quorum(
     )
 )
 broker_answers = _each(
-    ("what broker {} says of itself", "what the brokers say of themselves"), BROKERS, _live(lambda live: live.brokers)
+    (processes.SAYS, "what the brokers say of themselves"), BROKERS, _live(lambda live: live.brokers)
 )
 metadata_answers = _each(
-    ("the Metadata answer of broker {}", "the brokers' Metadata answers"), BROKERS, _live(lambda live: live.metadata)
+    (processes.METADATA, "the brokers' Metadata answers"), BROKERS, _live(lambda live: live.metadata)
 )
 log_dir_answers = _each(
-    ("the DescribeLogDirs answer of broker {}", "the brokers' DescribeLogDirs answers"),
+    (processes.LOG_DIRS, "the brokers' DescribeLogDirs answers"),
     BROKERS,
     _live(lambda live: live.log_dirs),
 )
@@ -224,9 +224,7 @@ controller_configs = _files(CONTROLLERS_FILES, CONTROLLERS, planned=no_quorum_ye
 node_configs = _joined(broker_configs, controller_configs)
 
 # How a process was started, or will be, as far as that can be foreseen; of one that does not run, nothing is seen.
-broker_launches = _each(
-    ("how broker {} was started", "how the brokers were started"), BROKERS, lambda world: world.launches
-)
+broker_launches = _each((processes.LAUNCH, "how the brokers were started"), BROKERS, lambda world: world.launches)
 controller_launches = _each(
     ("how controller {} is started", "how the controllers are started"), CONTROLLERS, lambda world: world.launches
 )

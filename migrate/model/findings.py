@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
@@ -147,30 +147,41 @@ def group_key(finding: Finding) -> Key | None:
     return (finding.code, finding.severity.value, finding.blocks_from, place.before, place.kind, *texts)
 
 
-def one_per_kind(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+def one_per_kind(
+    findings: Iterable[Finding], down: Callable[[Finding], int | None] = lambda _: None
+) -> tuple[Finding, ...]:
     """Return one finding per cause: what follows from a cause is behind it, what differs in its node alone is one.
 
-    Each stands at the place of the first.
+    Each stands at the place of the first.  `down` is the broker without whose stop a finding would not be there.
     """
     groups: dict[object, list[Finding]] = {}
-    for at, finding in enumerate(_by_cause(list(findings))):
+    for at, finding in enumerate(_by_cause(list(findings), down)):
         groups.setdefault(group_key(finding) or at, []).append(finding)
     return tuple(_one(group) if len(group) > 1 else group[0] for group in groups.values())
 
 
-def _by_cause(findings: Sequence[Finding]) -> Iterator[Finding]:
+def _by_cause(findings: Sequence[Finding], down: Callable[[Finding], int | None]) -> Iterator[Finding]:
     """The findings without those that follow from another one of the same broker, which has them behind it.
 
-    The first of several causes on a broker has them: nothing tells which of two dead disks a replica was on.
+    The first of several causes on a broker has them: nothing tells which of two dead disks a replica was on.  What is
+    found because a broker is down is behind its dead disk, or else behind the first of them.
     """
     causes: dict[int, int] = {}
     for at, finding in enumerate(findings):
         if finding.code in FOLLOWS and finding.severity is not Severity.BLIND_SPOT and (place := _place(finding.about)):
             causes.setdefault(place.id, at)
-    behind: dict[int, list[Finding]] = {at: [] for at in causes.values()}
+    stopped = {at: node for at, finding in enumerate(findings) if (node := down(finding)) is not None}
+    itself = [
+        at for at, node in stopped.items() if findings[at].about == f"broker {node}"
+    ]  # it says more than others do
+    first_of = {stopped[at]: at for at in reversed([*itself, *stopped])} | causes
+    behind: dict[int, list[Finding]] = {at: [] for at in first_of.values()}
     dead = {finding.about for finding in findings if finding.code in FOLLOWS}
     rest: list[int] = []
     for at, finding in enumerate(findings):
+        if at in stopped and (head := first_of[stopped[at]]) != at:
+            behind[head].append(finding)
+            continue
         place = _place(finding.about) if causes else None
         cause = None if place is None or place.before else causes.get(place.id)
         words = None if cause is None else FOLLOWS[findings[cause].code].get(finding.code)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from typing_extensions import TypedDict
 
-from migrate.model.findings import Finding, Severity, behind_words, places
+from migrate.model.findings import NAMED, Finding, Severity, behind_words, places
 from migrate.model.stage import Stage
+from migrate.model.world import NOT_ASKED
 from migrate.report.lines import Line, Page, Tone
 from migrate.report.plan_verdict import SEVERITY_WORDS, in_order, unseen
 from migrate.report.wording import clip, plural
@@ -31,7 +32,7 @@ class Told:
 
     code: str
     severity: Severity
-    about: str
+    about: str = ""
     message: str = ""
     each: str = ""
     evidence: str = ""
@@ -55,21 +56,32 @@ class Told:
 def told(findings: Sequence[Finding]) -> list[Told]:
     """Blockers, warnings, blind spots by what could not be seen, information."""
     ordered = in_order(findings)
-    blind = [
-        Told(
-            "?",
-            Severity.BLIND_SPOT,
-            about,
-            why,
-            blocks=f"{plural(len(codes), 'check')} could not be made: {', '.join(codes)}",
-        )
-        for about, why, codes in unseen(findings)
-    ]
     return [
         *(_told(entry) for entry in ordered if entry.severity in (Severity.BLOCKER, Severity.WARNING)),
-        *blind,
+        *_blind(findings),
         *(_told(entry) for entry in ordered if entry.severity is Severity.INFO),
     ]
+
+
+def _blind(findings: Sequence[Finding]) -> Iterator[Told]:
+    """What could not be seen, by why: what rests on something else that was not seen is told with it."""
+    reasons: dict[tuple[str, str], list[tuple[str, str, list[str]]]] = {}
+    spots = unseen(findings)
+    for spot in spots:
+        about, why, _ = spot
+        root = min((other for _, other, _ in spots if why.endswith(f": {other}")), key=len, default=why)
+        reasons.setdefault((root, about if why == NOT_ASKED.reason else ""), []).append(spot)
+    for (why, _), parts in reasons.items():
+        codes = sorted({code for *_, missed in parts for code in missed})
+        named = Told(
+            "?", Severity.BLIND_SPOT, blocks=f"{plural(len(codes), 'check')} could not be made: {', '.join(codes)}"
+        )
+        first = [about for about, reason, _ in parts if reason == why]
+        named = replace(named, about=first[0], message=why) if len(first) == 1 else replace(named, about=why)
+        if len(parts) > 1:
+            facts = tuple(f"{about}: {', '.join(missed)}" for about, _, missed in parts)
+            named = replace(named, behind=f"{len(parts)} parts were not seen because of it", facts=facts)
+        yield named
 
 
 def _told(entry: Finding) -> Told:
@@ -92,11 +104,15 @@ def _told(entry: Finding) -> Told:
 def finding_lines(findings: Sequence[Finding], width: int, *, full: bool = True) -> tuple[Line, ...]:
     """Each finding with its evidence and fix, with `full` what is behind it."""
     page = Page(width=width)
+    before = None
     for entry in told(findings):
-        page.add()
+        if full or not (entry.severity is before is Severity.BLIND_SPOT):
+            page.add()
+        before = entry.severity
         if entry.severity is Severity.BLIND_SPOT:
-            page.wrap(f"{entry.code:<9} {entry.about}: {clip(entry.message, FOLDED)}", entry.tone, hang=10)
-            page.wrap(f"so {entry.blocks}", indent=12)
+            about = f"{entry.about}: {clip(entry.message, FOLDED)}" if entry.message else entry.about
+            page.wrap(f"{entry.code:<9} {about}", entry.tone, hang=10)
+            _not_made(page, entry, full=full)
             continue
         page.wrap(f"{entry.code:<9} {entry.about}", entry.tone, hang=10)
         page.wrap(entry.message, indent=12)
@@ -113,6 +129,18 @@ def finding_lines(findings: Sequence[Finding], width: int, *, full: bool = True)
         if entry.blocks:
             page.add(entry.blocks, entry.tone, 12)
     return tuple(page.lines)
+
+
+def _not_made(page: Page, entry: Told, *, full: bool) -> None:
+    """The checks of a blind spot: without `full` the first of them."""
+    codes = entry.blocks.split(", ")
+    shown = codes if full else codes[:NAMED]
+    more = f" and {len(codes) - NAMED} more" if len(shown) < len(codes) else ""
+    page.wrap(f"so {', '.join(shown)}{more}{'  (each: --full)' if more and not entry.facts else ''}", indent=12)
+    if entry.behind:
+        page.wrap(f"{entry.behind}{'' if full else '  (each: --full)'}", indent=12, hang=2)
+    for fact in entry.facts if full else ():
+        page.wrap(fact, Tone.DIM, 14, 2)
 
 
 class Counts(TypedDict):

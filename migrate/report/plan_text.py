@@ -42,6 +42,7 @@ LATER_STAGES: Final = (
 )
 BLOCKED: Final = "remove the blockers, make visible what could not be seen, then plan again"
 READ: Final = "read this plan: the command that applies it is at its end"
+URGENT: Final = ("Verdict", "Rollback", "Detected", "Target")  # of the head, while a problem stands
 LAST: Final = ("Verdict", "Changes", "Time", "No return")  # of the head, once more beside the command at the end
 TONES: Final = {"+": Tone.ADD, "-": Tone.REMOVE, "!": Tone.BAD, "=": Tone.DIM}
 
@@ -56,7 +57,8 @@ def plan_lines(plan: Plan, path: str = "PLAN", width: int = WIDTH, *, full: bool
     page.add(
         f"kraft-migrate {command}  {plan.cluster}  (cluster {plan.cluster_id})    plan {plan.short}{change}", Tone.TITLE
     )
-    _head(page, plan)
+    urgent = bool(plan.summary.problem) and not full and not may_begin(plan)  # what to do now, and nothing else
+    _head(page, plan, URGENT if urgent else ())
     _next(page, plan, path, end=False)
     page.add("Read-only run: nothing was changed.", Tone.DIM)
     _findings(page, plan, full=full)
@@ -110,7 +112,9 @@ def _findings(page: Page, plan: Plan, *, full: bool) -> None:
             plan.findings if full else [entry for entry in plan.findings if entry not in infos], page.width, full=full
         )
     )
-    if infos and not full:
+    if infos and not full and plan.summary.problem and not may_begin(plan):
+        page.wrap(f"{counts(infos, zeros=False)}  (all: --full)", Tone.DIM)
+    elif infos and not full:
         codes = ", ".join(
             f"{code} ({checks.CODES[code].title})" if code in INSTRUCT else code
             for code in sorted({entry.code for entry in infos})

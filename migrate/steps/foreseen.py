@@ -9,6 +9,7 @@ from functools import partial
 from typing import Final
 
 from migrate import checks
+from migrate.checks import processes
 from migrate.checks.phase import Phase, no_quorum_yet
 from migrate.checks.principals import successor
 from migrate.checks.registry import run_on_files
@@ -110,4 +111,4 @@ def _to_come(world: World, target: Stage) -> Iterator[tuple[Finding, str]]:
 
 def told(world: World, *, target: Stage) -> tuple[Finding, ...]:
     """The same for a reader: those that differ in their node alone are one finding with the list of nodes."""
-    return one_per_kind(run(world, target=target))
+    return one_per_kind(run(world, target=target), processes.down_behind(world))

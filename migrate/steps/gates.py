@@ -158,7 +158,7 @@ def no_blockers(
         finding
         for finding in checks.run(world, target=stage)
         if blocks(finding, stage)
-        and not _because_down(finding, down)
+        and not processes.because_down(finding, down)
         and (finding.code not in besides or _of_others(finding, of))
     ]
     if not found:
@@ -167,8 +167,8 @@ def no_blockers(
         return NOT_ASKED
     due = world.inventory.brokers if no_quorum_yet(world) else world.inventory.nodes  # should have a process by now
     ended = processes.ended(world, due)
-    missed = [node for node in ended if any(_because_down(finding, node) for finding in found)]
-    if all(any(_because_down(finding, node) for node in missed) for finding in found):
+    missed = [node for node in ended if any(processes.because_down(finding, node) for finding in found)]
+    if all(any(processes.because_down(finding, node) for node in missed) for finding in found):
         return processes.awaited(world.inventory, missed)
     blockers = [finding for finding in found if finding.severity is Severity.BLOCKER]
     definite = [finding for finding in blockers if not churn.may_end(finding)]
@@ -204,34 +204,6 @@ def _unseen(found: Sequence[Finding]) -> str:
 def _few(words: Iterable[str]) -> str:
     each = list(dict.fromkeys(words))
     return ", ".join(each[:3]) + (f" and {len(each) - 3} more" if len(each) > 3 else "")
-
-
-def _because_down(finding: Finding, node: int | None) -> bool:
-    """Would this not be found if that node ran?  Told by code and node; everything else about it still counts."""
-    if node is None:
-        return False
-    if finding.severity is Severity.BLIND_SPOT:
-        return finding.about in (
-            f"the Metadata answer of broker {node}",
-            f"the DescribeLogDirs answer of broker {node}",
-            f"what controller {node} says of itself",
-            f"what broker {node} says of itself",
-        )
-    match finding.code:
-        case "B-ZKN-05":  # its replicas are assigned to a broker that is not alive
-            return finding.about == f"broker {node}"
-        case "B-CFG-08":  # ZooKeeper knows one broker less than the inventory and the playbook
-            return finding.about in (f"broker {node}", "the playbook")
-        case "B-NET-01":  # the others do not see it; the proof asks them again
-            return True
-        case "B-MIG-05":  # stopped in KRaft mode, it is fenced until it is back
-            return finding.about == f"broker {node}"
-        case "B-MIG-06":  # stopped in migration mode, its znode went with its session and its registration stays
-            return finding.about == f"broker {node}"
-        case "B-QRM-03":  # its file was written already
-            return finding.about.startswith(f"controller {node}:")
-        case _:
-            return False
 
 
 @requires("every broker sees all brokers and every partition with its full ISR")

@@ -30,6 +30,7 @@ OLD_DISK, ROLLED_DISK, NO_ZK_YET = (
     "21-dead-disk-in-hybrid",
     "25-zookeeper-down-before-all",
 )
+BOTH: Final = "23-broker-and-its-disk-down"
 START, READABLE = "on b1: start broker 1; the log says why it ended; then", "make readable what the reason names"
 FORWARD: Final = re.compile(r"\bnext:? +kraft-migrate (?:plan|apply)\b", re.IGNORECASE)
 NEVER: Final = ("MigrationZnode(", "Errno", "make the plan again", "--help", "E-DEFECT")
@@ -43,7 +44,7 @@ ROWS: Final[tuple[Row, ...]] = (  # number, world, command, exit code, what it n
         ("1 stopped migration migration", START, "6 partitions under-replicated"),
         ("READY, from",),
     ),
-    ("83", DOWN, "plan", 3, ("BLOCKED (2 blockers)", START, "it is fenced in the metadata"), ("READY WITH WARNINGS",)),
+    ("83", DOWN, "plan", 3, ("BLOCKED (1 blocker)", START, "it is fenced in the metadata"), ("READY WITH WARNINGS",)),
     ("84", DOWN, "rollback-plan", 2, ("READY WITH WORK", "needs: broker 1: it is down", START), ("Verdict: READY C",)),
     ("85", DOWN, "diff", 0, ("broker 1 is stopped on b1",), ()),
     ("85b", DOWN, "directories-show", 0, ("broker 1 is stopped on b1", "broker 1 mmm 6"), ()),
@@ -90,6 +91,22 @@ ROWS: Final[tuple[Row, ...]] = (  # number, world, command, exit code, what it n
         ("fits in",),
     ),
     ("100", DISK, "plan", 3, ("BLOCKED (1 blocker)", "4 findings behind it", "/data/b1/d2"), ("error 56", "Wait for")),
+    (
+        "100b",
+        BOTH,
+        "plan",
+        3,
+        ("BLOCKED (1 blocker)", "5 findings behind it", "broker 1 is stopped on b1"),
+        ("start b",),
+    ),
+    (
+        "100c",
+        BOTH,
+        "status",
+        3,
+        ("broker 1 (stopped): /data/b1/d2", "the lines `disk` have the commands"),
+        ("on b1: start broker 1",),
+    ),
     (
         "101",
         DISK,
@@ -180,6 +197,12 @@ def test_the_answer_names_what_is_wrong_and_never_what_misleads(
         assert part.lower() in told.lower()
     for part in never:
         assert part not in told
+
+
+@pytest.mark.parametrize("world", [path.parent.name for path in KEPT.glob("2[0-7]*/plan.txt")])
+def test_a_plan_that_is_in_trouble_fits_forty_lines(world: str) -> None:
+    """One dead disk, its broker running or stopped; a broker, ZooKeeper or disks that are gone."""
+    assert len((KEPT / world / "plan.txt").read_text().splitlines()) <= 40
 
 
 @pytest.mark.parametrize("world", sorted(path.parent.name for path in KEPT.glob("*/status.txt")))

@@ -115,6 +115,7 @@ WORLDS: dict[str, Callable[[], World]] = {
     "20-dead-disk-in-zookeeper-mode": lambda: broken_disk(2)(whole(Stage.ASSESS)),
     "21-dead-disk-in-hybrid": lambda: broken_disk(0)(taken("hybrid")),
     "22-dead-disk-in-kraft-mode": lambda: broken_disk(1)(whole(Stage.KRAFT_MODE)),
+    "23-broker-and-its-disk-down": lambda: broken_disk(1)(broker_down("hybrid")),
     "23-broker-down": lambda: broker_down("hybrid"),
     "24-zookeeper-down": lambda: replace(taken("hybrid"), zookeeper=Unknown(REASON)),
     "25-zookeeper-down-before-all": lambda: replace(whole(Stage.ASSESS), zookeeper=Unknown(REASON)),

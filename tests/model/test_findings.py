@@ -180,3 +180,22 @@ def test_one_dead_disk_is_one_blocker_with_all_that_follows_from_it_behind_it() 
         )
     )
     assert (many.about, len(many.behind)) == ("brokers 2-4: /d7", 3)
+
+
+def test_what_follows_from_a_stopped_broker_is_behind_its_dead_disk_or_the_first_of_it() -> None:
+    """One cause is one blocker; a broker that runs has its own."""
+    dead, fenced, other = (
+        of_disk("B-DIR-01", "broker 1: /d7"),
+        of_disk("B-MIG-05", "broker 1"),
+        of_disk("B-MIG-05", "broker 2"),
+    )
+    unseen = of_disk("B-NET-01", "broker 0", "it does not see brokers [1]")
+    down = {fenced: 1, unseen: 1}.get
+    assert [(entry.code, len(entry.behind)) for entry in one_per_kind((fenced, dead, unseen), down)] == [
+        ("B-DIR-01", 2)
+    ]
+    told = one_per_kind((fenced, unseen, other), down)
+    assert [(entry.code, entry.behind) for entry in told] == [
+        ("B-MIG-05", ("B-NET-01 broker 0",)),
+    ], "of both brokers one finding"
+    assert told[0].about == "brokers 1-2"

@@ -11,6 +11,7 @@ from dataclasses import replace
 import pytest
 
 from migrate import checks
+from migrate.checks import processes
 from migrate.model.config_keys import QuorumKind
 from migrate.model.difference import DiffReport
 from migrate.model.findings import Finding, Severity
@@ -401,12 +402,12 @@ def test_what_is_found_because_a_step_stopped_a_node_counts_for_everybody_else()
 def test_a_node_that_a_step_stopped_excuses_what_is_said_of_it_alone(code: str, about: str) -> None:
     """The same of another one, or anything else of it, counts: a second broker that is down stays a blocker."""
     found = Finding(code, Severity.BLOCKER, about, "")
-    assert gates._because_down(found, 2)
-    assert not gates._because_down(found, None)
-    assert not gates._because_down(replace(found, code="B-DIR-01"), 2)
+    assert processes.because_down(found, 2)
+    assert not processes.because_down(found, None)
+    assert not processes.because_down(replace(found, code="B-DIR-01"), 2)
     if about != "the playbook":
-        assert not gates._because_down(replace(found, about=about.replace("2", "1", 1)), 2)
-        assert not gates._because_down(replace(found, about=about.replace("2", "21", 1)), 2)
+        assert not processes.because_down(replace(found, about=about.replace("2", "1", 1)), 2)
+        assert not processes.because_down(replace(found, about=about.replace("2", "21", 1)), 2)
 
 
 def test_a_node_that_a_step_stopped_is_no_blind_spot_and_others_are() -> None:
@@ -418,9 +419,9 @@ def test_a_node_that_a_step_stopped_is_no_blind_spot_and_others_are() -> None:
         "what broker 2 says of itself",
     ):
         found = Finding("X-LIVE-01", Severity.BLIND_SPOT, about, "")
-        assert gates._because_down(found, 2)
-        assert not gates._because_down(replace(found, about=about.replace("2", "1")), 2)
-        assert not gates._because_down(found, None)
+        assert processes.because_down(found, 2)
+        assert not processes.because_down(replace(found, about=about.replace("2", "1")), 2)
+        assert not processes.because_down(found, None)
 
 
 def test_a_disk_that_nobody_tried_is_not_healthy() -> None:
