@@ -9,6 +9,7 @@ from typing_extensions import TypedDict
 
 from migrate.model.causes import cause_of
 from migrate.model.difference import Difference, DifferenceClass, DiffReport, IdleAcceptance, IdleReason
+from migrate.model.words import plural
 
 SHOWN: Final = 40
 LONGEST: Final = 160
@@ -98,7 +99,7 @@ def diff_lines(report: DiffReport, more: str = "--output json or --parquet FOLDE
         yield f"  {idle_text(idle)}"
     for spot in report.blind_spots:
         yield f"  not compared: {spot}"
-    yield f"{report.unexcused_total} differences outside EXPECTED"
+    yield f"{plural(report.unexcused_total, 'difference')} outside EXPECTED"
 
 
 def idle_text(idle: IdleAcceptance) -> str:
@@ -111,7 +112,8 @@ def idle_text(idle: IdleAcceptance) -> str:
 
 
 def _sample(row: Difference) -> Iterator[str]:
-    yield f"  {row.cls} {row.kind} {row.key} {row.field}: {_clipped(row.zookeeper)} / {_clipped(row.kraft)}"
+    sides = f"ZooKeeper {_clipped(row.zookeeper)}, KRaft {_clipped(row.kraft)}"
+    yield f"  {row.cls} {row.kind} {row.key} {row.field}: {sides}"
     if row.zookeeper_where or row.kraft_where:
         yield f"      ZooKeeper: {row.zookeeper_where}"
         yield f"      KRaft:     {row.kraft_where}"

@@ -64,18 +64,18 @@ def test_a_difference_is_2_and_shown_with_both_values(diff: Diff) -> None:
     """Excused ones are not listed for a person."""
     answer = diff(OTHER)
     assert answer.code == 2
-    assert "  DIFFERS topic-config orders retention.ms: 1 / 2" in answer.out.splitlines()
+    assert "  DIFFERS topic-config orders retention.ms: ZooKeeper 1, KRaft 2" in answer.out.splitlines()
     assert "      ZooKeeper: /config/topics/orders, mzxid 7" in answer.out.splitlines()
     assert "      KRaft:     image at metadata offset 500, offset 412" in answer.out.splitlines()
     assert "      likely: the znode was written past Kafka, or dual write of it failed" in answer.out.splitlines()
     assert "KRAFT-DEFAULT" not in answer.out
-    assert answer.out.endswith("1 differences outside EXPECTED\n")
+    assert answer.out.endswith("1 difference outside EXPECTED\n")
 
 
 def test_differences_that_are_not_listed_are_counted(diff: Diff) -> None:
     """Of a list that was cut the number of its rows would be too small."""
     cut = replace(OTHER, counts={"topic-config": {"DIFFERS": 20_300, "EQUAL": 4}})
-    assert diff(cut).out.endswith("20300 differences outside EXPECTED\n")
+    assert diff(cut).out.endswith("20,300 differences outside EXPECTED\n")
     assert json.loads(diff(cut, "--output", "json").out)["unexcused"] == 20_300
 
 

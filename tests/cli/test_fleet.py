@@ -258,7 +258,7 @@ def test_one_different_cluster_is_2_with_its_rows(tmp_path: Path, monkeypatch: p
     answer = diffed(path, monkeypatch, {"one": EQUAL, "two": other})
     assert answer.code == 2
     assert "2 clusters: 1 DIFFERENT, 1 EQUAL" in answer.out
-    assert "DIFFERS topic-config orders retention.ms: 1 / 2" in answer.out
+    assert "DIFFERS topic-config orders retention.ms: ZooKeeper 1, KRaft 2" in answer.out
     assert diffed(path, monkeypatch, {"one": EQUAL, "two": EQUAL}).code == 0
 
 
