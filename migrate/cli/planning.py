@@ -80,6 +80,9 @@ def make_plan(
 
 
 def _with_rollback_now(plan: Plan, now: RollbackReadiness) -> Plan:
+    if now.gone:
+        gone = {"stage": "now", "procedure": f"not possible any more: {now.reasons[0].what}", "restarts": "-"}
+        return replace(plan, summary=replace(plan.summary, rollback=(gone,)))
     row = {
         "stage": f"now ({now.origin})",
         "procedure": now.line if now.of(Weight.BAR) else f"{now.word}: {now.procedure}",

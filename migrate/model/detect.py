@@ -7,6 +7,7 @@ from typing import Final
 
 from migrate.model.broker_modes import controller_flags, positions
 from migrate.model.config_keys import QuorumKind
+from migrate.model.findings import ranges
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.views import ControllerZnode, KraftView, MigrationZnode, NullZnode, ZookeeperView
@@ -103,7 +104,9 @@ def _by_metadata(world: World, view: KraftView) -> Detected | Unknown:
             flags = controller_flags(world)
             flagged = sorted(flag.node for flag in flags if flag.answer is True)
             silent = sorted(flag.node for flag in flags if isinstance(flag.answer, Unknown))
-            how = said + f"controllers that still answer with the flag: {flagged}, that do not answer: {silent}"
+            parts = {"controllers that answer with the flag": flagged, "controllers that do not answer": silent}
+            kept = [f"{what}: {ranges(nodes)}" for what, nodes in parts.items() if nodes]
+            how = said + ("; ".join(kept) or "no controller has the flag")
             if migrating:
                 early = f"finalized while brokers {sorted(migrating)} are in migration mode: roll them forward to KRaft"
                 return Detected(Stage.HYBRID, Stage.KRAFT_MODE, said + early)

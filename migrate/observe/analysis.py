@@ -37,6 +37,7 @@ LOOKS: Final = 6  # how often both sides are read before what still moves is uns
 LAG_SECONDS: Final = 15.0  # for /migration to pass one offset: it moves twice a second
 LAG_POLL: Final = 0.1
 STARTING: Final = "starting Spark"
+FINALIZED: Final = "the migration is finalized, and ZooKeeper is not written any more"
 AGAIN: Final = 0.3  # seconds before all is compared again
 
 
@@ -100,6 +101,8 @@ def _not_comparable(world: World) -> str | None:
     """Why ZooKeeper and KRaft cannot be compared now; None if they can."""
     if isinstance(world.kraft, Unknown):
         return f"the metadata is unknown: {world.kraft.reason}"
+    if world.finalized:
+        return FINALIZED
     if isinstance(world.zookeeper, Unknown):
         return f"ZooKeeper is unknown: {world.zookeeper.reason}"
     if not world.kraft.committed:
@@ -158,7 +161,10 @@ def _on_spark(
 
 
 def cannot_compare(reason: Unknown, inventory: Inventory) -> NotVisible:
-    return NotVisible(f"ZooKeeper and KRaft cannot be compared: {reason.reason}", where=inventory.name)
+    found = NotVisible(f"ZooKeeper and KRaft cannot be compared: {reason.reason}", where=inventory.name)
+    if reason.reason == FINALIZED:
+        found.next_step = "nothing is left to compare; `kraft-migrate directories verify` proves the replicas"
+    return found
 
 
 def require_no_differences(folder: pathlib.Path) -> None:

@@ -58,7 +58,7 @@ UNWRITABLE: Final = "B-MIG-14"
 TOLD: Final = ("B-MIG-01", "I-MIG-08", "W-MIG-09", "W-MIG-10", "W-MIG-12", UNWRITABLE)
 DIFFERENT: Final = "B-MIG-06"
 GONE: Final = "no rollback is possible"
-FORWARD: Final = "what is left is the way forward: roll every broker to KRaft mode with `kraft-migrate plan`"
+FORWARD: Final = "what is left is the way forward: `kraft-migrate status` has its next step"
 
 
 @dataclass(frozen=True, slots=True)

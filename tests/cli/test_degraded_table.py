@@ -30,6 +30,7 @@ OLD_DISK, ROLLED_DISK, NO_ZK_YET = (
     "21-dead-disk-in-hybrid",
     "25-zookeeper-down-before-all",
 )
+END: Final = "12-cleaned-up"
 BOTH: Final = "23-broker-and-its-disk-down"
 START, READABLE = "on b1: start broker 1; the log says why it ended; then", "make readable what the reason names"
 FORWARD: Final = re.compile(r"\bnext:? +kraft-migrate (?:plan|apply)\b", re.IGNORECASE)
@@ -171,6 +172,17 @@ ROWS: Final[tuple[Row, ...]] = (  # number, world, command, exit code, what it n
     ("silent", SILENT, "status", 3, ("no controller answers", "stage unknown"), ("nothing is copied",)),
     ("silent 2", SILENT, "plan", 3, ("the stage of the cluster is unknown",), ("READY",)),
     ("silent 3", SILENT, "directories-verify", 2, ("18 UNKNOWN", "kraft: no controller answers"), ("before the copy",)),
+    ("at its end", END, "status", 0, ("rollback not possible any more", "no controller has the flag"), ("[]",)),
+    (
+        "at its end 2",
+        END,
+        "plan",
+        2,
+        ("now: not possible any more: the migration is finalized",),
+        ("hybrid: stop", "[]"),
+    ),
+    ("at its end 3", END, "rollback-plan", 3, ("`kraft-migrate status` has its next step",), ("roll every broker",)),
+    ("at its end 4", END, "diff", 1, ("the migration is finalized", "nothing is left to compare"), ("same command",)),
     ("mid-roll", HALF, "status", 0, ("kraft-mode half done", "plan playbook.yaml --stage kraft-mode"), ("PROBLEM",)),
     ("mid-roll 2", HALF, "directories-verify", 0, ("MIGRATING: expected until its restart",), ("PROBLEM",)),
     ("mid-roll down", BACK, "status", 3, (START, "half of kraft-mode", "hybrid, kraft-mode half done"), ()),

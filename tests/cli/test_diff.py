@@ -117,7 +117,7 @@ def test_what_was_not_compared_is_an_error_and_never_equal(diff: Diff) -> None:
     ("stage", "says"),
     [
         (Stage.CONTROLLERS, "they are equal by dual write only in MIGRATION; the metadata says PRE_MIGRATION"),
-        (Stage.FINALIZE, "POST_MIGRATION"),
+        (Stage.FINALIZE, "the migration is finalized, and ZooKeeper is not written any more"),
         (Stage.ASSESS, "the metadata is unknown"),
     ],
 )

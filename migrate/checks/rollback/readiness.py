@@ -367,7 +367,8 @@ def rollback_readiness(world: World, facts: RollbackFacts = NO_FACTS) -> Rollbac
     begin = origin(world)
     procedure = PROCEDURES[begin.start]
     if begin.start is Start.FINALIZED:
-        what = "the migration is finalized, or there was none: ZooKeeper is not written any more"
+        what = "the migration is finalized" if world.finalized else "the migration is finalized, or there was none"
+        what += ": ZooKeeper is not written any more"
         next_step = "none: roll forward every broker that is not in KRaft mode yet"
         reasons: tuple[Reason, ...] = (bar("finalized", "the KRaft metadata", what, next_step),)
         cost = Cost(0, 0, 0.0, 0.0, 0.0, "-")
