@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 
 SHOWN: Final = 50
+LISTED: Final = 10  # replicas; one disk that dies has hundreds
 AGAIN_SECONDS: Final = 1.0
 
 
@@ -193,18 +194,18 @@ def as_lines(ledger: Ledger, world: World, wrong: Sequence[LedgerRow], told: Seq
 
 
 def _listed(wrong: Sequence[LedgerRow], world: World) -> Iterator[str]:
-    if many := len(wrong) > SHOWN:
+    if many := len(wrong) > LISTED:
         remedies = ((row, remedy_of(row, world)) for row in wrong)
         alike = Counter((row.broker, row.state, "" if mend is None else f": {mend.words}") for row, mend in remedies)
         for (broker, state, words), count in sorted(alike.most_common(SHOWN)):
             yield f"broker {broker}: {count} {state}{words}"
-    for words, row in grouped(wrong[:SHOWN], world):
+    for words, row in grouped(wrong[:LISTED], world):
         seen = "; ".join(_where(row, world))
         yield f"{row.topic}-{row.partition} @ broker {row.broker}: {row.state} ({seen})"
         if words and not many:
             yield f"    {words}"
     if many:
-        yield f"... and {len(wrong) - SHOWN} more (--output json has them all)"
+        yield f"... and {len(wrong) - LISTED} more (--output json has them all)"
 
 
 def _same_why(row: LedgerRow, ledger: Ledger) -> str:

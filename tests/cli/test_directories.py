@@ -180,7 +180,7 @@ def test_a_row_shows_paths_and_an_id_only_where_no_path_has_it(
 
 def test_a_long_list_is_cut_and_says_so(directories: Directories, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is not shown is counted, and where it stands is named."""
-    monkeypatch.setattr("migrate.cli.directories.SHOWN", 5)
+    monkeypatch.setattr("migrate.cli.directories.LISTED", 5)
     world = whole(Stage.COPY)
     nobody = worlds.with_kraft(world, brokers={})
     lines = directories(replace(nobody, ledger=pure_ledger(nobody)), "verify").out.splitlines()
