@@ -153,7 +153,7 @@ def _findings(entry: Check, world: World) -> Iterator[Finding]:
                 about=shown(result.about),
                 message=shown(result.message),
                 evidence=shown(result.evidence),
-                fix=shown(result.fix or entry.doc.fix),
+                fix=escaped(result.fix or entry.doc.fix),
                 blocks_from=entry.blocks_from,
             )
 
@@ -210,6 +210,12 @@ def _capped(entry: Check, found: list[Finding]) -> list[Finding]:
 
 def shown(text: str) -> str:
     """Text fit for a terminal and a log: control characters escaped, never endless."""
-    plain = text.isprintable()
-    escaped = text if plain else "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-    return escaped if len(escaped) <= MESSAGE_LIMIT else escaped[:MESSAGE_LIMIT] + "..."
+    text = escaped(text)
+    return text if len(text) <= MESSAGE_LIMIT else text[:MESSAGE_LIMIT] + "..."
+
+
+def escaped(text: str) -> str:
+    """The same, whole, however long: a remedy is carried out as printed."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

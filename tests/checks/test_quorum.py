@@ -18,7 +18,7 @@ from tests.checks.bends import bound, of, placed, then, values
 from tests.checks.cases import misplaced
 from tests.testing import worlds
 from tests.testing.clusters import uuid
-from tests.testing.worlds import with_kraft, world_at
+from tests.testing.worlds import with_kraft, with_live, world_at
 
 PLAIN = world_at(Stage.PREPARE)
 
@@ -152,3 +152,11 @@ def test_the_printed_commands_log_in_where_the_controllers_ask_for_it() -> None:
     assert merged == f"(umask 077; cat {config} admin.properties > joining.properties)"
     assert add.endswith(" --command-config joining.properties add-controller")
     assert gone == "rm joining.properties"
+
+
+def test_the_printed_commands_are_whole_however_long() -> None:
+    """A path may be long, and a command that is cut somewhere may do something else."""
+    config = f"/{'etc/' * 100}controller.properties"
+    world = with_live(placed(3001, config=config)(world_at(Stage.MIGRATION_MODE)), quorum=misplaced(observed=True))
+    (found,) = (entry for entry in of(world, "B-QRM-05") if entry.about == "controller 3001")
+    assert f"--command-config {config} add-controller`" in found.fix
