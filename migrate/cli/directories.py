@@ -15,6 +15,7 @@ from typing_extensions import TypedDict
 from migrate.cli.answers import give_answer
 from migrate.cli.errors import EXIT_BLOCKED, EXIT_CHANGES, EXIT_OK
 from migrate.cli.options import (
+    NONE,
     OUTPUT_FILE,
     Evidence,
     cluster_options,
@@ -276,7 +277,7 @@ def assign(broker: int, playbook: pathlib.Path | None, inventory: pathlib.Path |
             next_step=f"its brokers are {', '.join(str(int(node.id)) for node in found.brokers)}",
         )
     with observing(found, loaded) as observer:
-        world = observer.observe(LOOK, {})
+        world = looked(observer, LOOK, NONE, err=False)
         pending, (_, finalized) = to_send(world.ledger, broker), migration_state(world)
         for directory, rows in pending.items():
             say(f"directory {directory}: {plural(len(rows), 'replica')}")
@@ -402,7 +403,7 @@ def rescue(playbook: pathlib.Path | None, inventory: pathlib.Path | None, yes: b
     proofs = proofs_of(found)
     with observing(found, loaded) as observer:
         shown = _settled(observer, proofs)
-        world = observer.observe(LOOK, {})
+        world = looked(observer, LOOK, NONE, err=output == "json")
         if output == "json":
             answer = as_json(shown)
         else:

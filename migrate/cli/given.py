@@ -26,6 +26,7 @@ from migrate.model.words import plural
 from migrate.playbook.document import INVENTORY, PLAYBOOK, SAVED_PLAN, read_kind, refuse_other
 from migrate.playbook.load import load_inventory, load_playbook_with_inventory
 from migrate.report.plan_json import plan_from_json
+from migrate.report.plan_verdict import judge, may_begin
 from migrate.run import journal as journals
 from migrate.run.carry_out import folder_of
 
@@ -210,7 +211,8 @@ class _Left:
 
     def __str__(self) -> str:
         begun = "begun" if (self.path.parent / JOURNAL).exists() else "not begun"
-        return f"{self.path} (up to {self.plan.target.label}, {begun})"
+        stopped = "" if may_begin(self.plan) else f", {judge(self.plan).word}"
+        return f"{self.path} (up to {self.plan.target.label}, {begun}{stopped})"
 
 
 def _plan_file(given: pathlib.Path) -> pathlib.Path | None:

@@ -152,12 +152,14 @@ def make_rollback_plan(
 
 @contextmanager
 def _problems_first(world: World) -> Iterator[None]:
-    """What is wrong with the cluster is said before the error that no plan can be made."""
+    """What is wrong with the cluster is said before the error that no plan can be made, and before a step forward."""
     try:
         yield
-    except MigrateError:
-        if found := headline(problems(world)):
-            say_text(found, err=True)
+    except MigrateError as error:
+        if found := problems(world):
+            say_text(headline(found), err=True)
+            if "kraft-migrate plan " in error.next_step:
+                error.next_step = f"{found[0].remedy}; then {error.next_step}"
         raise
 
 

@@ -16,10 +16,11 @@ from migrate.model.ids import LOST, DirectoryId, NodeId
 from migrate.model.ledger import ReplicaState
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
+from migrate.model.views import Stopped
 from migrate.model.world import World
 from migrate.run.locks import LockFile
 from tests.cli.commands import Ended, inventory_in, kraft_migrate, playbook_in
-from tests.steps.looks import whole, without
+from tests.steps.looks import service, whole, without
 from tests.testing import worlds
 from tests.testing.clusters import CLUSTER_ID, directory_id
 from tests.testing.kept import sources_of
@@ -229,6 +230,12 @@ def test_assign_shows_what_would_be_sent_and_sends_nothing(directories: Director
         *(f"directory {entry}: 2 replicas" for entry in sorted(directory_id(1, index) for index in range(3))),
         "dry run; pass --yes to send",
     ]
+
+
+def test_assign_says_first_what_is_wrong(directories: Directories) -> None:
+    """`nothing to send` is no word on a broker that is down."""
+    answer = directories(service(1, Stopped())(whole(Stage.KRAFT_MODE)), "assign", 1)
+    assert answer.out.startswith("1 PROBLEM: broker 1 is stopped on b1")
 
 
 def test_assign_of_a_finished_broker_has_nothing_to_send(directories: Directories) -> None:

@@ -12,6 +12,7 @@ import pytest
 from migrate.cli.given import cluster_given, plan_given, playbook_given, run_given
 from migrate.cli.planning import save_plan
 from migrate.errors import UsageWrong
+from migrate.model.findings import Finding, Severity
 from migrate.model.plan import Plan
 from migrate.model.stage import Stage
 from migrate.observe.bundle import write_bundle
@@ -86,6 +87,11 @@ def test_a_plan_is_not_chosen_among_several(saved: tuple[Plan, Path], tmp_path: 
         plan_given(tmp_path / "playbook.yaml", back=False)
     assert "up to controllers, not begun" in refused.value.why
     assert further.short in refused.value.why
+    found = Finding("B-HLT-02", Severity.BLOCKER, "broker 1", "it is down", blocks_from=1)
+    save_plan(load_inventory(tmp_path / "inventory.yaml"), replace(further, target=Stage.HYBRID, findings=(found,)))
+    with pytest.raises(UsageWrong, match="3 plans") as refused:
+        plan_given(tmp_path / "playbook.yaml", back=False)
+    assert "up to hybrid, not begun, BLOCKED" in refused.value.why
 
 
 @pytest.mark.slow

@@ -13,11 +13,12 @@ from migrate.model.findings import Word
 from migrate.model.outcome import Unknown
 from migrate.model.secrets import hidden
 from migrate.model.stage import Stage
+from migrate.model.views import Stopped
 from migrate.model.world import World
 from migrate.report.plan_json import plan_from_json
 from migrate.report.plan_verdict import judge
 from tests.cli.commands import Ended, kraft_migrate, playbook_in, tree
-from tests.steps.looks import whole
+from tests.steps.looks import service, whole
 from tests.testing import worlds
 from tests.testing.kept import sources_of
 
@@ -154,6 +155,14 @@ def test_a_stage_before_its_time_is_3_and_says_what_comes_first(plan: Plan, tmp_
         path = tmp_path / "playbook.yaml"
         assert f"`kraft-migrate plan {path} --stage controllers` first" in answer.err
         assert f"`kraft-migrate plan {path} --to migration-mode`" in answer.err
+
+
+def test_no_stage_comes_first_while_a_problem_stands(plan: Plan) -> None:
+    """The way forward stands behind what is to be repaired."""
+    answer = plan(service(1, Stopped())(whole(Stage.HYBRID)), "--stage", "finalize")
+    assert answer.code == 3
+    assert answer.err.startswith("1 PROBLEM: broker 1 is stopped on b1")
+    assert "next   on b1: start broker 1; the log says why it ended; then `kraft-migrate plan " in answer.err
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from tests.lab.faults import DiskFault, break_disk, break_process, repair_disk, 
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.long]
 
-FORWARD: Final = re.compile(r"\bnext:? +kraft-migrate (?:plan|apply)\b", re.IGNORECASE)
+FORWARD: Final = re.compile(r"\bnext:? +`?kraft-migrate (?:plan|apply)\b", re.IGNORECASE)
 LOOKS: Final = ("status", "plan", "rollback plan", "directories show", "directories verify")
 Row = tuple[str, int, tuple[str, ...], tuple[str, ...]]
 DOWN: Final = "systemctl start broker-1.service; the log says why it ended"
