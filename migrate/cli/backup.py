@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from migrate.cli.errors import EXIT_CHANGES, EXIT_OK
-from migrate.cli.given import loaded_given
 from migrate.cli.options import FILE, OTHER, cluster_options, load_target, observing, require_file
 from migrate.cli.screen import say
 from migrate.errors import BackupUnreadable, InputError, UsageWrong
@@ -90,6 +89,8 @@ def _say(found: tuple[ZnodeDifference, ...]) -> None:
 
 def _backups_of(file: pathlib.Path) -> str:
     """What to type where a playbook or an inventory was given: its newest backups are named; "" for other files."""
+    from migrate.cli.given import loaded_given
+
     try:
         runs = loaded_given(file)[0].runs
     except InputError:
