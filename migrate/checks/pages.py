@@ -58,7 +58,8 @@ def find(code: str) -> Doc:
     if (codes := family(code, {name: title(doc) for name, doc in known.items()})) is not None:
         return codes
     near = [words[one].code for one in difflib.get_close_matches(key(code), words, n=1, cutoff=0.75)]
-    near = near or difflib.get_close_matches(wanted, [*known, *families(known)], n=3, cutoff=0.5)
+    if not near and (wanted[1:2] == "-" or any(map(str.isdigit, wanted))):  # else it is no code that was mistyped
+        near = difflib.get_close_matches(wanted, [*known, *families(known)], n=3, cutoff=0.5)
     raise UnknownCode(
         f"no code or word {code.strip()[:40]!r}",
         next_step=f"did you mean {', '.join(near)}?" if near else UnknownCode.hint,

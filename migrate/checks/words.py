@@ -211,6 +211,12 @@ TERMS: Final[Mapping[str, str]] = {
     "dual write": "the controllers write each change to KRaft and to ZooKeeper: from the copy until finalize",
     "ledger": "one row per replica: the directory in the metadata, the broker's registration, the disk",
     "ISR": "in-sync replicas; full: all replicas are in sync",
+    "fenced": "a broker that is registered and sends no heartbeat: it is down, or does not reach the controllers",
+    "under-replicated": "a partition whose ISR lacks a replica: a broker is down, or one catches up",
+    "READY, READY WITH WARNINGS": "the plan can be applied; what warns is read first",
+    "BLOCKED, INCOMPLETE": "nothing may begin: something is in the way, or a check that can block could not be made",
+    "READY WITH WORK, NOT READY": "of a rollback: possible, with the work that `needs` names; or barred, by what "
+    "`blocked by` names",
     "blind spot, unknown": "what could not be observed; never taken as healthy",
     "finding, code": "the result of a check: `B` blocks, `W` warns, `I` informs; `kraft-migrate explain CODE`",
     "gate, proof": "what must hold before a step, and after it",

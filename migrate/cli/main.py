@@ -60,6 +60,29 @@ HELP_NAMES: Final = ["-h", "--help"]
 EXIT_CODES: Final = "Exit codes of every command: 0 done, 1 error, 64 wrong usage, 130 interrupted."
 
 
+RESUMED: Final = "`kraft-migrate apply` continues a run: `kraft-migrate status PLAYBOOK` has its command."
+PARKED: Final = "Ctrl-C in its terminal, or SIGTERM to its process, parks a run at the next safe point."
+TRIED: Final = {  # words of other tools -> what does that here
+    "resume continue retry --resume": RESUMED,
+    "pause stop abort cancel kill control": PARKED,
+    "undo revert back --undo": "`kraft-migrate rollback plan PLAYBOOK` plans the way back.",
+    "--dry-run --check": "`kraft-migrate plan` is the dry run: it changes nothing.",
+    "--force --skip-checks --ignore --no-checks": "Nothing is forced: what may differ is accepted by name, with "
+    "an end (`kraft-migrate explain accepted difference`).",
+    "--yes -y": "The end of the plan has the command that applies it; where nothing leads back, with its fingerprint.",
+    "--watch": "`watch kraft-migrate status PLAYBOOK` looks again every two seconds.",
+}
+
+
+def _tried(word: str) -> str:
+    """What does that here; "" for a word that no other tool has."""
+    from migrate.model.stage import MIGRATION
+
+    if word in [stage.label for stage in MIGRATION]:
+        return f"`kraft-migrate plan PLAYBOOK --stage {word}` plans that stage."
+    return next((said for words, said in TRIED.items() if word in words.split()), "")
+
+
 class LazyGroup(click.Group):
     """A group whose commands are imported when they are asked for."""
 
@@ -119,13 +142,12 @@ class LazyGroup(click.Group):
 
                 path = pathlib.Path(word)
                 if path.is_file() and (kind := read_kind(path)) is not None:
-                    back = kind == PLAYBOOK and words[number - 1 : number] == ("rollback",)
-                    raise UsageWrong(
-                        f"this is {kind.name}, not a command",
-                        where=word,
-                        why=kind.why,
-                        next_step=f"kraft-migrate rollback plan {word}" if back else kind.used(path),
-                    )
+                    inside, use = " ".join(words[:number]), kind.used(path)
+                    if group is not self:
+                        use = f"kraft-migrate {inside} {'|'.join(group.list_commands(ctx))}, with what it takes"
+                    if kind == PLAYBOOK and inside == "rollback":
+                        use = f"kraft-migrate rollback plan {word}"
+                    raise UsageWrong(f"this is {kind.name}, not a command", where=word, why=kind.why, next_step=use)
                 return
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
@@ -143,6 +165,7 @@ class LazyGroup(click.Group):
 
             close = difflib.get_close_matches(args[0], COMMANDS)
             hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
+            hint = f" {said}" if (said := _tried(args[0])) else hint
             raise click.UsageError(f"No such command {args[0]!r}.{hint}", ctx)
         return super().resolve_command(ctx, args)
 
@@ -203,8 +226,8 @@ def main() -> None:
             code = cli.main(prog_name="kraft-migrate", standalone_mode=False)
         except click.NoSuchOption as error:
             error.show()
-            if error.option_name in ("--dry-run", "--check"):
-                say("`kraft-migrate plan` is the dry run: it changes nothing.", err=True)
+            if said := _tried(error.option_name):
+                say(said, err=True)
             sys.exit(EXIT_USAGE)
         except click.UsageError as error:
             error.show()
