@@ -26,7 +26,8 @@ from migrate.steps import churn, facts, gates
 from migrate.steps.registry import rebuild
 
 IN_DUAL_WRITE: Final = ("assign-directories", "roll-to-kraft", "finalize-controller")
-BEFORE_FINALIZE: Final = ("roll-to-migration-mode", "assign-directories", "roll-to-kraft")
+STARTS_COPY: Final = ("roll-to-migration-mode", "restart-in-migration-mode")  # the last such restart of a plan
+BEFORE_FINALIZE: Final = (*STARTS_COPY, "assign-directories", "roll-to-kraft")
 ROLL_FORWARD: Final = (
     "no rollback is possible; restart no ZooKeeper-mode broker. `kraft-migrate plan` makes the plan that rolls every "
     "remaining broker forward to KRaft: carry it out without delay"
@@ -122,7 +123,7 @@ def no_early_finalize(now: Situation, world: World) -> Readiness:
             ("B-MIG-07",),
         )
     found = _all_flagged(world)
-    if isinstance(found, Ready) and now.planned.kind == "roll-to-migration-mode":
+    if isinstance(found, Ready) and now.planned.kind in STARTS_COPY:
         return gates.controllers_ready(world)
     return found
 

@@ -18,6 +18,7 @@ from migrate.model.world import Need, World
 from migrate.run import guards
 from migrate.run.guards import GUARDS, Situation
 from migrate.steps import facts
+from migrate.steps.rollback.copy_again import RestartInMigrationMode
 from tests.run.test_engine import plan_for
 from tests.testing import worlds
 from tests.testing.simulated import SimulatedCluster
@@ -25,12 +26,15 @@ from tests.testing.simulated import SimulatedCluster
 BLIND = Unknown("lights out")
 HYBRID = worlds.world_at(Stage.HYBRID)
 PLAN = plan_for(SimulatedCluster.in_zookeeper_mode())
+COPIES = ("roll-to-migration-mode", RestartInMigrationMode.kind)  # the last of such restarts starts the copy
 EVERY_NEED = frozenset(Need)
 Bend = Callable[[World], World]
 
 
 def first(kind: str, plan: Plan = PLAN) -> PlannedStep:
-    """The first step of that kind."""
+    """The first step of that kind; a copy again restarts in the place of the first roll."""
+    if kind == RestartInMigrationMode.kind:
+        return replace(first("roll-to-migration-mode", plan), kind=kind)
     return next(step for step in plan.steps if step.kind == kind)
 
 
@@ -157,7 +161,7 @@ def test_either_store_of_another_cluster_makes_the_plan_stale(bend: Bend) -> Non
         (lambda world: worlds.with_kraft(world, migration_state=ZkMigrationState.POST_MIGRATION), "POST_MIGRATION"),
     ],
 )
-@pytest.mark.parametrize("kind", ["roll-to-migration-mode", "assign-directories", "roll-to-kraft"])
+@pytest.mark.parametrize("kind", [*COPIES, "assign-directories", "roll-to-kraft"])
 def test_a_controller_without_the_flag_refuses_every_roll(kind: str, bend: Bend, says: str) -> None:
     """By its file as by its own answer; and the rollback is told to be gone where it is."""
     found = ask("early-finalize", bend(HYBRID), kind)
@@ -248,11 +252,12 @@ def test_every_step_is_preceded_by_a_look_at_the_files(step: PlannedStep) -> Non
     assert (Need.KRAFT in wanted) == (step.stage > Stage.CONTROLLERS)
 
 
-def test_before_the_first_roll_a_dynamic_quorum_has_all_controllers_registered_with_the_flag() -> None:
-    """Nobody else waits for them: asked again before every restart of that roll, and of no later one."""
+@pytest.mark.parametrize("kind", COPIES)
+def test_before_a_copy_a_dynamic_quorum_has_all_controllers_registered_with_the_flag(kind: str) -> None:
+    """Nobody else waits for them: asked again before every restart that may start the copy, and before no later one."""
     known = {node: found for node, found in worlds.kraft(HYBRID).controllers.items() if node != 3001}
     static = worlds.with_kraft(HYBRID, controllers=known)
     dynamic = replace(static, inventory=replace(static.inventory, quorum=QuorumKind.DYNAMIC))
-    assert isinstance(ask("early-finalize", dynamic, "roll-to-migration-mode"), NotYet)
+    assert isinstance(ask("early-finalize", dynamic, kind), NotYet)
     assert ask("early-finalize", dynamic) == Ready()
-    assert ask("early-finalize", static, "roll-to-migration-mode") == Ready()
+    assert ask("early-finalize", static, kind) == Ready()
