@@ -316,8 +316,10 @@ def carried_out(person: Person, stage: str, crash: str = "") -> subprocess.Compl
     """A plan of that stage, applied; `crash` names the point at which the run kills itself."""
     planned = kraft_migrate("plan", str(person.lab.playbook_path), "--stage", stage, "--output", "json")
     assert planned.returncode == 2, planned.stderr[-3000:] + planned.stdout[-3000:]
-    path = Path(person.lab.inventory.runs) / json.loads(planned.stdout)["fingerprint"][:8] / "plan.json"
-    return kraft_migrate("apply", str(path), crash=crash)
+    fingerprint = json.loads(planned.stdout)["fingerprint"]
+    path = Path(person.lab.inventory.runs) / fingerprint[:8] / "plan.json"
+    confirmed = ("--confirm", fingerprint, "--confirm-cluster", person.lab.inventory.name)
+    return kraft_migrate("apply", str(path), *(confirmed if stage == "cleanup" else ()), crash=crash)
 
 
 @pytest.mark.long
