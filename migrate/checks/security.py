@@ -14,6 +14,7 @@ from migrate.checks.principals import (
     AUTHORIZER,
     after_first_restart,
     authorizer,
+    caller,
     controller_listener,
     controller_principals,
     in_kraft_mode,
@@ -160,21 +161,24 @@ def _not_let_in(about: str, allowed: frozenset[str], callers: list[tuple[str, st
 def brokers_let_in(seen: tuple[Configs, Configs], world: World) -> Result:
     """The controllers' principal on the inter-broker listener.
 
-    The first restart adds a principal of a login: before it only ANONYMOUS and those of certificates are missed, which
-    a person must add (to the inventory's brokers.properties).
+    The first restart adds what the files alone say (`steps.configuration`); any other principal a person must add, to
+    the inventory's brokers.properties: ANONYMOUS, that of a certificate, of Kerberos, of a process's JAAS file.
     """
     brokers, controllers = seen
     for about, file in placed("broker", brokers):
         if authorizer(file.values):
-            listener, at_first = inter_broker_listener(file.values), mode_of(file.values) is Mode.ZOOKEEPER
-            added = at_first and protocols(file.values).get(listener, listener).startswith("SASL")
             callers = [
                 (f"controller {other}", principal)
                 for other, entry in controllers.items()
                 for principal in controller_principals(entry, file, world)
-                if not added or isinstance(principal, Blind) or principal == ANONYMOUS
             ]
             allowed = super_users(after_first_restart(file, world))
+            if mode_of(file.values) is Mode.ZOOKEEPER:
+                listener = inter_broker_listener(file.values)
+                protocol, stated = protocols(file.values).get(listener, listener), world.inventory.controller_principal
+                files = (entry.values for entry in controllers.values())
+                added = {caller(one, listener, protocol, BROKER_MECHANISM, stated=stated) for one in files}
+                allowed |= {one for one in added if isinstance(one, str) and one != ANONYMOUS}
             yield from _not_let_in(about, allowed, callers, world)
 
 

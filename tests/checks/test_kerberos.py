@@ -13,7 +13,7 @@ from migrate.model.launch import NOT_RUNNING, JaasLogin, Launch
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
 from migrate.model.world import NOT_ASKED, World
-from tests.checks.bends import kerberized, launched, then, values
+from tests.checks.bends import KRB5, kerberized, launched, of, then, values
 from tests.testing.worlds import world_at
 
 CODES = ("B-SEC-03", "B-SEC-06", "B-SEC-13", "B-SEC-16", "B-SEC-22", "B-SEC-29")
@@ -68,6 +68,31 @@ def test_a_controller_that_does_not_run_yet_is_asked_before_the_first_broker_is_
     assert {one.blocks_from for one in early if one.code == "B-SEC-06"} == {Stage.MIGRATION_MODE}
     late = found(then(unseen, values(1, zookeeper__metadata__migration__enable="true"))(world_at(Stage.PREPARE)))
     assert {one.blocks_from for one in late if one.code == "B-SEC-06"} == {Stage.CONTROLLERS}
+
+
+def test_brokers_lack_controllers_of_another_principal_before_the_first_restart() -> None:
+    """It adds to super.users what files alone say: neither a user of Kerberos nor one of a JAAS file is among it."""
+    key = "listener__name__internal__{}__sasl__jaas__config"
+    other = replace(LOGIN, principal="kraft/c@REALM")
+    spoken = "INTERNAL:SASL_PLAINTEXT,CLIENT:SASL_PLAINTEXT,CTL:SASL_PLAINTEXT"
+    for mechanism, jaas, user, missed in (
+        ("GSSAPI", f'{KRB5} principal="kraft/c@REALM";', None, True),
+        ("GSSAPI", f'{KRB5} principal="kafka/c@REALM";', None, False),
+        ("GSSAPI", None, other, True),
+        ("PLAIN", None, JaasLogin("PlainLoginModule", username="kraft"), True),
+        ("PLAIN", 'PlainLoginModule required username="kraft" password="p";', None, False),
+    ):
+        logins = {"KafkaServer": (user,)} if user else {}
+        keys = {key.format(mechanism.lower()): jaas, "sasl__mechanism__inter__broker__protocol": mechanism}
+        bent = then(
+            kerberized(),
+            *(values(node, listener__security__protocol__map=spoken) for node in (0, 1, 2, *NODES)),
+            *(values(node, **keys) for node in NODES),
+            *(launched(node, realm="REALM", logins=logins) for node in NODES),
+        )
+        told = of(bent(world_at(Stage.CONTROLLERS)), "B-SEC-07")
+        assert {one.about[:8] for one in told} == ({"broker 0", "broker 1", "broker 2"} if missed else set()), jaas
+        assert all("lacks User:kraft" in one.message for one in told)
 
 
 def test_who_cannot_be_named_is_a_blind_spot() -> None:
