@@ -148,6 +148,8 @@ class ZookeeperClient:
 
     def close(self) -> None:
         """End the session: its ephemeral znodes go at once, and what another thread still reads ends."""
+        if self._over:  # kazoo refuses a second close where the first did not end in time
+            return
         self._over = True
         try:
             self.kazoo.stop()
@@ -480,31 +482,31 @@ def connect(
         connection_retry=KazooRetry(max_tries=-1, delay=0.1, max_delay=1.0),
         **options,
     )
+    client = ZookeeperClient(kazoo, asked.strip(), float(session_timeout), pace)
+    client.sasl_user = access.sasl_username
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # kazoo warns of a missing chroot; here it is an error
             kazoo.start(timeout)
-    except KazooTimeoutError as error:
-        kazoo.stop()
-        kazoo.close()
+    except (kazoo_errors.KazooException, KazooTimeoutError) as error:
+        if not isinstance(error, kazoo_errors.WriterNotClosedException):  # by its own stop: see `close`
+            client.close()
         if handler is not None and handler.last_error is not None:
             raise handler.last_error from error
-        raise ZookeeperUnreachable(
-            f"no session within {timeout:g} s",
-            where=hosts,
-            why="; ".join(f"{server} {_does(server, access)}" for server in servers),
-        ) from error
-    except (kazoo_errors.AuthFailedError, kazoo_errors.NoAuthError) as error:
-        kazoo.stop()
-        kazoo.close()
-        if handler is not None and handler.last_error is not None:
-            raise handler.last_error from error
-        said = "authentication failed" if isinstance(error, kazoo_errors.AuthFailedError) else "the chroot needs READ"
-        user = f" for SASL user {access.sasl_username}" if access.sasl_username else ""
-        user = f" for {access.kerberos.principal}" if access.kerberos is not None else user
-        raise ZookeeperDenied(f"{said}{user}", where=asked.strip()) from error
-    client = ZookeeperClient(kazoo, asked.strip(), float(session_timeout), pace)
-    client.sasl_user = access.sasl_username
+        if isinstance(error, KazooTimeoutError | kazoo_errors.WriterNotClosedException):
+            raise ZookeeperUnreachable(
+                f"no session within {timeout:g} s",
+                where=hosts,
+                why="; ".join(f"{server} {_does(server, access)}" for server in servers),
+            ) from error
+        if isinstance(error, kazoo_errors.AuthFailedError | kazoo_errors.NoAuthError):
+            denied = isinstance(error, kazoo_errors.NoAuthError)
+            said = "the chroot needs READ" if denied else "authentication failed"
+            user = f" for SASL user {access.sasl_username}" if access.sasl_username else ""
+            user = f" for {access.kerberos.principal}" if access.kerberos is not None else user
+            raise ZookeeperDenied(f"{said}{user}", where=asked.strip()) from error
+        with translated(hosts):  # kazoo asks for the chroot, and the connection went
+            raise
     try:
         if access.kerberos is not None:
             client.sasl_user = client.asked_name()

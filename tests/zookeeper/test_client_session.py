@@ -222,6 +222,7 @@ def test_a_session_is_closed_whatever_its_connection_does() -> None:
         kazoo = Kazoo(TREE, stops_with=error)
         with session(kazoo) as client:
             assert client.data(["/a"])
+        client.close()
         assert kazoo.calls == calls
         with pytest.raises(ZookeeperSessionLost, match="there is no connection"):
             client.data(["/a"])
@@ -418,6 +419,9 @@ def test_a_chroot_that_is_missing_ends_the_session(kazoo: Kazoo) -> None:
         (KazooTimeoutError(), ZookeeperUnreachable, "no session within 3 s"),
         (kazoo_errors.AuthFailedError(), ZookeeperDenied, "authentication failed for SASL user tool"),
         (kazoo_errors.NoAuthError(), ZookeeperDenied, "the chroot needs READ for SASL user tool"),
+        (kazoo_errors.ConnectionLoss(), ZookeeperSessionLost, "connection ended .ConnectionLoss"),
+        (kazoo_errors.SessionExpiredError(), ZookeeperSessionLost, "connection ended .SessionExpiredError"),
+        (kazoo_errors.MarshallingError(), WorldError, "cannot be used .MarshallingError"),
     ],
 )
 def test_a_session_that_is_not_had_is_given_up_with_its_reason(
@@ -428,6 +432,14 @@ def test_a_session_that_is_not_had_is_given_up_with_its_reason(
     with pytest.raises(raised, match=says):
         connect("a:1/a", timeout=3.0, access=ZookeeperAccess(sasl_username="tool"))
     assert kazoo.calls == ["start 3", "stop", "close"]
+
+
+def test_a_session_that_is_not_had_and_whose_thread_does_not_end_is_left_to_itself(kazoo: Kazoo) -> None:
+    """The client stops by itself when time is over, and refuses to be closed while its thread runs."""
+    kazoo.starts_with = kazoo_errors.WriterNotClosedException()
+    with pytest.raises(ZookeeperUnreachable, match="no session within 3 s"):
+        connect("a:1/a", timeout=3.0)
+    assert kazoo.calls == ["start 3"]
 
 
 def test_a_session_that_tls_refuses_is_told_as_that(kazoo: Kazoo) -> None:
