@@ -37,6 +37,7 @@ from migrate.model.world import World
 
 BEHIND: Final = 1000  # records that a voter may lag without a word
 SAFE_QUORUM: Final = 3
+START: Final = "start it if it does not run"  # Kafka adds no controller that does not fetch
 LOGIN: Final = "admin.properties"  # a client's, which the operator has
 JOINING: Final = "joining.properties"  # Kafka takes the login and the controller to add from one file
 LOGIN_HAS: Final = f" ({LOGIN}: a client's settings for the controllers' listener, as a user with ALTER on the cluster)"
@@ -162,18 +163,18 @@ def voteless(quorum: Quorum, world: World) -> Iterator[tuple[int, str, str]]:
         tool = f"kafka-metadata-quorum.sh --bootstrap-controller {asked[0]}"
         add = f"on {node.host} `{tool} --command-config {shlex.quote(node.config)} add-controller`"
         if secured:
-            both = f"`(umask 077; cat {shlex.quote(node.config)} {LOGIN} > {JOINING})`"
+            both = f"`(umask 077; {{ cat {shlex.quote(node.config)}; echo; cat {LOGIN}; }} > {JOINING})`"
             add = f"on {node.host} {both}, `{tool} --command-config {JOINING} add-controller` and `rm {JOINING}`"
             tool += f" --command-config {LOGIN}"
         add += LOGIN_HAS if secured else ""
         voter = voters.get(node.id)
         if voter is None:
-            empty = "format its directory with --no-initial-controllers if it is empty, start it if it does not run"
-            yield int(node.id), "it is no voter of the quorum that runs", f"{empty}, then {add}"
+            empty = "format its directory with --no-initial-controllers if it is empty"
+            yield int(node.id), "it is no voter of the quorum that runs", f"{empty}, {START}, then {add}"
         elif (said := misplaced(quorum, voter, world)) is not None:
             ids = f"--controller-id {int(node.id)} --controller-directory-id {voter.directory}"
             never = "never format it with the first command or an old directory id again"
-            yield int(node.id), said, f"`{tool} remove-controller {ids}`, then {add}; {never}"
+            yield int(node.id), said, f"{START}, then `{tool} remove-controller {ids}`, then {add}; {never}"
 
 
 @check(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from migrate.checks import NEVER
 from migrate.checks.quorum import port_of, voteless
+from migrate.hosts.properties import parse
 from migrate.model.findings import Severity
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Access
@@ -15,7 +18,7 @@ from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
 from migrate.model.views import ControllerRegistration, Running
 from tests.checks.bends import bound, of, placed, then, values
-from tests.checks.cases import misplaced
+from tests.checks.cases import misplaced, on_disk
 from tests.testing import worlds
 from tests.testing.clusters import uuid
 from tests.testing.worlds import with_kraft, with_live, world_at
@@ -149,9 +152,33 @@ def test_the_printed_commands_log_in_where_the_controllers_ask_for_it() -> None:
     remove, merged, add, gone = cure.split("`")[1::2]
     assert " --command-config admin.properties remove-controller " in remove
     (config,) = {node.config for node in world.inventory.controllers if node.id == 3001}
-    assert merged == f"(umask 077; cat {config} admin.properties > joining.properties)"
+    assert merged == f"(umask 077; {{ cat {config}; echo; cat admin.properties; }} > joining.properties)"
     assert add.endswith(" --command-config joining.properties add-controller")
     assert gone == "rm joining.properties"
+
+
+@pytest.mark.parametrize("config", ["node.id=3001", "node.id=3001\n"])
+def test_the_login_begins_a_line_of_its_own(config: str, tmp_path: Path) -> None:
+    """A file without a final newline is a good file, and its last line and the login's first would be one."""
+    (tmp_path / "own").write_text(config)
+    (tmp_path / "admin.properties").write_text("sasl.mechanism=PLAIN\n")
+    world = placed(3001, config="own")(replace(world_at(Stage.MIGRATION_MODE), disks=Unknown("no host answers")))
+    inventory = replace(world.inventory, controller_access=Access("SASL_SSL", "PLAIN", "admin"))
+    ((_, _, cure),) = voteless(misplaced(observed=True), replace(world, inventory=inventory))
+    (merged,) = (word for word in cure.split("`") if "umask" in word)
+    subprocess.run(["sh", "-c", merged], cwd=tmp_path, check=True)
+    made = tmp_path / "joining.properties"
+    assert parse(made.read_bytes()) == {"node.id": "3001", "sasl.mechanism": "PLAIN"}
+    assert made.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_controller_that_was_only_formatted_is_started_before_it_gets_its_vote() -> None:
+    """Kafka adds only one that has caught up; on its disk is another directory id, and nobody has seen it fetch."""
+    world = on_disk(world_at(Stage.MIGRATION_MODE))
+    ((said, cure),) = ((said, cure) for node, said, cure in voteless(misplaced(observed=False), world) if node == 3001)
+    assert "its metadata directory has" in said
+    start, remove, add = (cure.index(word) for word in ("start it if it does not run", "remove-", "add-controller"))
+    assert start < remove < add
 
 
 def test_the_printed_commands_are_whole_however_long() -> None:
