@@ -15,7 +15,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, repeat
 from pathlib import Path
 from typing import Final
@@ -216,14 +216,13 @@ def _lineage(files: MetadataFiles) -> Lineage:
     return lineage
 
 
-def founding_voters(files: MetadataFiles) -> str | None:
-    """ID@HOST:PORT:DIRECTORY of each voter with which a directory was formatted that no controller ran on; None else.
+def first_voters(files: MetadataFiles) -> str:
+    """ID@HOST:PORT:DIRECTORY of each voter with which a directory was formatted, also once a controller ran on it.
 
-    "" without any.  Raises what `read_batches` raises.
+    "" without any, and where Kafka has deleted that snapshot.  Raises what `read_batches` raises.
     """
-    if files.segments or any(snapshot.end_offset for snapshot in files.snapshots):
-        return None
-    for batch in (batch for snapshot in files.snapshots for batch in read_batches(snapshot.path) if batch.control):
+    first = [snapshot.path for snapshot in files.snapshots if not snapshot.end_offset]
+    for batch in (batch for path in first for batch in read_batches(path) if batch.control):
         for _, key, value in batch.records():
             _, table, _, values = decode_control(key, value)
             if table is KRAFT_VOTERS:
@@ -270,13 +269,16 @@ def common_end(one: Lineage, other: Lineage) -> int:
 class Tail:
     """From which directory to read, how far (`end`, exclusive), and what is known to be committed.
 
-    `notes` say what was left out and why: directories that went another way, or count once only.
+    `notes` say what was left out and why: directories that went another way, or count once only.  `voters` are the
+    quorum's, empty where nothing names them; `counted` are those of which a directory counts for a majority.
     """
 
     directory: MetadataDirectory
     end: int
     high_watermark: int | Unknown
     notes: tuple[str, ...] = ()
+    voters: tuple[int, ...] = ()
+    counted: tuple[int, ...] = ()
 
 
 def judge(directories: Sequence[MetadataDirectory]) -> Tail:
@@ -289,6 +291,17 @@ def judge(directories: Sequence[MetadataDirectory]) -> Tail:
     if isinstance(voters, Unknown):
         return _unproven(directories, voters, ())
     holders, notes = _holders(directories, voters)
+    found = _judged(directories, voters, holders, notes)
+    counted = sorted(entry.node for entry in holders if entry.node is not None)
+    return replace(found, voters=tuple(sorted(node for node, _ in voters)), counted=tuple(counted))
+
+
+def _judged(
+    directories: Sequence[MetadataDirectory],
+    voters: frozenset[VoterKey],
+    holders: Sequence[MetadataDirectory],
+    notes: tuple[str, ...],
+) -> Tail:
     needed = majority(len(voters))
     if len(holders) < needed:
         reason = f"{len(holders)} of {len(voters)} voters available, {needed} are a majority"

@@ -29,8 +29,9 @@ class MetadataLogs:
     `end` is the committed end (exclusive), Unknown where the directories prove none.  `epoch` is the highest epoch
     that any of them knows.  `registered` are the brokers that the log knows, dead or alive.  `partitions` are those of
     the committed metadata, with their partition epochs.  `view` is the image at `end`; None where nothing of a quorum
-    is there.  `founding` are the voters with which each controller's directory was formatted for a dynamic quorum that
-    never ran: ID@HOST:PORT:DIRECTORY of each, by id.
+    is there.  `formatted` are the voters with which each controller's directory was formatted for a dynamic quorum:
+    ID@HOST:PORT:DIRECTORY of each, by id.  `voters` are the quorum's, empty where no log names them; of `counted` a
+    log counts for a majority.
     """
 
     holders: tuple[int, ...] = ()
@@ -40,15 +41,24 @@ class MetadataLogs:
     registered: tuple[int, ...] = ()
     partitions: PartitionColumns = field(default_factory=PartitionColumns, repr=False)
     view: KraftView | None = field(default=None, repr=False)
-    founding: Mapping[NodeId, str] = field(default_factory=dict)
+    formatted: Mapping[NodeId, str] = field(default_factory=dict)
+    voters: tuple[int, ...] = ()
+    counted: tuple[int, ...] = ()
+
+    @property
+    def founding(self) -> Mapping[NodeId, str]:
+        """Those of directories on which no controller ran."""
+        return {node: voters for node, voters in self.formatted.items() if node not in self.holders}
 
     def lost(self, controllers: Sequence[ControllerNode]) -> tuple[int, ...]:
-        """Controllers without a log, where too few have one: what a majority had committed can never be proven again.
+        """Voters without a log that counts, where too few have one: what a majority had committed is proven by nobody.
 
-        () too where nothing of a quorum is left.
+        A replaced controller has a log and no vote.  Where no log names the voters, they are the controllers.  () too
+        where nothing of a quorum is left.
         """
-        without = tuple(int(node.id) for node in controllers if node.id not in self.holders)
-        few = 0 < len(controllers) - len(without) < majority(len(controllers))
+        voters = self.voters or tuple(int(node.id) for node in controllers)
+        without = tuple(node for node in voters if node not in (self.counted if self.voters else self.holders))
+        few = bool(self.holders) and len(voters) - len(without) < majority(len(voters))
         return without if few and isinstance(self.end, Unknown) else ()
 
 

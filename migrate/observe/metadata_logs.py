@@ -17,7 +17,7 @@ from migrate.hosts import meta_properties
 from migrate.hosts.files import read_within
 from migrate.hosts.meta_properties import META_PROPERTIES
 from migrate.kraft.files import PARTITION_DIRECTORY, find
-from migrate.kraft.quorum_files import MetadataDirectory, founding_voters, judge, read_directory, view_of
+from migrate.kraft.quorum_files import MetadataDirectory, Tail, first_voters, judge, read_directory, view_of
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.rollback_readiness import MetadataLogs, StateBehind
@@ -30,11 +30,11 @@ LOG: Final = logging.getLogger("migrate.observe")
 
 @dataclass(frozen=True, slots=True)
 class MetadataRead:
-    """A view from files, what was left out, and why; `directory` is the one that the view was read from."""
+    """A view from files, what was left out, and why; `tail` says which directory the view was read from."""
 
     view: KraftView
     notes: tuple[str, ...]
-    directory: MetadataDirectory
+    tail: Tail
 
 
 def read_metadata(paths: Sequence[Path], digester: Digester) -> MetadataRead:
@@ -70,7 +70,7 @@ def read_metadata(paths: Sequence[Path], digester: Digester) -> MetadataRead:
     notes += tail.notes
     for note in notes:
         LOG.info("%s", note)
-    return MetadataRead(view, tuple(notes), tail.directory)
+    return MetadataRead(view, tuple(notes), tail)
 
 
 def _identity(path: Path) -> MetaProperties | MetaBroken | MetaMissing:
@@ -87,11 +87,11 @@ def metadata_logs(directories: Mapping[NodeId, Path], digester: Digester) -> Met
     """What they hold together; Unknown where one that counts cannot be read."""
     try:
         holders = {node: path for node, path in directories.items() if _holds(path)}
-        founding = {node: voters for node, path in directories.items() if (voters := _founding(path))}
+        formatted = {node: voters for node, path in directories.items() if (voters := _formatted(path))}
         if not holders:
-            return MetadataLogs(founding=founding)
+            return MetadataLogs(formatted=formatted)
         found = read_metadata(list(holders.values()), digester)
-        end, quorum = found.view.high_watermark, found.directory.quorum
+        end, quorum = found.view.high_watermark, found.tail.directory.quorum
         return MetadataLogs(
             holders=tuple(sorted(map(int, holders))),
             end=end,
@@ -100,7 +100,9 @@ def metadata_logs(directories: Mapping[NodeId, Path], digester: Digester) -> Met
             registered=tuple(sorted(map(int, found.view.brokers))),
             partitions=found.view.partitions,
             view=replace(found.view, source="the stopped controllers' logs"),
-            founding=founding,
+            formatted=formatted,
+            voters=found.tail.voters,
+            counted=found.tail.counted,
         )
     except MigrateError as error:
         return Unknown(f"the controllers' metadata on disk cannot be read: {error.id} {error}")
@@ -115,11 +117,11 @@ def _holds(path: Path) -> bool:
     return bool(files.segments or any(entry.end_offset for entry in files.snapshots))
 
 
-def _founding(path: Path) -> str | None:
+def _formatted(path: Path) -> str:
     try:
-        return founding_voters(find(path))
+        return first_voters(find(path))
     except MetadataFileError:
-        return None
+        return ""
 
 
 AT_ONCE: Final = 20_000  # states whose answers are held at once

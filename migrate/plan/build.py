@@ -20,10 +20,10 @@ from migrate.model.ids import DirectoryId
 from migrate.model.inventory import Inventory, Playbook, RollOrder
 from migrate.model.outcome import AlreadyDone, Refused, Unknown
 from migrate.model.plan import Direction, Plan, PlannedStep, PlanSummary
-from migrate.model.rollback_readiness import old_log
+from migrate.model.rollback_readiness import Growing, old_log
 from migrate.model.stage import DirectoryPolicy, Stage, ZkMigrationState
 from migrate.model.step import Predicted, Step
-from migrate.model.views import ControllerZnode, PartlyRead, Running
+from migrate.model.views import BrokerDisks, ControllerZnode, MetaProperties, PartlyRead, Running
 from migrate.model.world import World
 from migrate.plan.summary import summarize
 from migrate.steps import facts, foreseen
@@ -170,9 +170,16 @@ def initial_voters(world: World) -> str:
     """The voters of a dynamic quorum to come, with new directory ids, which are never used again.
 
     Directories that an earlier plan has formatted, and on which no controller ran, keep their ids.  Raises
-    NothingToPlan: they were formatted with other lists.
+    NothingToPlan: they were formatted with other lists, or it is not known with which.
     """
-    found = {} if isinstance(world.metadata_logs, Unknown) else world.metadata_logs.founding
+    logs = world.metadata_logs
+    if isinstance(logs, Unknown) and not isinstance(logs, Growing) and (formatted := _formatted(world)):
+        raise NothingToPlan(
+            f"with which voters the metadata directories of controllers {formatted} were formatted is not known",
+            why=logs.reason,
+            next_step="let them be read, then plan again: with new directory ids they would have to be set aside",
+        )
+    found = {} if isinstance(logs, Unknown) else logs.founding
     places = sorted((int(node.id), node.address) for node in world.inventory.controllers)
     if not found:
         ids = iter(lambda: str(DirectoryId.from_bytes(secrets.token_bytes(16))), "")
@@ -186,6 +193,17 @@ def initial_voters(world: World) -> str:
             next_step="set these directories aside on their hosts (no controller ran on them), then plan again",
         )
     return first
+
+
+def _formatted(world: World) -> list[int]:
+    """Controllers whose metadata directory is seen to be formatted."""
+    disks = {} if isinstance(world.disks, Unknown) else world.disks
+    seen = ((node.id, disks.get(node.id)) for node in world.inventory.controllers)
+    return [
+        int(node)
+        for node, found in seen
+        if isinstance(found, BrokerDisks) and any(isinstance(one.meta, MetaProperties) for one in found.directories)
+    ]
 
 
 def _first_roll(brokers: list[int], playbook: Playbook) -> Iterator[Step]:

@@ -140,10 +140,10 @@ class FormatVoters(FormatControllers):
         if not isinstance(found, AlreadyDone):
             return found
         own, disks = directories_of(self.voters)[controller], facts.disks(world, controller)
-        lies = None if isinstance(disks, Unknown) else disks.directories[0].id
-        if lies != own:
+        found_id = None if isinstance(disks, Unknown) else disks.directories[0].id
+        if found_id != own:
             return Refused(
-                f"the metadata directory of controller {controller} has directory.id {lies}, and the plan gives it "
+                f"the metadata directory of controller {controller} has directory.id {found_id}, and the plan gives it "
                 f"{own}: set it aside"
             )
         return AlreadyDone(f"{found.how}, and its directory id of the voters")
@@ -202,7 +202,11 @@ class StartControllers(BaseStep):
             gate(all_flagged),
             gate(gates.logs_belong),
             gate(gates.replicas_full),
+            self.formatted_alike(),
         )
+
+    def formatted_alike(self) -> Gate:
+        return gate(_without_voters)
 
     def progress(self, world: World) -> Progress:
         if isinstance(world.services, Unknown):
@@ -252,25 +256,41 @@ class StartVoters(StartControllers):
     kind = "start-voters"
     name = "start-controllers"
 
-    def own_gates(self) -> tuple[Gate, ...]:
-        same = "every controller's metadata directory was formatted with the voters of this plan"
-        return (*StartControllers.own_gates(self), Gate(same, self._same_voters))
+    def formatted_alike(self) -> Gate:
+        return Gate(
+            "every controller's metadata directory was formatted with the voters of this plan", self._same_voters
+        )
 
     def _same_voters(self, world: World) -> Readiness:
-        if isinstance(world.metadata_logs, Unknown):
-            return world.metadata_logs
-        found = world.metadata_logs.founding
+        """Also of controllers that ran and ended; of those Kafka may have deleted the list, never the directory id."""
+        logs = world.metadata_logs
+        if isinstance(logs, Unknown):
+            return logs
         for node in world.inventory.controllers:
             disks = facts.disks(world, node.id)
             if isinstance(disks, Unknown):
                 return disks
-            lies, own = disks.directories[0].id, directories_of(self.voters)[node.id]
-            if found.get(node.id) != self.voters or lies != own:
+            found, own = disks.directories[0].id, directories_of(self.voters)[node.id]
+            voters = logs.formatted.get(node.id) or (self.voters if node.id in logs.holders else "none")
+            if voters != self.voters or found != own:
                 return Refused(
-                    f"controller {int(node.id)} was formatted with voters {found.get(node.id) or 'none'} and directory "
-                    f"id {lies}, the plan has {self.voters}: set its metadata directory aside, and plan again"
+                    f"controller {int(node.id)} was formatted with voters {voters} and directory id {found}, the plan "
+                    f"has {self.voters}: set its metadata directory aside, and plan again"
                 )
         return Ready()
+
+
+@requires("no controller's metadata directory was formatted for a dynamic quorum")
+def _without_voters(world: World) -> Readiness:
+    """Kafka would start each as a quorum of its own list, whatever the file says."""
+    logs = world.metadata_logs
+    if isinstance(logs, Unknown) or not logs.formatted:
+        return Ready()  # `logs_belong` has asked whether they were seen
+    nodes = ", ".join(map(str, sorted(logs.formatted)))
+    return Refused(
+        f"the metadata directory of controllers {nodes} was formatted for a dynamic quorum, and the inventory says "
+        "static: set it aside where no controller ran on it, or write `quorum: dynamic` there; then plan again"
+    )
 
 
 @requires("the controllers run all or none")

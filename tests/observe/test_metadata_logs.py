@@ -82,7 +82,7 @@ def test_directories_of_a_dynamic_quorum_that_never_ran_tell_the_voters_they_wer
         (part / f"{0:020d}-{0:010d}.checkpoint").write_bytes(raw)
     places = {NodeId(node): tmp_path / str(node) for node in voters}
     text = f"3000@c0:9090:{voters[3000]},3001@[::1]:9090:{voters[3001]}"
-    assert metadata_logs(places, DIGESTER) == MetadataLogs(founding=dict.fromkeys(places, text))
+    assert metadata_logs(places, DIGESTER) == MetadataLogs(formatted=dict.fromkeys(places, text))
 
 
 def image(found: MetadataLogs | Unknown) -> KraftView:

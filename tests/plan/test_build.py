@@ -21,7 +21,7 @@ from migrate.model.ids import NodeId
 from migrate.model.inventory import AddedProperties, Playbook, RollOrder
 from migrate.model.outcome import Unknown
 from migrate.model.plan import Plan, PlannedStep
-from migrate.model.rollback_readiness import MetadataLogs
+from migrate.model.rollback_readiness import Growing, MetadataLogs
 from migrate.model.stage import DirectoryPolicy, Stage, ZkMigrationState
 from migrate.model.step import Predicted
 from migrate.model.views import ConfigFile, ControllerZnode, MigrationZnode, PartlyRead, Stopped
@@ -76,10 +76,22 @@ def test_a_dynamic_quorum_gets_new_directory_ids_with_each_plan() -> None:
             plan(formatted_with(dynamic, mixed))
 
 
+def test_with_formatted_directories_that_cannot_be_read_no_new_ids_are_made() -> None:
+    """The new ones would only lead to directories that are set aside."""
+    world, formatted = whole(Stage.ASSESS), whole(Stage.CONTROLLERS).disks
+    assert not isinstance(world.disks, Unknown)
+    assert not isinstance(formatted, Unknown)
+    world = replace(world, disks={**world.disks, NodeId(3001): formatted[NodeId(3001)]})
+    world = replace(world, inventory=replace(world.inventory, quorum=QuorumKind.DYNAMIC))
+    with pytest.raises(NothingToPlan, match=r"controllers \[3001\] were formatted is not known"):
+        plan(replace(world, metadata_logs=Unknown("h2 does not answer")))
+    assert "controllers/format-controllers" in ids(plan(replace(world, metadata_logs=Growing("it runs"))))
+
+
 def formatted_with(world: World, voters: Mapping[int, str]) -> World:
     """Directories that were formatted with these voters, and never ran."""
     founding = {NodeId(node): text for node, text in voters.items()}
-    return replace(world, metadata_logs=MetadataLogs(founding=founding))
+    return replace(world, metadata_logs=MetadataLogs(formatted=founding))
 
 
 def plan(world: World, target: Stage = Stage.CLEANUP, *, only: bool = False, playbook: Playbook | None = None) -> Plan:

@@ -107,7 +107,7 @@ def with_voters(world: World, *lists: str) -> World:
     for node, identity in zip(CONTROLLERS, IDS, strict=True):
         meta = MetaProperties(1, CLUSTER_ID, int(node), DirectoryId(identity))
         world = worlds.with_directory(world, int(node), 0, partial(replace, meta=meta, holds_metadata_log=True))
-    return replace(world, metadata_logs=MetadataLogs(founding=dict(zip(CONTROLLERS, lists, strict=False))))
+    return replace(world, metadata_logs=MetadataLogs(formatted=dict(zip(CONTROLLERS, lists, strict=False))))
 
 
 def test_a_voter_is_formatted_with_the_plans_voters_and_has_its_own_directory_id() -> None:
@@ -132,6 +132,25 @@ def test_voters_start_only_where_all_were_formatted_with_the_same_list() -> None
     elsewhere = formatted(MetaProperties(1, CLUSTER_ID, 3001, DirectoryId("x" * 21 + "A")))
     assert "controller 3001 was formatted" in answer(gate(elsewhere(with_voters(BEFORE, VOTERS, VOTERS, VOTERS))))
     assert isinstance(gate(BEFORE), Refused | Unknown)
+
+
+def test_voters_that_ran_and_ended_are_started_again() -> None:
+    """Kafka deletes the list that it was formatted with in time; a directory id is nobody else's."""
+    gate, ran = START_VOTERS.own_gates()[-1].holds, MetadataLogs(holders=tuple(map(int, CONTROLLERS)))
+    world = replace(with_voters(BEFORE, VOTERS, VOTERS, VOTERS), metadata_logs=ran)
+    assert gate(world) == Ready()
+    assert gate(replace(world, metadata_logs=replace(ran, formatted=dict.fromkeys(CONTROLLERS, VOTERS)))) == Ready()
+    others = replace(ran, formatted=dict.fromkeys(CONTROLLERS, VOTERS.replace("0d", "9d")))
+    assert "was formatted with voters" in answer(gate(replace(world, metadata_logs=others)))
+
+
+def test_a_static_quorum_is_not_started_from_directories_that_hold_voters() -> None:
+    """Kafka goes by the log: each would lead a quorum of its own list."""
+    gate = START.own_gates()[-1].holds
+    assert gate(BEFORE) == Ready()
+    said = answer(gate(with_voters(BEFORE, VOTERS)))
+    assert "controllers 3000 was formatted for a dynamic quorum" in said
+    assert "quorum: dynamic" in said
 
 
 @pytest.mark.parametrize(("cluster", "node"), [("O" * 22, 3001), (CLUSTER_ID, 3002), (None, 3001), (CLUSTER_ID, None)])

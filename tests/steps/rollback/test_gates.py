@@ -464,6 +464,16 @@ def test_where_most_logs_are_lost_for_good_what_only_they_held_is_given_up_by_na
         assert known.lost(world.inventory.controllers) == ()
 
 
+def test_a_replaced_controller_has_a_log_and_no_vote() -> None:
+    """Voters count, not directories: one that was formatted anew, and not added yet, proves nothing."""
+    controllers, unproven = stopped().inventory.controllers, Unknown("1 of 3")
+    voteless = MetadataLogs(holders=(3000, 3001), end=unproven, voters=(3000, 3001, 3002), counted=(3001,))
+    assert voteless.lost(controllers) == (3000, 3002)
+    assert replace(voteless, counted=(3000, 3001)).lost(controllers) == ()
+    assert replace(voteless, voters=(3001,)).lost(controllers) == ()
+    assert replace(voteless, voters=(3001, 3007), counted=(3001,)).lost(controllers) == (3007,)
+
+
 def test_before_the_copy_and_after_the_hand_back_there_is_nothing_to_compare() -> None:
     """ZooKeeper is all that there is, or has gone on without the controllers."""
     never = with_zk(without("diff")(stopped()), migration=MigrationZnode(-1, -1, -1, -1, 0))
