@@ -21,6 +21,7 @@ from typing import Final
 
 from migrate.model.broker_modes import Mode
 from migrate.model.config_keys import QuorumKind
+from migrate.model.detect import quorum_kind
 from migrate.model.disk_trouble import (
     NOT_MOUNTED,
     STORED_IN_ZOOKEEPER,
@@ -80,9 +81,10 @@ class DiskTrouble:
 def disk_troubles(world: World) -> Iterator[DiskTrouble]:
     nodes = {int(node.id): node for node in world.inventory.nodes}
     level = world.kraft.features.get("metadata.version", 0) if isinstance(world.kraft, KraftView) else 0
+    runs = quorum_kind(world)
+    dynamic = (world.inventory.quorum if isinstance(runs, Unknown) else runs) is QuorumKind.DYNAMIC
     for sick in sick_directories(world):
         node = nodes[sick.broker]
-        dynamic = world.inventory.quorum is QuorumKind.DYNAMIC
         host = _Host(node, world.inventory.kafka_home_of(node), RELEASES.get(level, ""), dynamic)
         do, command = _remedy(sick, host, cluster_of(world))
         yield DiskTrouble(sick.broker, sick.directory.path, sick.words, sick.said, effect_of(sick), do, command)

@@ -475,13 +475,27 @@ def test_a_controller_whose_metadata_disk_died_is_told_with_both_ways() -> None:
     assert "only while most of the other controllers run" in one.do[1]
 
 
-def test_a_controller_of_a_dynamic_quorum_comes_back_without_a_vote() -> None:
-    """Formatted as the first time it would vote with an empty log; without a word of voters the tool refuses."""
-    world = worlds.world_at(Stage.SOAK)
-    world = replace(world, inventory=replace(world.inventory, quorum=QuorumKind.DYNAMIC))
+@pytest.mark.parametrize("said", QuorumKind)
+def test_a_controller_of_a_dynamic_quorum_comes_back_without_a_vote(said: QuorumKind) -> None:
+    """Formatted as the first time it would vote with an empty log; without a word of voters the tool refuses.
+
+    By the quorum that runs, whatever the inventory says of it.
+    """
+    world = worlds.with_kraft(worlds.world_at(Stage.SOAK), kraft_version=1)
+    world = replace(world, inventory=replace(world.inventory, quorum=said))
     (one,) = disk_troubles(with_metadata(world, gone))
     assert one.command.endswith(" --release-version 3.9-IV0 --no-initial-controllers")
     assert one.do[1].endswith("without a vote: then B-QRM-05 of `assess` has the commands that give it one")
+
+
+def test_where_no_quorum_can_be_read_the_inventory_says_its_kind() -> None:
+    """Its leader is gone, or the tool has no right to ask; the voters' list that was seen still says who had a disk."""
+    world = replace(worlds.world_at(Stage.SOAK), kraft=Unknown("no controller leads"))
+    static, dynamic = (replace(world, inventory=replace(world.inventory, quorum=kind)) for kind in QuorumKind)
+    (one,) = disk_troubles(with_metadata(dynamic, gone))
+    assert one.command.endswith(" --no-initial-controllers")
+    (one,) = disk_troubles(with_metadata(static, gone))
+    assert "--no-initial-controllers" not in one.command
 
 
 def test_a_controllers_directory_that_was_not_made_yet_is_no_trouble() -> None:
