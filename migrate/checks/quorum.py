@@ -63,7 +63,9 @@ def other_quorum(values: Mapping[str, str], known: Inventory) -> str:
     key, wanted = known.quorum_key
     text = values.get(key, "").strip()
     if known.quorum is QuorumKind.STATIC or (not text and values.get(VOTERS, "").strip()):
-        text, same = values.get(VOTERS, "").strip(), voters_of(values.get(VOTERS, "")) == voters_of(known.voters)
+        wanted = wanted if key == VOTERS else f"{key}={wanted}"
+        key, text = VOTERS, values.get(VOTERS, "").strip()
+        same = voters_of(text) == voters_of(known.voters)
     else:
         same = set(elements(text)) == set(elements(wanted))
     return "" if same else f"{key} is {text or 'missing'}, the inventory gives {wanted}"

@@ -11,6 +11,7 @@ import pytest
 from migrate.checks import NEVER
 from migrate.checks.quorum import port_of, voteless
 from migrate.hosts.properties import parse
+from migrate.model.config_keys import QuorumKind
 from migrate.model.findings import Severity
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Access
@@ -140,6 +141,16 @@ def test_a_broker_can_be_unregistered_and_a_controller_of_3_9_cannot() -> None:
     assert "kafka-cluster.sh unregister --bootstrap-server" in broker.fix
     assert "no command of Kafka 3.9 to 4.3" in controller.fix
     assert "4.4-IV2" in controller.fix
+
+
+def test_a_file_with_other_voters_is_told_by_the_key_that_it_has() -> None:
+    """A dynamic quorum's node finds it by voters where it has no other key: what is wrong is not the missing one."""
+    bent = values(3001, controller__quorum__voters="3000@other:1", controller__quorum__bootstrap__servers=None)
+    world = bent(world_at(Stage.MIGRATION_MODE))
+    world = replace(world, inventory=replace(world.inventory, quorum=QuorumKind.DYNAMIC))
+    (found,) = (entry for entry in of(world, "B-QRM-01") if "3000@other:1" in entry.message)
+    wanted = "controller.quorum.bootstrap.servers=c3000:9090,c3001:9090,c3002:9090"
+    assert found.message == f"controller.quorum.voters is 3000@other:1, the inventory gives {wanted}"
 
 
 def test_the_printed_commands_log_in_where_the_controllers_ask_for_it() -> None:
