@@ -193,7 +193,11 @@ class Evening:
         self._tell(f"fault: {drawn}")
         if fault.run:
             run.kill()
-        fault.begin(self.bed, drawn.host)
+        try:
+            fault.begin(self.bed, drawn.host)
+        except AssertionError:  # another fault has taken its power
+            self._tell(f"not begun: {drawn}")
+            return
         _wait(fault.seconds)
         fault.end(self.bed, drawn.host)
         if fault.seconds:
