@@ -1,7 +1,8 @@
 """An operator's bad evening: what happens to hosts, units, processes, files and links while a run is at work.
 
-A fault begins at a moment that the run's journal tells, and ends after its seconds.  The operator does one thing only:
-the same command again.  `python -m tests.bed evening DIR --minutes N` draws faults and moments until the time is over.
+A fault begins at a moment that the run's journal tells, and ends after its seconds.  The operator does what the stop
+says, such as a restart, and gives the same command again.  `python -m tests.bed evening DIR --minutes N` draws faults
+and moments until the time is over.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ FAULTS_A_COMMAND: Final = 4
 PAUSE: Final = 10.0  # before the operator gives the same command again
 STOPS: Final = frozenset({0, 1, 3, 5, 6, 10, -9})  # exit codes that an announced stop has; -9: the run was killed
 BROKER, CONTROLLER, FILE = "kafka.service", "kafka-controller.service", "/etc/kafka/server.properties"
+TO_RESTART: Final = re.compile(r"restart it, on (h\d+): (systemctl restart [\w.@-]+\.service)")
 BAD: Final = "/etc/systemd/system/{}.d/evening.conf"
 
 Act = Callable[[Bed, str], object]
@@ -148,6 +150,9 @@ class Evening:
             assert len(played.codes) < SESSIONS, f"{played.codes}: {played.said[-1][-3000:]}"
             if played.codes:
                 _wait(PAUSE)
+                for host, printed in sorted(set(TO_RESTART.findall(played.said[-1]))):
+                    self._tell(f"as it says, on {host}: {printed}")
+                    self.bed.root(host, printed)
             code, said = self._session(folder, words, left, played)
             assert code in STOPS, f"exit code {code}: {said[-3000:]}"
             assert "Traceback" not in said, said[-3000:]
