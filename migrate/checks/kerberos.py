@@ -6,33 +6,20 @@ import ipaddress
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from migrate.checks.principals import after_first_restart, asked, controller_listener, logins_of, of_listener
+from migrate.checks.principals import after_first_restart, asked, logins_of, of_listener
 from migrate.checks.processes import name_of
 from migrate.checks.quorum import voters_of
 from migrate.checks.registry import ALWAYS, Blind, Hit, Result, check
-from migrate.checks.security import BROKER_MECHANISM, CONTROLLER_MECHANISM
 from migrate.checks.sight import Configs, both_configs, of_node
 from migrate.model.config_keys import VOTERS
 from migrate.model.ids import NodeId
 from migrate.model.launch import KRB5, Launch
-from migrate.model.listeners import inter_broker_listener, protocols
+from migrate.model.listeners import called
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
 from migrate.model.world import World
 
 SERVICE: Final = "sasl.kerberos.service.name"
-
-
-def _calls(values: Mapping[str, str]) -> Iterator[str]:
-    """The listeners that a node of that file calls by GSSAPI."""
-    known = protocols(values)
-    for listener, key in (
-        (inter_broker_listener(values), BROKER_MECHANISM),
-        (controller_listener(values), CONTROLLER_MECHANISM),
-    ):
-        by_sasl = listener and known.get(listener, listener).startswith("SASL")
-        if by_sasl and values.get(key, "GSSAPI").strip() == "GSSAPI":
-            yield listener
 
 
 @check(
@@ -50,12 +37,14 @@ def _calls(values: Mapping[str, str]) -> Iterator[str]:
 def kerberos_needs(seen: tuple[Configs, Configs], world: World) -> Result:
     brokers, controllers = seen
     late = {node: after_first_restart(file, world) for node, file in brokers.items()}
-    called = False
+    access = (world.inventory.controller_listener, world.inventory.controller_access.protocol)
+    any_call = False
     for node, values in (*late.items(), *((node, file.values) for node, file in controllers.items())):
         file = brokers[node] if node in brokers else controllers[node]
         about = f"{name_of(world.inventory, node)}: {file.path}"
-        for listener in _calls(values):
-            called = True
+        calls = [listener for listener, mechanism in called(values, *access).items() if mechanism == "GSSAPI"]
+        for listener in calls:
+            any_call = True
             logins = logins_of(values, listener, "GSSAPI", of_node(world.launches, node))
             if of_listener(values, listener, SERVICE):
                 continue
@@ -64,10 +53,9 @@ def kerberos_needs(seen: tuple[Configs, Configs], world: World) -> Result:
                     yield Blind(about, logins.reason)
             elif not any(login.service for login in logins):
                 yield Hit(about, f"no {SERVICE}, and no serviceName in its login for listener {listener}")
-        by_gssapi = controller_listener(values) in _calls(values)
-        if by_gssapi and (numbers := list(_addresses(values))):
+        if access[0].upper() in calls and (numbers := list(_addresses(values))):
             yield Hit(about, f"controller.quorum.voters names {', '.join(numbers)}")
-    if called:
+    if any_call:
         yield from _other_options(world, brokers, controllers)
 
 

@@ -24,7 +24,7 @@ from migrate.checks.principals import (
     without_login,
 )
 from migrate.checks.registry import ALWAYS, BEFORE_COPY, UNTIL_FINALIZED, Blind, Hit, Result, check, placed
-from migrate.checks.security import BROKER_MECHANISM, CONTROLLER_MECHANISM, EXTERNAL, dynamic_at_start
+from migrate.checks.security import EXTERNAL, dynamic_at_start
 from migrate.checks.sight import (
     NOT_LOOKED,
     Configs,
@@ -45,7 +45,9 @@ from migrate.model.inventory import Access, BrokerNode
 from migrate.model.kafka_values import elements, listener_prefix
 from migrate.model.launch import Launch, Unit, kept_from
 from migrate.model.listeners import (
+    BROKER_MECHANISM,
     CHAIN,
+    CONTROLLER_MECHANISM,
     DENIED,
     JAAS,
     KEYSTORE,

@@ -12,11 +12,10 @@ from typing import Final
 from migrate.checks.principals import after_first_restart, of_listener
 from migrate.checks.processes import name_of
 from migrate.checks.registry import ALWAYS, Blind, Hit, Result, check
-from migrate.checks.security import BROKER_MECHANISM, CONTROLLER_MECHANISM
 from migrate.checks.sight import Configs, node_configs, of_node
 from migrate.model.kafka_values import listener_prefix, trim
 from migrate.model.launch import Launch
-from migrate.model.listeners import inter_broker_listener, jaas_key, listeners, mechanisms, protocols
+from migrate.model.listeners import called, jaas_key, listeners, mechanisms, protocols
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
 from migrate.model.world import World
@@ -71,13 +70,6 @@ def unsigned_tokens(configs: Configs, world: World) -> Result:
                 yield Blind(about, f"{key} is resolved by a configuration provider on the node")
 
 
-def calling(values: Mapping[str, str], controllers: str) -> Iterator[str]:
-    """The listeners that a node calls with OAUTHBEARER; `controllers` is the name of the controllers' listener."""
-    for listener, key in ((inter_broker_listener(values), BROKER_MECHANISM), (controllers, CONTROLLER_MECHANISM)):
-        if protocols(values).get(listener.upper(), "").startswith("SASL") and trim(values.get(key, "")) == MECHANISM:
-            yield listener
-
-
 @check(
     "B-SEC-30",
     "a node lacks what it needs to fetch or to check tokens",
@@ -92,17 +84,19 @@ def calling(values: Mapping[str, str], controllers: str) -> Iterator[str]:
 ).sees(node_configs, blocks_from=Stage.CONTROLLERS, when=ALWAYS, proof=True)
 def has_what_tokens_need(configs: Configs, world: World) -> Result:
     """As the files are after the first restart; a node that runs already with its listeners has what these need."""
+    access = (world.inventory.controller_listener, world.inventory.controller_access.protocol)
     for node, file in configs.items():
         values, about = after_first_restart(file, world), f"{name_of(world.inventory, node)}: {file.path}"
-        served, called = set(serving(values)), set(calling(values, world.inventory.controller_listener))
+        served = set(serving(values))
+        calls = {listener for listener, mechanism in called(values, *access).items() if mechanism == MECHANISM}
         needed: dict[str, str] = {}
-        for listener in sorted(served | called):
+        for listener in sorted(served | calls):
             key = jaas_key(listener, MECHANISM)
             if not values.get(key, "").strip():
                 yield Blind(about, f"no {key}; a JAAS file of the process may have it")
             keys = (handler_key(listener, LOGIN_HANDLER), handler_key(listener, SERVER_HANDLER))
             login, validator = (trim(values.get(key, "")) for key in keys)
-            if listener in called and (not login or "unsecured" in login.lower()):
+            if listener in calls and (not login or "unsecured" in login.lower()):
                 what = f"it calls listener {listener} with OAUTHBEARER"
                 yield Hit(about, f"{what}, and {keys[0]} is {login or 'missing'}")
             for handler in (login, validator if listener in served else ""):

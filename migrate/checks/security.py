@@ -38,7 +38,14 @@ from migrate.hosts.collect_disks import DIGEST, HIDDEN
 from migrate.model.broker_modes import Mode, mode_of
 from migrate.model.config_keys import is_at_start
 from migrate.model.kafka_values import connect_string, truth
-from migrate.model.listeners import JAAS, inter_broker_listener, mechanisms, protocols
+from migrate.model.listeners import (
+    BROKER_MECHANISM,
+    CONTROLLER_MECHANISM,
+    JAAS,
+    inter_broker_listener,
+    mechanisms,
+    protocols,
+)
 from migrate.model.outcome import Unknown
 from migrate.model.secrets import Digester
 from migrate.model.stage import Stage
@@ -47,8 +54,6 @@ from migrate.model.world import World
 
 ENCODER_SECRET: Final = "password.encoder.secret"  # noqa: S105 - a configuration's name
 TOKEN_SECRETS: Final = ("delegation.token.secret.key", "delegation.token.master.key")  # KafkaConfig: the newer wins
-CONTROLLER_MECHANISM: Final = "sasl.mechanism.controller.protocol"
-BROKER_MECHANISM: Final = "sasl.mechanism.inter.broker.protocol"
 EXTERNAL: Final = "${"  # a configuration provider resolves it on the node
 
 
@@ -63,7 +68,7 @@ EXTERNAL: Final = "${"  # a configuration provider resolves it on the node
 def controller_mechanism(configs: Configs, world: World) -> Result:
     for about, file in placed("controller", configs):
         listener = controller_listener(file.values)
-        mechanism = file.values.get("sasl.mechanism.controller.protocol", "GSSAPI").strip()
+        mechanism = file.values.get(CONTROLLER_MECHANISM, "GSSAPI").strip()
         is_sasl = protocols(file.values).get(listener, "").startswith("SASL")
         if is_sasl and mechanism.startswith("SCRAM"):
             yield Hit(about, f"listener {listener} uses {mechanism}")

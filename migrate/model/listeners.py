@@ -26,6 +26,8 @@ TRUSTSTORE: Final = "ssl.truststore.location"  # its certificates may have ended
 STORES: Final = (KEYSTORE, CHAIN, TRUSTSTORE)
 ZOOKEEPER: Final = "zookeeper."
 MECHANISMS: Final = "sasl.enabled.mechanisms"
+CONTROLLER_MECHANISM: Final = "sasl.mechanism.controller.protocol"
+BROKER_MECHANISM: Final = "sasl.mechanism.inter.broker.protocol"
 JAAS: Final = "sasl.jaas.config"
 GONE: Final = "does not exist"
 DENIED: Final = "cannot be read by the user that the node runs as"
@@ -77,6 +79,22 @@ def spoken(values: Mapping[str, str], controllers: str, protocol: str) -> dict[s
     unknown = dict.fromkeys(mine, "SASL_SSL")  # it may be any
     known = {**unknown, **protocols(values), controllers.upper(): protocol}
     return {name: known.get(name, name) for name in sorted({*mine, inter_broker_listener(values), controllers.upper()})}
+
+
+def called(values: Mapping[str, str], controllers: str, protocol: str) -> dict[str, str]:
+    """The listeners of SASL that a node calls, with the mechanism of each; the two words are those of `spoken`."""
+    known = {**protocols(values), controllers.upper(): protocol}
+    keys = {inter_broker_listener(values): BROKER_MECHANISM, controllers.upper(): CONTROLLER_MECHANISM}
+    sasl = (name for name in keys if known.get(name, name).startswith("SASL"))
+    return {name: trim(values.get(keys[name], "GSSAPI")) for name in sasl}
+
+
+def logins(values: Mapping[str, str], controllers: str, protocol: str) -> frozenset[tuple[str, str]]:
+    """Listener and mechanism of each login that a node makes: for what it opens, and for what it calls."""
+    sasl = {name for name, by in spoken(values, controllers, protocol).items() if by.startswith("SASL")}
+    mine = sasl.intersection(entry.listener for entry in listeners(values))
+    served = ((name, mechanism) for name in mine for mechanism in mechanisms(values, name))
+    return frozenset({*served, *called(values, controllers, protocol).items()})
 
 
 def stores_named(values: Mapping[str, str], controllers: str, protocol: str) -> tuple[str, ...]:

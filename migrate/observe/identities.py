@@ -34,8 +34,7 @@ from migrate.model.listeners import (
     ZOOKEEPER,
     StoreFile,
     jaas_key,
-    mechanisms,
-    spoken,
+    logins,
     stores_named,
 )
 from migrate.model.outcome import Unknown, unknown
@@ -109,17 +108,16 @@ def stores_of(
     named = {JAAS_FILE, *(key for key in launch.files if secure and key[2:].lower() not in values)} - {KRB5}
     opened = {key: _opened(node, key, launch.files[key], files, resolve) for key in sorted(named & {*launch.files})}
     found += [file for file, _ in opened.values()]
-    sasl = [name for name, protocol in spoken(values, *access).items() if protocol.startswith("SASL")]
-    texts = {jaas_key(name, mechanism): name for name in sasl for mechanism in mechanisms(values, name)}
-    logins: list[tuple[str, Mapping[str, str]]] = [
+    texts = {jaas_key(name, mechanism): name for name, mechanism in sorted(logins(values, *access))}
+    told_of: list[tuple[str, Mapping[str, str]]] = [
         (key, told) for key in texts if isinstance(told := options(values.get(key, "")), Mapping)
     ]
     if content := opened[JAAS_FILE][1] if JAAS_FILE in opened else None:
         try:
-            logins += _of_sections(content, launch, {name for key, name in texts.items() if key not in values})
+            told_of += _of_sections(content, launch, {name for key, name in texts.items() if key not in values})
         except ValueError as error:
             found.append(StoreFile(JAAS_FILE, launch.files[JAAS_FILE], Unknown(f"{launch.jaas_file}: {error}")))
-    tabs = [(key, told["keyTab"]) for key, told in logins if truth(told, "useKeyTab") and "keyTab" in told]
+    tabs = [(key, told["keyTab"]) for key, told in told_of if truth(told, "useKeyTab") and "keyTab" in told]
     tabs += [(KRB5, launch.files[KRB5])] if tabs and KRB5 in launch.files else []
     return (*found, *(_opened(node, key, path, files, resolve)[0] for key, path in tabs))
 
@@ -145,14 +143,13 @@ class Issuers:
     def away(self, values: Mapping[str, str]) -> tuple[str, ...] | Unknown:
         """Those that a node of these values needs and that do not answer, each with the reason."""
         access = (self._inventory.controller_listener, self._inventory.controller_access.protocol)
-        sasl = [name for name, protocol in spoken(values, *access).items() if protocol.startswith("SASL")]
-        spoken_there = {mechanism for name in sasl for mechanism in mechanisms(values, name)}
+        by = {mechanism for _, mechanism in logins(values, *access)}
         wanted: list[str | Kerberos] = []
         at_zookeeper = self._inventory.zookeeper_login.kerberos
-        if "GSSAPI" in spoken_there or (at_zookeeper is not None and truth(values, "zookeeper.set.acl")):
+        if "GSSAPI" in by or (at_zookeeper is not None and truth(values, "zookeeper.set.acl")):
             known = [self._inventory.access_of(node).kerberos for node in self._inventory.nodes]
             wanted += [login for login in (*known, at_zookeeper) if login is not None][:1]
-        if "OAUTHBEARER" in spoken_there:
+        if "OAUTHBEARER" in by:
             urls = (values[key].strip() for key in sorted(values) if ENDPOINTS.fullmatch(key))
             wanted += [url for url in urls if url.startswith("http") and REFERENCE not in url]
         found = [self._ask(one) for one in dict.fromkeys(wanted)]
@@ -327,10 +324,10 @@ def _told(launch: Launch | Unknown, node: NodeId, files: Files) -> Launch | Unkn
         known = sections(files.read(node, launch.jaas_file).decode("utf-8", errors="replace"))
     except (OSError, ValueError, MigrateError) as error:
         return replace(launch, logins=Unknown(f"{launch.jaas_file} cannot be read: {error}"))
-    logins = {name: tuple(map(_login, modules)) for name, modules in known.items()}
-    by_kerberos = any(one.module == KRB5_MODULE for modules in logins.values() for one in modules)
+    found = {name: tuple(map(_login, modules)) for name, modules in known.items()}
+    by_kerberos = any(one.module == KRB5_MODULE for modules in found.values() for one in modules)
     realm = _realm(launch.files.get(KRB5, KRB5_FILE), node, files) if by_kerberos else launch.realm
-    return replace(launch, logins=logins, realm=realm)
+    return replace(launch, logins=found, realm=realm)
 
 
 def _login(module: LoginModule) -> JaasLogin:

@@ -12,7 +12,7 @@ from migrate.model.difference import Difference, DifferenceClass, DiffReport, Id
 from migrate.model.ensemble import Ensemble, EnsembleServer
 from migrate.model.findings import Finding
 from migrate.model.ids import DirectoryId, NodeId
-from migrate.model.inventory import AcceptedDifference, OwnCommands
+from migrate.model.inventory import AcceptedDifference, Access, OwnCommands
 from migrate.model.launch import STOP_SECONDS, Launch, Listening, Unit
 from migrate.model.ledger import Ledger, LedgerRow, ReplicaState
 from migrate.model.listeners import StoreFile
@@ -456,11 +456,17 @@ def by_kerberos(node: int, **changed: str | None) -> Bend:
     return values(node, **(found | changed))
 
 
+def spoken_to_controllers(mechanism: str) -> Bend:
+    """The inventory's word of how controllers are called."""
+    access = Access("SASL_PLAINTEXT", mechanism)
+    return lambda world: replace(world, inventory=replace(world.inventory, controller_access=access))
+
+
 def kerberized(**changed: str | None) -> Bend:
     """Every node by Kerberos, started in its default realm; node 3000 with those changes."""
     nodes = (0, 1, 2, 3001, 3002)
     realms = (launched(node, realm="REALM") for node in (*nodes, 3000))
-    return then(*map(by_kerberos, nodes), by_kerberos(3000, **changed), *realms)
+    return then(*map(by_kerberos, nodes), by_kerberos(3000, **changed), *realms, spoken_to_controllers("GSSAPI"))
 
 
 SECURED = then(

@@ -8,7 +8,7 @@ from migrate import checks
 from migrate.checks.principals import Called, caller, kerberos_user
 from migrate.checks.registry import Blind
 from migrate.model.findings import Finding, Severity
-from migrate.model.inventory import Access, Kerberos
+from migrate.model.inventory import Access, AddedProperties, Kerberos
 from migrate.model.launch import NOT_RUNNING, JaasLogin, Launch
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
@@ -93,6 +93,21 @@ def test_brokers_lack_controllers_of_another_principal_before_the_first_restart(
         told = of(bent(world_at(Stage.CONTROLLERS)), "B-SEC-07")
         assert {one.about[:8] for one in told} == ({"broker 0", "broker 1", "broker 2"} if missed else set()), jaas
         assert all("lacks User:kraft" in one.message for one in told)
+
+
+def test_a_broker_needs_the_services_name_before_its_first_restart() -> None:
+    """The controllers' listener and its protocol are the inventory's: a file in ZooKeeper mode names neither."""
+    fresh = values(
+        1,
+        listener__security__protocol__map="INTERNAL:PLAINTEXT,CLIENT:PLAINTEXT",
+        controller__listener__names=None,
+        sasl__kerberos__service__name=None,
+    )
+    world = then(kerberized(), fresh)(world_at(Stage.PREPARE))
+    told = [one.message for one in found(world) if one.code == "B-SEC-29" and one.about.startswith("broker 1")]
+    assert told == ["no sasl.kerberos.service.name, and no serviceName in its login for listener CTL"]
+    added = AddedProperties("/b", {"sasl.kerberos.service.name": "kafka"})
+    assert found(replace(world, inventory=replace(world.inventory, broker_properties=added))) == []
 
 
 def test_who_cannot_be_named_is_a_blind_spot() -> None:

@@ -21,6 +21,7 @@ from migrate.checks.oauth import (
 from migrate.checks.principals import caller
 from migrate.checks.registry import Blind, Hit
 from migrate.model.ids import NodeId
+from migrate.model.inventory import Access, AddedProperties
 from migrate.model.launch import Launch
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
@@ -84,7 +85,9 @@ def seen(keys: dict[str, str]) -> tuple[Any, Any]:
     """One controller's file with these keys, and a world that knows the controller."""
     raw = "".join(f"{key}={value}\n" for key, value in (BASE | keys).items()).encode()
     file = worlds.config_file(NodeId(3000), "/etc/kafka/controller.properties", raw)
-    return {NodeId(3000): file}, worlds.world_at(Stage.PREPARE)
+    world = worlds.world_at(Stage.PREPARE)
+    access = Access("SASL_PLAINTEXT", "OAUTHBEARER")
+    return {NodeId(3000): file}, replace(world, inventory=replace(world.inventory, controller_access=access))
 
 
 @pytest.fixture(scope="module")
@@ -158,6 +161,21 @@ def test_what_tokens_need_is_missed_before_a_start(
     texts = [one.message if isinstance(one, Hit) else one.reason for one in found]
     assert len(texts) == len(told), texts
     assert all(text.startswith(start) for text, start in zip(texts, told, strict=True)), texts
+
+
+def test_a_broker_needs_a_way_to_its_token_before_its_first_restart() -> None:
+    """Its file names the controllers' listener from then on: until then the inventory does, with its protocol."""
+    base = {"broker.id": "0", "listeners": "INTERNAL://h:1", "inter.broker.listener.name": "INTERNAL"}
+    base["listener.security.protocol.map"] = "INTERNAL:PLAINTEXT"
+    raw = "".join(f"{key}={value}\n" for key, value in base.items()).encode()
+    world = seen({})[1]
+    for missing, told in (("", []), (LOGIN, [f"it calls listener CTL with OAUTHBEARER, and {LOGIN} is missing"])):
+        added = {**LOGS_IN, f"{PLACED}sasl.jaas.config": "x", missing: ""}
+        known = replace(world.inventory, broker_properties=AddedProperties("/b", added))
+        file = worlds.config_file(NodeId(0), "/etc/kafka/server.properties", raw)
+        bent = replace(world, inventory=known, launches={NodeId(0): Launch("server.properties")})
+        found = list(has_what_tokens_need({NodeId(0): file}, bent))
+        assert [one.message if isinstance(one, Hit) else one.reason for one in found] == told
 
 
 def test_a_tokens_principal_is_what_the_inventory_says() -> None:

@@ -272,13 +272,15 @@ def test_whoever_issues_a_nodes_login_is_asked_once_and_told_by_name(monkeypatch
     by_tokens = {
         **base,
         "sasl.enabled.mechanisms": "OAUTHBEARER",
+        "sasl.mechanism.inter.broker.protocol": "OAUTHBEARER",
         "sasl.oauthbearer.token.endpoint.url": "https://there/token",
         "listener.name.a.oauthbearer.sasl.oauthbearer.jwks.endpoint.url": "https://away/jwks",
     }
+    by_password = {"sasl.enabled.mechanisms": "PLAIN", "sasl.mechanism.inter.broker.protocol": "PLAIN"}
     reached = {"https://away/jwks"}
     issuers = Issuers(inventory, reached)
     for _ in range(2):
-        assert issuers.away({**base, "sasl.enabled.mechanisms": "PLAIN"}) == ()
+        assert issuers.away({**base, **by_password}) == ()
         assert issuers.away(by_kerberos) == ()
         assert issuers.away(by_tokens) == ("https://away/jwks does not answer (Connection refused)",)
     assert asked == [login, "https://away/jwks", "https://there/token"]
@@ -293,5 +295,11 @@ def test_whoever_issues_a_nodes_login_is_asked_once_and_told_by_name(monkeypatch
     at_zookeeper = replace(worlds.inventory(), zookeeper_login=ZookeeperLogin(kerberos=Kerberos("zk@LAB.TEST")))
     asked.clear()
     assert Issuers(at_zookeeper, set()).away({**base, "zookeeper.set.acl": "true"}) == ()
-    assert Issuers(at_zookeeper, set()).away({**base, "sasl.enabled.mechanisms": "PLAIN"}) == ()
+    assert Issuers(at_zookeeper, set()).away({**base, **by_password}) == ()
     assert asked == [Kerberos("zk@LAB.TEST")]
+    asked.clear()
+    calls = replace(inventory, controller_access=Access("SASL_SSL", "GSSAPI", kerberos=login))
+    for mechanism, wanted in (("GSSAPI", [login]), ("OAUTHBEARER", ["https://away/jwks", "https://there/token"])):
+        Issuers(calls, set()).away({**by_tokens, **by_password, "sasl.mechanism.controller.protocol": mechanism})
+        assert asked == wanted  # by the controllers' listener alone, which a broker calls
+        asked.clear()

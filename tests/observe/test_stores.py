@@ -196,6 +196,7 @@ def test_a_store_is_opened_as_the_user_of_the_nodes_unit(
 
 KERBEROS = "com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true keyTab='{folder}/{name}';"
 GSSAPI = "listener.name.tls.gssapi.sasl.jaas.config"
+BY_PASSWORD = {"sasl.enabled.mechanisms": "PLAIN", "sasl.mechanism.inter.broker.protocol": "PLAIN"}
 SECURE = {"zookeeper_properties": ("zookeeper.client.secure",)}
 ZOOKEEPERS_WORDS = {word: f"/{word}" for word in OPENED[2:]}
 
@@ -211,7 +212,7 @@ ZOOKEEPERS_WORDS = {word: f"/{word}" for word in OPENED[2:]}
         ("KafkaServer { %s }; KafkaClient { %s };", TLS, {}, ["KafkaServer of {jaas}", KRB5]),
         ("KafkaServer { %s }; tls.KafkaServer { %s };", TLS, {}, ["tls.KafkaServer of {jaas}", KRB5]),
         ("KafkaServer { %s };", {**TLS, GSSAPI: KERBEROS}, {}, [GSSAPI, KRB5]),
-        ("", {**TLS, "sasl.enabled.mechanisms": "PLAIN", GSSAPI: KERBEROS}, {}, []),
+        ("", {**TLS, **BY_PASSWORD, GSSAPI: KERBEROS}, {}, []),
         ("KafkaServer { x required useKeyTab=false keyTab='/k'; };", TLS, {}, []),
         ("", {}, {"files": ZOOKEEPERS_WORDS}, []),
         ("", {}, {**SECURE, "files": ZOOKEEPERS_WORDS}, list(ZOOKEEPERS_WORDS)),
@@ -229,6 +230,15 @@ def test_files_that_the_command_line_and_logins_name_are_looked_at_where_a_start
     launch = replace(PLAIN, **{**more, "files": {JAAS_FILE: str(path), KRB5: "/gone", **more.get("files", {})}})
     told = [store.key for store in of(values, launch=launch) if store.fault == GONE]
     assert [key for key in told if not key.startswith("zookeeper.")] == [name.format(jaas=path) for name in found]
+
+
+def test_the_keytab_by_which_a_broker_calls_the_controllers_is_looked_at() -> None:
+    """Its own listeners take passwords alone."""
+    key = "listener.name.ctl.gssapi.sasl.jaas.config"
+    inventory = replace(worlds.inventory(), controller_access=Access("SASL_PLAINTEXT", "GSSAPI"))
+    values = {**TLS, **BY_PASSWORD, key: KERBEROS.format(folder="/nowhere", name="gone")}
+    found = stores_of(NODE, values, PLAIN, inventory, LocalFiles(), disks_here().told)
+    assert [(store.key, store.fault) for store in found] == [(key, GONE)]
 
 
 def test_logins_that_cannot_be_read_or_seen_are_unknown(tmp_path: Path) -> None:
