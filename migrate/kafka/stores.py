@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import (
     BestAvailableEncryption,
     Encoding,
@@ -35,6 +36,7 @@ from migrate.model.inventory import Store
 from migrate.model.outcome import Unknown
 
 KINDS: Final = ("PEM", "PKCS12", "JKS")
+ILLEGIBLE: Final = (ValueError, UnsupportedAlgorithm)  # what cryptography says of bytes that it cannot read
 MAX_BYTES: Final = limits.most("store")
 KEY: Final = re.compile(rb"-----BEGIN ([A-Z ]*)PRIVATE KEY-----.+?-----END \1PRIVATE KEY-----", re.DOTALL)
 
@@ -76,7 +78,7 @@ def identity(store: Store) -> Identity:
         password = read_secret(store.password).encode() if store.password else None
         try:
             key = load_pem_private_key(block[0], password)
-        except (ValueError, TypeError) as error:
+        except (*ILLEGIBLE, TypeError) as error:
             raise StoreUnreadable("the private key cannot be opened", where=store.path, why=str(error)[:200]) from None
     else:
         opened = _opened(store)
@@ -99,14 +101,14 @@ def _opened(store: Store) -> PKCS12KeyAndCertificates:
         return load_pkcs12(content, password.encode())
     except JavaToolFailed as error:
         raise StoreUnreadable("the store cannot be opened", where=store.path, why=error.why) from None
-    except ValueError as error:
+    except ILLEGIBLE as error:
         raise StoreUnreadable("the store cannot be opened", where=store.path, why=str(error)[:200]) from None
 
 
 def _pem_certificates(store: Store, content: bytes) -> list[x509.Certificate]:
     try:
         return x509.load_pem_x509_certificates(content) if b"-----BEGIN CERTIFICATE-----" in content else []
-    except ValueError as error:
+    except ILLEGIBLE as error:
         raise StoreUnreadable("a certificate cannot be read", where=store.path, why=str(error)[:200]) from None
 
 
@@ -204,12 +206,12 @@ def certificates(
     """
     if kind.upper() == "PEM":
         try:
-            return tuple(x509.load_pem_x509_certificates(content))
-        except ValueError:
+            return _legible(x509.load_pem_x509_certificates(content))
+        except ILLEGIBLE:
             return Unknown("the store holds no certificate that can be read")
     try:
         return _of_pkcs12(content, password, own=own)
-    except ValueError as error:
+    except ILLEGIBLE as error:
         if kind.upper() != "JKS":
             return Unknown(f"the store cannot be opened: {str(error)[:100]}")
     # by the JDK's keytool, on a copy in a folder of mode 0700
@@ -221,7 +223,7 @@ def certificates(
             return _of_pkcs12(*to_pkcs12(str(path), password), own=own)
         except JavaToolFailed:
             return Unknown("keytool does not open the store with the password of the node's file")
-        except (MigrateError, ValueError) as error:
+        except (MigrateError, *ILLEGIBLE) as error:
             return Unknown(f"the store cannot be opened: {type(error).__name__}")
 
 
@@ -229,7 +231,14 @@ def _of_pkcs12(content: bytes, password: str, *, own: bool) -> tuple[x509.Certif
     opened = load_pkcs12(content, password.encode())
     if own and opened.cert is None:
         return Unknown("the store lacks a private key or its certificate")
-    return tuple(one.certificate for one in (opened.cert, *opened.additional_certs) if one is not None)
+    return _legible([one.certificate for one in (opened.cert, *opened.additional_certs) if one is not None])
+
+
+def _legible(found: Sequence[x509.Certificate]) -> tuple[x509.Certificate, ...]:
+    """Those certificates; raises one of ILLEGIBLE: names and keys are read when they are asked for."""
+    for one in found:
+        _ = one.issuer, _anchor(one)
+    return tuple(found)
 
 
 def as_java(name: x509.Name) -> str | Unknown:

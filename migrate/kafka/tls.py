@@ -9,11 +9,13 @@ import secrets
 import socket
 import ssl
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from migrate.errors import ConnectionClosed, MigrateError, NodeUnreachable, TlsRefused
+from migrate.errors import ConnectionClosed, MigrateError, NodeUnreachable, StoreUnreadable, TlsRefused
 from migrate.kafka.secrets import read_secret
 from migrate.model.inventory import Access, Inventory, Store
 
@@ -62,10 +64,26 @@ def _context(
     if truststore is None:
         found.load_default_certs(ssl.Purpose.SERVER_AUTH)
     else:
-        found.load_verify_locations(cadata=authorities(truststore).decode("ascii"))
+        with _usable(truststore):
+            found.load_verify_locations(cadata=authorities(truststore).decode("ascii"))
     if keystore is not None:
-        _present(found, identity(keystore))
+        with _usable(keystore):
+            _present(found, identity(keystore))
     return found
+
+
+@contextmanager
+def _usable(store: Store) -> Iterator[None]:
+    """Raises StoreUnreadable for what OpenSSL refuses, as of a store that is being renewed."""
+    try:
+        yield
+    except ssl.SSLError as error:
+        raise StoreUnreadable(
+            "TLS cannot use what the store holds",
+            where=store.path,
+            why=(error.reason or str(error)).replace("_", " ").lower(),
+            next_step="put the key's own certificate first; where a key is too short, have a longer one issued",
+        ) from None
 
 
 def _present(context: ssl.SSLContext, who: Identity) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import ssl
 import subprocess
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,7 +11,10 @@ from pathlib import Path
 
 import pytest
 from cryptography import x509
-from cryptography.hazmat.primitives.serialization import load_pem_private_key
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
 
 from migrate.errors import (
     AccessRefused,
@@ -24,10 +28,12 @@ from migrate.errors import (
 )
 from migrate.java.find import find_java
 from migrate.kafka.connection import Connection, Limits
-from migrate.kafka.stores import authorities, identity
+from migrate.kafka.stores import anchors, authorities, identity, subject, valid_days
 from migrate.kafka.tls import client_config, cluster_config, tls_context
+from migrate.lab.secured import span
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Access, BrokerNode, Inventory, SecretFile, Store
+from migrate.model.outcome import Unknown
 from migrate.protocol.messages import DESCRIBE_CLUSTER
 from tests.kafka.fake_node import FakeNode
 from tests.testing.answering import answering
@@ -152,6 +158,67 @@ def test_a_store_that_cannot_be_used_is_told_before_connecting(pki: Pki, tmp_pat
         with pytest.raises(StoreUnreadable, match="No such file"):
             ask(found.address, Access("SSL", truststore=Store(str(tmp_path / "none"), "PEM")))
         assert found.connections == 0
+
+
+def test_what_openssl_does_not_take_is_a_store_that_cannot_be_used(pki: Pki, tmp_path: Path) -> None:
+    """An authority before the key's certificate, a file that is half renewed, a key that is too short."""
+    issued = pki.authority.issue("tool", HOSTS)
+    with pytest.raises(StoreUnreadable, match="TLS cannot use") as caught:
+        tls_context(None, stored(tmp_path, "mixed.pem", pki.authority.pem + issued.pem))
+    assert "key values mismatch" in caught.value.why
+    key = rsa.generate_private_key(65537, 1024)
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "tool")])
+    made = x509.CertificateBuilder(name, name, key.public_key(), 7, *span(5)).sign(key, hashes.SHA256())
+    content = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()) + made.public_bytes(Encoding.PEM)
+    with pytest.raises(StoreUnreadable, match="TLS cannot use"):
+        tls_context(None, stored(tmp_path, "short.pem", content))
+
+
+def test_a_truststore_that_openssl_does_not_take_is_told(pki: Pki, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As any other store."""
+    monkeypatch.setattr("migrate.kafka.stores.authorities", lambda _: b"-----BEGIN CERTIFICATE-----\n")
+    with pytest.raises(StoreUnreadable, match="TLS cannot use"):
+        tls_context(replace(pki.truststore, path=f"{pki.truststore.path}-not-yet"), None)
+
+
+RSA, NO_KEY = bytes.fromhex("06092a864886f70d010101"), bytes.fromhex("06092a864886f70d01017f")
+
+
+def damaged(content: bytes, label: str, before: bytes, after: bytes) -> bytes:
+    """The PEM block of that label with these bytes changed."""
+    raw = ssl.PEM_cert_to_DER_cert(content.decode().replace(label, "CERTIFICATE")).replace(before, after)
+    return ssl.DER_cert_to_PEM_cert(raw).replace("CERTIFICATE", label).encode()
+
+
+def test_keys_and_names_that_nobody_can_read_are_told(tmp_path: Path) -> None:
+    """Algorithms that are not known, and a name that is none: cryptography reads names when they are asked for."""
+    key = rsa.generate_private_key(65537, 2048)
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "tool")])
+    made = x509.CertificateBuilder(name, name, key.public_key(), 7, *span(5)).sign(key, hashes.SHA256())
+    certificate = made.public_bytes(Encoding.PEM)
+    private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    content = damaged(private, "PRIVATE KEY", RSA, NO_KEY) + certificate
+    with pytest.raises(StoreUnreadable, match="private key cannot be opened"):
+        identity(stored(tmp_path, "key.pem", content))
+    nameless = damaged(certificate, "CERTIFICATE", b"\x0c\x04tool", b"\x0c\x04\xff\xff\xff\xff")
+    for wrong in (nameless, damaged(certificate, "CERTIFICATE", RSA, NO_KEY)):
+        assert isinstance(anchors(wrong, "PEM", ""), Unknown)
+        assert isinstance(subject(wrong, "PEM", ""), Unknown)
+        assert isinstance(valid_days(wrong, "PEM", "", lambda: Unknown("no")), Unknown)
+
+
+@pytest.mark.parametrize("kind", ["PKCS12", "JKS"])
+def test_a_store_of_an_unknown_algorithm_is_told(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is no ValueError."""
+
+    def unsupported(*_: object) -> None:
+        raise UnsupportedAlgorithm("of tomorrow")
+
+    monkeypatch.setattr("migrate.kafka.stores.load_pkcs12", unsupported)
+    monkeypatch.setattr("migrate.kafka.stores.to_pkcs12", lambda _path, word: (b"", word))
+    with pytest.raises(StoreUnreadable, match="cannot be opened"):
+        identity(stored(tmp_path, "store", b"", kind, secret(tmp_path)))
+    assert isinstance(subject(b"", kind, PASSWORD), Unknown)
 
 
 def test_a_store_that_changes_is_read_again(pki: Pki, tmp_path: Path) -> None:
