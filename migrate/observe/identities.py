@@ -409,7 +409,8 @@ def _let_in(inventory: Inventory, user: str, password: str) -> bool | Unknown:
     """Does ZooKeeper take that password?"""
     try:
         ours = access_of(inventory.zookeeper_login)
-        with connect(inventory.zookeeper, access=replace(ours, sasl_username=user, sasl_password=password)) as client:
+        theirs = replace(ours, sasl_username=user, sasl_password=password, kerberos=None)  # our ticket would go first
+        with connect(inventory.zookeeper, access=theirs) as client:
             client.sync("/")
     except ZookeeperDenied:
         return False

@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import pytest
 from cryptography import x509
@@ -22,6 +23,7 @@ from migrate.model.launch import JAAS_FILE, KRB5, JaasLogin, Launch, NoZookeeper
 from migrate.model.outcome import Unknown
 from migrate.model.views import ConfigFile
 from migrate.observe.identities import KRB5_MODULE, Issuers, with_logins, with_subjects, with_zookeeper_clients
+from migrate.zookeeper.client import ZookeeperAccess
 from tests.testing import worlds
 from tests.testing.certificates import PASSWORD, stored
 from tests.testing.secured_zookeeper import MODULE, login, sasl_server
@@ -54,6 +56,24 @@ def jaas(folder: Path, options: str, section: str = "Client", module: str = MODU
     path = folder / "kafka.jaas"
     path.write_text(f"{section} {{ {module} required {options}; }};\n")
     return str(path)
+
+
+def test_a_password_is_tried_by_itself_where_the_tool_logs_in_by_kerberos(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A session by our own ticket says nothing of it."""
+    tried: list[ZookeeperAccess] = []
+
+    def connect(_: str, *, access: ZookeeperAccess) -> MagicMock:
+        tried.append(access)
+        return MagicMock()
+
+    monkeypatch.setattr("migrate.observe.identities.connect", connect)
+    ours = ZookeeperLogin(kerberos=Kerberos("tool@LAB.TEST"))
+    inventory = replace(worlds.inventory(), zookeeper="zk:2181", zookeeper_login=ours)
+    path = jaas(tmp_path, 'username="kafka" password="w"')
+    assert looked(Launch("/c", files={JAAS_FILE: path}), inventory) == ZookeeperClient("kafka", accepted=True)
+    assert tried == [ZookeeperAccess("kafka", "w")]
 
 
 @pytest.mark.zookeeper
