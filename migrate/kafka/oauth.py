@@ -20,7 +20,7 @@ from http.client import HTTPException
 from typing import Any, Final
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode
-from urllib.request import HTTPRedirectHandler, HTTPSHandler, Request, build_opener
+from urllib.request import HTTPRedirectHandler, HTTPSHandler, ProxyHandler, Request, build_opener
 
 from migrate.errors import IssuerUnreachable, TokenRefused, TokenUnusable
 from migrate.kafka.secrets import read_secret
@@ -33,6 +33,8 @@ SECONDS: Final = 10.0  # for one answer of the endpoint
 MOST: Final = 1 << 20  # bytes of it
 BEARER: Final = re.compile(r"[A-Za-z0-9._~+/-]+=*")  # RFC 6750: b64token
 END: Final = b"\x01"
+USER_OF_URL: Final = re.compile(r"^(https?:?/*)[^/]*@")
+DIRECT: Final = ProxyHandler({})  # Kafka asks no proxy of the environment, which would be given the client's secret
 TOLD: Final = ("sub", "iss", "aud", "nbf", "iat", "exp")
 
 
@@ -119,15 +121,16 @@ def explained(token: Token, now: float) -> str:
 def ask_endpoint(url: str) -> None:
     """A request without anything of ours: whatever the endpoint answers, also that it wants another one, it answers.
 
-    Raises IssuerUnreachable.
+    A user, a password and a query in the URL are neither sent nor told.  Raises IssuerUnreachable.
     """
+    url = re.split("[?#]", USER_OF_URL.sub(r"\1", url))[0]
     try:
-        with build_opener(_NoRedirect).open(Request(url), timeout=SECONDS):  # noqa: S310 - as the node's file spells it
+        with build_opener(_NoRedirect, DIRECT).open(Request(url), timeout=SECONDS):  # noqa: S310 - of the node's file
             return
     except HTTPError as error:
         error.close()
         away = f"it answered {error.code}" if error.code in (502, 503, 504) else ""
-    except (OSError, HTTPException) as error:
+    except (OSError, HTTPException, ValueError) as error:
         reason = error.reason if isinstance(error, URLError) else error
         away = "" if isinstance(reason, ssl.SSLError) else str(reason)  # whom a node trusts is its own matter
     if away:
@@ -149,7 +152,7 @@ def _issued(login: OAuth) -> tuple[str, float | None]:
     wanted = {"grant_type": "client_credentials", **({"scope": login.scope} if login.scope else {})}
     headers = {"Accept": "application/json", "Authorization": f"Basic {client}"}
     where = login.endpoint or ""
-    opener = build_opener(_NoRedirect, HTTPSHandler(context=tls_context(login.truststore, None)))
+    opener = build_opener(_NoRedirect, DIRECT, HTTPSHandler(context=tls_context(login.truststore, None)))
     try:
         with opener.open(Request(where, urlencode(wanted).encode(), headers), timeout=SECONDS) as answer:  # noqa: S310
             raw = answer.read(MOST)
@@ -171,6 +174,8 @@ def _issued(login: OAuth) -> tuple[str, float | None]:
                 next_step="name the authority of its certificate as `truststore` of `oauth`",
             ) from None
         raise IssuerUnreachable("the token endpoint does not answer", where=where, why=str(reason)) from None
+    except ValueError as error:
+        raise TokenRefused("the token endpoint cannot be asked", where=where, why=str(error)) from None
     try:
         found = strict_json.loads(raw)
         return str(found["access_token"]), _number(found.get("expires_in"))

@@ -137,7 +137,7 @@ class Issuers:
         self._inventory = inventory
         self._reached = reached
         own = (inventory.access_of(node).oauth for node in inventory.nodes)
-        self._own = {urlsplit(login.endpoint).hostname for login in own if login is not None and login.endpoint}
+        self._own = {_host(login.endpoint) for login in own if login is not None and login.endpoint}
         self._ask = functools.cache(self._asked)
 
     def away(self, values: Mapping[str, str]) -> tuple[str, ...] | Unknown:
@@ -164,13 +164,18 @@ class Issuers:
             else:
                 ask_kdc(issuer)
         except (KdcUnreachable, IssuerUnreachable) as error:
-            elsewhere = isinstance(issuer, str) and not (
-                issuer in self._reached or urlsplit(issuer).hostname in self._own
-            )
+            elsewhere = isinstance(issuer, str) and not (issuer in self._reached or _host(issuer) in self._own)
             return "" if elsewhere else f"{error.what} ({error.why})"
         except MigrateError as error:
             return unknown(error)
         return ""
+
+
+def _host(url: str) -> str | None:
+    try:
+        return urlsplit(url).hostname
+    except ValueError:
+        return None
 
 
 def _of_sections(content: bytes, launch: Launch, listeners: set[str]) -> list[tuple[str, Mapping[str, str]]]:

@@ -121,6 +121,51 @@ def test_an_endpoint_is_asked_whether_it_is_there_and_nothing_else(issuer: Issue
         oauth.ask_endpoint("http://127.0.0.1:1/token")
 
 
+@pytest.mark.parametrize(
+    "url",
+    ["http//issuer/jwks", "http://[bad/", f"http://{'a' * 64}.example/", "http://127.0.0.1:1/ä", "http://h:x/"],
+)
+def test_what_cannot_be_asked_does_not_answer(url: str) -> None:
+    """A node's file holds what its writer wrote."""
+    with pytest.raises(IssuerUnreachable, match="does not answer"):
+        oauth.ask_endpoint(url)
+
+
+def test_the_tools_own_endpoint_that_cannot_be_asked_is_told(tmp_path: Path, issuer: Issuer) -> None:
+    """The inventory takes such a URL."""
+    login = OAuth(endpoint="http://[bad/", client_id="tool", client_secret=secret(tmp_path, WORD))
+    with pytest.raises(TokenRefused, match="cannot be asked"):
+        oauth.token_of(Access("SASL_PLAINTEXT", "OAUTHBEARER", "tool", oauth=login))
+    assert issuer.given == 0
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("http://canary-u:canary-p@127.0.0.1:1/jwks?key=canary-k#canary", "http://127.0.0.1:1/jwks"),
+        ("http//canary-u:canary-p@issuer/jwks", "http//issuer/jwks"),
+        ("http://canary-u:canary?p@[bad/", "http://[bad/"),
+    ],
+)
+def test_an_endpoint_is_told_without_what_may_be_secret_in_it(url: str, shown: str) -> None:
+    """Neither a user nor a password, nor a query; and the reason repeats none."""
+    with pytest.raises(IssuerUnreachable) as caught:
+        oauth.ask_endpoint(url)
+    assert str(caught.value) == f"before a restart: {shown} does not answer"
+    assert "canary" not in caught.value.why
+
+
+def test_no_proxy_of_the_environment_stands_between(
+    tmp_path: Path, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Kafka asks none, and one would be given the client's secret."""
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+    oauth.ask_endpoint(f"{issuer.url}/jwks".replace("127.0.0.1", "localhost"))
+    assert oauth.token_of(access(tmp_path, issuer)).claims["sub"] == "tool"
+
+
 def test_an_endpoint_that_refuses_or_is_away_is_told_apart(tmp_path: Path, issuer: Issuer) -> None:
     """The second may come back; neither tells the secret."""
     wrong = access(tmp_path, issuer, "canary-wrong-secret")

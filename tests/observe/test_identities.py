@@ -278,7 +278,7 @@ def test_whoever_issues_a_nodes_login_is_asked_once_and_told_by_name(monkeypatch
 
     def answers(issuer: object) -> None:
         asked.append(issuer)
-        if issuer == "https://away/jwks":
+        if issuer in ("https://away/jwks", "https://[wrong/"):
             raise IssuerUnreachable("https://away/jwks does not answer", where="here", why="Connection refused")
         if isinstance(issuer, Kerberos) and issuer.principal.startswith("blind"):
             raise KerberosUnusable("no credentials", where="here")
@@ -306,6 +306,8 @@ def test_whoever_issues_a_nodes_login_is_asked_once_and_told_by_name(monkeypatch
     assert asked == [login, "https://away/jwks", "https://there/token"]
     assert reached == {"https://away/jwks", "https://there/token"}
     assert Issuers(inventory, set()).away(by_tokens) == ()  # nodes may reach what this host may not
+    wrong = {**by_tokens, "sasl.oauthbearer.token.endpoint.url": "https://[wrong/"}
+    assert Issuers(inventory, set()).away(wrong) == ()
     ours = OAuth(endpoint="https://away/token", client_id="tool", client_secret=SecretVariable("S"))
     own = replace(inventory, broker_access=Access("SASL_SSL", "OAUTHBEARER", oauth=ours))
     assert Issuers(own, set()).away(by_tokens) == ("https://away/jwks does not answer (Connection refused)",)
