@@ -259,9 +259,16 @@ class MetadataReader:
         """Go to the leader that the refusal names."""
         leader = entry.get("currentLeader", {})
         self._epoch = max(leader.get("leaderEpoch", -1), 0)
-        named = next((node for node in self._order if node.id == leader.get("leaderId", -1)), None)
+        number = leader.get("leaderId", -1)
+        named = next((node for node in self._order if node.id == number), None)
         if named is None:
             self._leave()
+            if number >= 0 and self._epoch:  # an answer of FetchSnapshot that names nobody has zeros; epochs begin at 1
+                raise MetadataMoved(
+                    f"controller {number} leads, and is not in the inventory: add it to the inventory, or give the "
+                    "lead to another (restart it)",
+                    where=connection.address,
+                )
             raise MetadataMoved(f"knows no leader: {error_name(entry['errorCode'])}", where=connection.address)
         if named is not self._order[0]:
             self.close()

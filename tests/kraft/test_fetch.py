@@ -217,6 +217,25 @@ def test_without_a_leader_it_asks_until_its_patience_ends(quorum: FakeQuorum) ->
         assert topics(reader.view()) == ["t1", "t2", "t3"]
 
 
+def test_a_leader_that_the_inventory_does_not_have_is_named(quorum: FakeQuorum) -> None:
+    """A controller that was added under a new id: nobody waits for an election that was long ago."""
+    quorum.leader = 3009
+    with reader_of(quorum, patience=0.1) as reader, pytest.raises(MetadataMoved) as caught:
+        reader.view()
+    assert caught.value.what.startswith("controller 3009 leads, and is not in the inventory: add it to the inventory")
+
+
+def test_where_an_answer_names_no_leader_its_zeros_are_no_controllers_id(quorum: FakeQuorum) -> None:
+    """Kafka's schema of FetchSnapshot has no -1 for what is left out; the first election makes epoch 1."""
+    quorum.compact(topic(1))
+    zeros = {"index": 0, "errorCode": 6, "snapshotId": {"endOffset": 0, "epoch": 0}}
+    zeros |= {"size": 0, "position": 0, "unalignedRecords": b""}
+    said = {"errorCode": 0, "topics": [{"name": METADATA_TOPIC, "partitions": [zeros]}]}
+    quorum.snapshot_answers = [said] * 100
+    with reader_of(quorum, patience=0.1) as reader, pytest.raises(MetadataMoved, match="knows no leader"):
+        reader.view()
+
+
 # -- snapshots ---------------------------------------------------------------------------------------------------
 def test_where_the_log_begins_with_a_snapshot_it_is_read_first(quorum: FakeQuorum) -> None:
     """In parts that end anywhere, then the log behind it."""

@@ -8,10 +8,13 @@ import pytest
 
 from migrate import checks
 from migrate.checks.stuck import explain
+from migrate.errors import MetadataMoved
+from migrate.kraft.fetch import MetadataReader
 from migrate.model.columns import PartitionColumns
 from migrate.model.findings import Clues
 from migrate.model.ids import NodeId
-from migrate.model.outcome import Unknown
+from migrate.model.outcome import Unknown, unknown
+from migrate.model.secrets import Digester
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.views import MetaMissing, NodeAnswer, NoFile, Quorum, Stopped, Voter
 from migrate.model.world import World
@@ -29,6 +32,7 @@ from tests.checks.stuck.worlds_that_wait import (
     state,
     why_unknown,
 )
+from tests.kraft.fake_quorum import CLUSTER_ID, running
 from tests.testing import worlds
 from tests.testing.worlds import with_values
 
@@ -176,6 +180,17 @@ def test_metadata_that_only_we_cannot_read_is_not_called_a_quorum_without_leader
     found = only(replace(due(), kraft=Unknown("E-KAFKA-05 no right to Fetch")))
     assert (found.code, found.waits_for) == ("S-STUCK-13", "metadata that can be read")
     assert "no right to Fetch" in why_unknown(found)
+
+
+def test_a_leader_that_the_inventory_does_not_have_is_the_cause() -> None:
+    """Its followers name it where the metadata is read; it is no quorum without a leader."""
+    with running() as quorum:
+        quorum.leader = 3009
+        reader = MetadataReader(quorum.inventory(CLUSTER_ID), Digester(), patience=0.1)
+        with reader, pytest.raises(MetadataMoved) as caught:
+            reader.view()
+    why = why_unknown(only(replace(leaderless(due()), kraft=unknown(caught.value))))
+    assert "controller 3009 leads, and is not in the inventory: add it to the inventory" in why
 
 
 def with_voters(world: World, *ends: int, committed: int = 0) -> World:
