@@ -151,7 +151,9 @@ def plan_given(given: pathlib.Path | None, *, back: bool) -> pathlib.Path:
             f"{what}{plural(len(left), 'plan')} of it {'is' if len(left) == 1 else 'are'} not carried out",
             where=str(given),
             why=listed,
-            next_step=f"{command}apply, with the one of them that you have read",
+            next_step=f"{command}apply, with the one of them that you have read"
+            if any(may_begin(one.plan) for one in left)
+            else f"none of them can begin: mend what blocks them (`kraft-migrate status`), then {command}plan again",
         )
     named = shlex.quote(str(given)) if kind == PLAYBOOK else "PLAYBOOK"
     raise UsageWrong(
