@@ -14,7 +14,7 @@ from typing import Final
 
 from migrate.checks import availability, processes, stuck
 from migrate.checks.phase import lost_at_the_end
-from migrate.checks.processes import DISK_COMMANDS
+from migrate.checks.processes import DISK_COMMANDS, held_by_runs
 from migrate.checks.rollback import Start, origin
 from migrate.model.disk_trouble import Sick, sick_directories
 from migrate.model.findings import Explanation
@@ -27,7 +27,6 @@ from migrate.model.world import NOT_ASKED, Need, World
 
 NAMED: Final = 3  # problems that the first line names; the others are counted
 NEEDS: Final = frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.DISKS, Need.LIVE, Need.CONFIGS, Need.SERVICES})
-BY_RUN: Final = "stopped by run: "  # before a node, in a world's facts: which run stopped it and did not start it since
 FAULTS: Final = frozenset(  # reasons for a wait that no waiting and no next step of the migration ends
     {f"S-STUCK-{number:02}" for number in (1, 2, 3, 4, 5, 6, 10, 11, 12, 13, 14, 15, 20, 21)}
 )
@@ -71,11 +70,6 @@ def headline(found: Sequence[Problem]) -> str:
     told = [what + f" ({len(others)} more like it)" * bool(others) for what, *others in named[:NAMED]]
     told += [f"{sum(map(len, named[NAMED:]))} more"] if len(named) > NAMED else []
     return f"{plural(len(found), 'PROBLEM', 'PROBLEMS')}: {'; '.join(told)}"
-
-
-def held_by_runs(world: World, nodes: Iterable[int]) -> Mapping[int, str]:
-    """Which of the nodes a run stopped and has not started since: node -> the run; "" while a process works on it."""
-    return {node: world.facts[f"{BY_RUN}{node}"] for node in nodes if f"{BY_RUN}{node}" in world.facts}
 
 
 def _zookeeper(world: World, *, finalized: bool) -> Iterator[Problem]:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from migrate.model.disk_trouble import sick_directories
 from migrate.model.findings import Finding, Severity, ranges
 from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode, ControllerNode, Inventory, by_hand
+from migrate.model.launch import NOT_RUNNING
 from migrate.model.outcome import NotYet, Unknown
 from migrate.model.views import Stopped
 from migrate.model.words import moment
 from migrate.model.world import World
 
+BY_RUN: Final = "stopped by run: "  # before a node, in a world's facts: which run stopped it and did not start it since
 UNSEEN: Final = "B-NET-01"  # a broker does not see others
 SAYS: Final = "what broker {} says of itself"
 METADATA: Final = "the Metadata answer of broker {}"
@@ -48,6 +50,11 @@ def are(inventory: Inventory, nodes: Sequence[int]) -> str:
     """`broker 3 is` or `controllers 3000-3002 are`."""
     one = name_of(inventory, nodes[0])
     return f"{one} is" if len(nodes) == 1 else f"{one.partition(' ')[0]}s {ranges(nodes)} are"
+
+
+def held_by_runs(world: World, nodes: Iterable[int]) -> Mapping[int, str]:
+    """Which of the nodes a run stopped and has not started since: node -> the run; "" while a process works on it."""
+    return {node: world.facts[f"{BY_RUN}{node}"] for node in nodes if f"{BY_RUN}{node}" in world.facts}
 
 
 def name_of(inventory: Inventory, node: int) -> str:
@@ -85,6 +92,8 @@ def start_those(world: World, nodes: Iterable[int], gone: str = "") -> str:
     if not down or len(down) < len(wanted):
         return ""
     typed = f"Start what is down, with its file as it is ({start(world.inventory, down)}); its log says why it ended."
+    if runs := {*held_by_runs(world, down).values()} - {""}:
+        return f"Continue run {', '.join(sorted(runs))}, which stopped it: `kraft-migrate status` has the command."
     if first := disks_first(world, down):
         typed = f"{first[0].upper()}{first[1:]}."
     return f"{typed} Or, where it will not come back: {gone}." if gone else typed
@@ -126,7 +135,8 @@ def down_behind(world: World) -> Callable[[Finding], int | None]:
 def unseen_by_stop(world: World, about: str, reason: str) -> str:
     """Why that cannot be seen: of what its process alone tells, that the broker is stopped; else the reason given."""
     for node in ended(world, world.inventory.brokers):
-        if about in [name.format(node) for name in (SAYS, METADATA, LOG_DIRS, LAUNCH)]:
+        started = about.startswith(f"broker {node}:") and reason == NOT_RUNNING.reason
+        if started or about in [name.format(node) for name in (SAYS, METADATA, LOG_DIRS, LAUNCH)]:
             return stopped_on(world, [node])
     return reason
 

@@ -147,11 +147,15 @@ def plan_given(given: pathlib.Path | None, *, back: bool) -> pathlib.Path:
         listed = "; ".join(map(str, left[:MOST_NAMED])) + f"; and {len(left) - MOST_NAMED} more" * (
             len(left) > MOST_NAMED
         )
+        begun = [one for one in left if one.begun]
+        further = f"{command}apply {shlex.quote(str(begun[0].path))} continues the run that was begun" if begun else ""
         raise UsageWrong(
             f"{what}{plural(len(left), 'plan')} of it {'is' if len(left) == 1 else 'are'} not carried out",
             where=str(given),
             why=listed,
-            next_step=f"{command}apply, with the one of them that you have read"
+            next_step=further
+            if len(begun) == 1
+            else f"{command}apply, with the one of them that you have read"
             if any(may_begin(one.plan) for one in left)
             else f"none of them can begin: mend what blocks them (`kraft-migrate status`), then {command}plan again",
         )
@@ -211,8 +215,12 @@ class _Left:
     path: pathlib.Path
     plan: Plan
 
+    @property
+    def begun(self) -> bool:
+        return (self.path.parent / JOURNAL).exists()
+
     def __str__(self) -> str:
-        begun = "begun" if (self.path.parent / JOURNAL).exists() else "not begun"
+        begun = "begun" if self.begun else "not begun"
         stopped = "" if may_begin(self.plan) else f", {judge(self.plan).word}"
         return f"{self.path} (up to {self.plan.target.label}, {begun}{stopped})"
 

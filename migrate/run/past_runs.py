@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Final
 
-from migrate.checks.problems import BY_RUN
+from migrate.checks.processes import BY_RUN
 from migrate.checks.rollback.readiness import rollback_readiness
 from migrate.errors import JournalUnwritable, MigrateError
 from migrate.model.copied import KeptTree

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from migrate.checks.problems import BY_RUN, headline, problems
-from migrate.checks.processes import DISK_COMMANDS
+from migrate.checks.problems import headline, problems
+from migrate.checks.processes import BY_RUN, DISK_COMMANDS, start_those
 from migrate.cli.status import describe
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
@@ -111,6 +111,13 @@ def test_many_are_counted_behind_the_first() -> None:
     world = both(*(broken_disk(node) for node in (0, 1, 2)), without("zookeeper"))(whole(Stage.COPY))
     assert headline(problems(world)).startswith("4 PROBLEMS: ZooKeeper cannot be read")
     assert headline(problems(world)).endswith("; 1 more")
+
+
+def test_a_finding_of_a_broker_that_a_run_stopped_is_mended_by_the_run() -> None:
+    """Not by hand, while the first line says to continue the run."""
+    world = held(1, "one")(whole(Stage.HYBRID))
+    assert start_those(world, [1]) == "Continue run one, which stopped it: `kraft-migrate status` has the command."
+    assert start_those(held(1, "")(whole(Stage.HYBRID)), [1]).startswith("Start what is down")
 
 
 def test_journals_say_which_nodes_a_run_stopped_and_left(tmp_path: Path) -> None:

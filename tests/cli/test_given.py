@@ -93,6 +93,10 @@ def test_a_plan_is_not_chosen_among_several(saved: tuple[Plan, Path], tmp_path: 
         plan_given(tmp_path / "playbook.yaml", back=False)
     assert "up to hybrid, not begun, BLOCKED" in refused.value.why
     assert refused.value.next_step == "kraft-migrate apply, with the one of them that you have read"
+    (saved[1].parent / "journal.jsonl").touch()
+    with pytest.raises(UsageWrong, match="3 plans") as refused:
+        plan_given(tmp_path / "playbook.yaml", back=False)
+    assert refused.value.next_step == f"kraft-migrate apply {saved[1]} continues the run that was begun"
     for folder in (saved[0].short, further.short):
         (tmp_path / "runs" / folder / "plan.json").unlink()
     save_plan(load_inventory(tmp_path / "inventory.yaml"), replace(further, target=Stage.SOAK, findings=(found,)))
