@@ -30,6 +30,7 @@ from migrate.model.inventory import Access, OAuth
 
 SHARE: Final = 0.8  # of a token's or a session's life, after which there is to be a new one (as Kafka's own logins)
 SECONDS: Final = 10.0  # for one answer of the endpoint
+AGAIN: Final = 5.0  # seconds until an endpoint that did not answer is asked again
 MOST: Final = 1 << 20  # bytes of it
 BEARER: Final = re.compile(r"[A-Za-z0-9._~+/-]+=*")  # RFC 6750: b64token
 END: Final = b"\x01"
@@ -45,9 +46,11 @@ class Token:
     text: str = field(repr=False)
     claims: Mapping[str, Any]  # {} for one that only its issuer can read
     renew_at: float
+    ends: float | None = None  # where anybody says so
 
 
 _KNOWN: Final[dict[OAuth, Token]] = {}
+_AWAY: Final[dict[OAuth, tuple[float, IssuerUnreachable]]] = {}  # until when it is not asked again, and why
 _LOCK: Final = threading.Lock()
 
 
@@ -61,10 +64,24 @@ def token_of(access: Access) -> Token:
     with _LOCK:
         found = _KNOWN.get(login)
         if found is None or time.time() >= found.renew_at:
-            text, seconds = (read_secret(login.token, fresh=True), None) if login.token is not None else _issued(login)
-            found = _KNOWN[login] = read(text, time.time(), seconds)
+            found = _KNOWN[login] = _another(login, found)
     _check(found, access.username, time.time())
     return found
+
+
+def _another(login: OAuth, known: Token | None) -> Token:
+    """A new token, or the known one where that still holds and the endpoint is away, which is waited for once."""
+    until, error = _AWAY.get(login, (0.0, None))
+    if error is None or time.monotonic() >= until:
+        try:
+            text, seconds = (read_secret(login.token, fresh=True), None) if login.token is not None else _issued(login)
+            return read(text, time.time(), seconds)
+        except IssuerUnreachable as failed:
+            error = failed
+            _AWAY[login] = time.monotonic() + AGAIN, error
+    if known is not None and known.ends is not None and time.time() < known.ends:
+        return known
+    raise IssuerUnreachable(error.what, where=error.where, why=error.why)
 
 
 def forget(access: Access) -> None:
@@ -85,8 +102,8 @@ def read(text: str, now: float, seconds: float | None = None) -> Token:
         pass  # no JWT: its issuer alone can read it
     claims = claims if isinstance(claims, dict) else {}
     ends = _number(claims.get("exp"))
-    left = seconds if ends is None else ends - now
-    return Token(text, claims, now + (0.0 if left is None else max(left, 0.0) * SHARE))
+    ends = now + seconds if ends is None and seconds is not None else ends
+    return Token(text, claims, now + (0.0 if ends is None else max(ends - now, 0.0) * SHARE), ends)
 
 
 def _number(value: object) -> float | None:

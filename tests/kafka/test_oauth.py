@@ -6,6 +6,7 @@ import base64
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ WORD = "canary-client-secret"
 def issuer() -> Iterator[Issuer]:
     """One that knows `tool`; tokens hold for an hour."""
     oauth._KNOWN.clear()
+    oauth._AWAY.clear()
     yield from _serving(Issuer(0, {"tool": WORD}))
 
 
@@ -67,6 +69,56 @@ def test_a_token_is_fetched_once_and_again_near_its_end(tmp_path: Path, issuer: 
         oauth.token_of(mine)
     issuer.lifetime = 60.0
     assert oauth.token_of(mine).text != first.text
+
+
+def absent(monkeypatch: pytest.MonkeyPatch, seconds: float = 0.0) -> list[OAuth]:
+    """The endpoint is silent for that long; whose token was asked for."""
+    asked: list[OAuth] = []
+
+    def silent(login: OAuth) -> None:
+        asked.append(login)
+        threading.Event().wait(seconds)
+        raise IssuerUnreachable("the token endpoint does not answer", where="issuer", why="timed out")
+
+    monkeypatch.setattr(oauth, "_issued", silent)
+    return asked
+
+
+def test_a_token_that_still_holds_is_kept_while_its_endpoint_is_away(
+    tmp_path: Path, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After 80 % of its life, until its end; the endpoint is asked each few seconds."""
+    mine = access(tmp_path, issuer)
+    first, issued = oauth.token_of(mine), oauth._issued
+    now, began = time.time() + 0.9 * 3600, time.monotonic()
+    asked, later = absent(monkeypatch), 0.0
+    monkeypatch.setattr("migrate.kafka.oauth.time.time", lambda: now + later)
+    monkeypatch.setattr("migrate.kafka.oauth.time.monotonic", lambda: began + later)
+    for seconds, times in ((0.0, 1), (oauth.AGAIN - 1, 1), (oauth.AGAIN + 1, 2)):
+        later = seconds
+        assert oauth.token_of(mine) is first
+        assert len(asked) == times
+    later = 400.0
+    with pytest.raises(IssuerUnreachable, match="does not answer") as caught:
+        oauth.token_of(mine)
+    assert caught.value.why == "timed out"
+    later += oauth.AGAIN + 1
+    monkeypatch.setattr(oauth, "_issued", issued)
+    assert oauth.token_of(mine).text != first.text
+
+
+def test_a_silent_endpoint_is_waited_for_once(tmp_path: Path, issuer: Issuer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not once by each thread."""
+    mine, asked = access(tmp_path, issuer), absent(monkeypatch, 0.2)
+
+    def refused(_: int) -> bool:
+        with pytest.raises(IssuerUnreachable):
+            oauth.token_of(mine)
+        return True
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(refused, range(4)))
+    assert len(asked) == 1
 
 
 @pytest.mark.slow
@@ -109,7 +161,7 @@ def test_what_would_break_the_message_is_no_token(text: str) -> None:
 @pytest.mark.parametrize("text", ["opaque", "a.b.c", "a.W10.c", "a." + base64.b64encode(b"[" * 99999).decode() + ".c"])
 def test_a_token_without_claims_is_taken_as_it_is(text: str) -> None:
     """Its issuer alone can read it."""
-    assert oauth.read(text, 100.0, 50.0) == oauth.Token(text, {}, 140.0)
+    assert oauth.read(text, 100.0, 50.0) == oauth.Token(text, {}, 140.0, 150.0)
 
 
 def test_an_endpoint_is_asked_whether_it_is_there_and_nothing_else(issuer: Issuer) -> None:
