@@ -71,6 +71,7 @@ NO_SUCH_CLIENT: Final = 6
 NO_SUCH_SERVICE: Final = 7
 WRONG_KEY: Final = (24, 31)  # pre-authentication failed, decryption failed
 SKEW: Final = 37
+FROM_KDC: Final = 128  # below it are the errors that a KDC sends (RFC 4120, 7.5.9)
 NO_REALM: Final = 154
 TICKET_EXPIRED: Final = 32
 
@@ -98,7 +99,8 @@ class _Handle:
 
     def __init__(self, release: Callable[..., Any], *more: Any) -> None:
         self.pointer = c_void_p()
-        weakref.finalize(self, release, byref(c_uint32()), byref(self.pointer), *more)
+        # not at the end of the process: a thread that was left behind may use it
+        weakref.finalize(self, release, byref(c_uint32()), byref(self.pointer), *more).atexit = False
 
 
 class _Failed(Exception):
@@ -150,6 +152,8 @@ def principals(keytab: bytes) -> tuple[str, ...]:
     found, at = [], 2
     while at + 4 <= len(keytab):
         (size,) = struct.unpack_from(">i", keytab, at)
+        if size == 0:  # the library reads no further
+            break
         entry, at = keytab[at + 4 : at + 4 + abs(size)], at + 4 + abs(size)
         if size < 0:  # what was removed
             continue
@@ -264,6 +268,8 @@ def _told(error: _Failed, login: Kerberos, target: str, where: str) -> MigrateEr
         return KerberosUnusable(
             f"krb5.conf names no KDC for realm {_realm(login)}", where=where, why=said, next_step="correct it"
         )
+    elif 0 < number < FROM_KDC and not error.expired:
+        text, step = f"the KDC gives {login.principal} no ticket", "have whoever runs the KDC see to what it says"
     else:
         where_from = "see whether `kinit -k -t KEYTAB PRINCIPAL` works here" if login.keytab else "kinit again"
         return KerberosUnusable(f"no credentials of {login.principal}", where=where, why=said, next_step=where_from)

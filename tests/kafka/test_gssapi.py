@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 import shutil
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -38,9 +41,42 @@ def test_a_keytab_names_its_principals() -> None:
     size = len(ENTRY).to_bytes(4, "big")
     removed = (-6).to_bytes(4, "big", signed=True) + bytes(6)
     assert principals(b"\x05\x02" + size + ENTRY + removed + size + ENTRY) == ("user@RELM",)
+    assert principals(b"\x05\x02" + size + ENTRY + bytes(4) + b"as MIT") == ("user@RELM",)  # 0 ends the list
     for damaged in (b"", b"\x05\x01", b"\x05\x02" + size + ENTRY[:-3]):
         with pytest.raises(ValueError, match=r"keytab|entry"):
             principals(damaged)
+
+
+@pytest.mark.parametrize(
+    ("number", "raised"),
+    [
+        *((number, None) for number in (6, 12, 14, 18, 23, 24, 37)),
+        (32, KerberosUnusable),  # a cache's ticket has ended: there is nothing to ask with
+        (195, KerberosUnusable),  # no cache
+        (156, KdcUnreachable),
+    ],
+)
+def test_whatever_a_kdc_answers_it_answers(
+    number: int, raised: type[MigrateError] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A revoked client, a policy, an encryption type: no restart waits for them."""
+
+    def failing(*_: object) -> None:
+        raise gssapi._Failed(gssapi.FAILED, gssapi.BASE + number)
+
+    monkeypatch.setattr(gssapi, "library", lambda: None)
+    monkeypatch.setattr(gssapi, "_words", lambda *_: "as it was told")
+    monkeypatch.setattr(gssapi, "_credential", failing)
+    with nullcontext() if raised is None else pytest.raises(raised):
+        ask_kdc(Kerberos("tool@LAB.TEST"))
+
+
+def test_nothing_is_released_at_the_end_of_the_process() -> None:
+    """A thread that was left behind may still use it."""
+    program = "from migrate.kafka.gssapi import _Handle; kept = _Handle(lambda *_: print('released'))"
+    for more, said in (("", ""), ("; del kept", "released")):
+        ended = subprocess.run([sys.executable, "-c", program + more], capture_output=True, text=True, check=True)
+        assert ended.stdout.strip() == said
 
 
 def test_a_missing_library_is_said_with_the_line_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
