@@ -13,6 +13,7 @@ from migrate.checks.phase import Phase, phase_of
 from migrate.checks.principals import (
     ANONYMOUS,
     BUILDER,
+    EXTERNAL,
     after_first_restart,
     authorizer,
     called_at,
@@ -24,7 +25,7 @@ from migrate.checks.principals import (
     without_login,
 )
 from migrate.checks.registry import ALWAYS, BEFORE_COPY, UNTIL_FINALIZED, Blind, Hit, Result, check, placed
-from migrate.checks.security import EXTERNAL, dynamic_at_start
+from migrate.checks.security import dynamic_at_start
 from migrate.checks.sight import (
     NOT_LOOKED,
     Configs,
@@ -142,7 +143,7 @@ def _compare_passwords(
         if "username" not in mine:
             continue
         user, given, wanted = mine["username"], mine.get("password", ""), known.get(f"user_{mine['username']}")
-        if EXTERNAL in given or EXTERNAL in (wanted or ""):
+        if EXTERNAL in f"{user}{given}{wanted or ''}":
             yield Blind(about, f"a password of user {user} is resolved by a configuration provider on the node")
         elif wanted is None:
             yield Hit(about, f"listener {listener} knows no user {user}, as which {who} calls it")

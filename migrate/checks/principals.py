@@ -19,7 +19,15 @@ from migrate.model.inventory import KraftAuthorizer
 from migrate.model.kafka_values import entries, listener_prefix, trim
 from migrate.model.kerberos_names import short_name, with_realm
 from migrate.model.launch import JaasLogin, Launch
-from migrate.model.listeners import CHAIN, KEYSTORE, inter_broker_listener, jaas_key, protocols
+from migrate.model.listeners import (
+    BROKER_MECHANISM,
+    CHAIN,
+    CONTROLLER_MECHANISM,
+    KEYSTORE,
+    inter_broker_listener,
+    jaas_key,
+    protocols,
+)
 from migrate.model.outcome import Unknown
 from migrate.model.patterns import LINE_ENDS, Pattern, compiled_as_java
 from migrate.model.views import ConfigFile
@@ -160,6 +168,9 @@ class Called:
     realm: str | Unknown
 
 
+EXTERNAL: Final = "${"  # a configuration provider resolves it on the node
+STATE_IT: Final = "write it as `principal` of the inventory's brokers, or controllers"
+RESOLVED: Final = f"is resolved by a configuration provider on the node: {STATE_IT}"
 NOT_STARTED: Final = Unknown("how its process is started was not seen")
 
 
@@ -172,7 +183,7 @@ def logins_of(values: Mapping[str, str], listener: str, mechanism: str, launch: 
     if values.get(name, "").strip():
         found = options(values[name])
         if isinstance(found, Unknown):
-            return found
+            return Unknown(f"{name} {RESOLVED}") if EXTERNAL in values[name] else found
         if found.get("tokenauth", "").lower() == "true":
             return Unknown(f"{name} logs in by a delegation token, as that token's owner")
         username, principal, service = (found.get(key, "") for key in ("username", "principal", "serviceName"))
@@ -194,7 +205,7 @@ def without_login(
     """Neither the node's values nor the JAAS file of its process has a login for that listener, which it calls."""
     known = logins_of(of, listener, mechanism, of_node(world.launches, file.node))
     if isinstance(known, Unknown):
-        if asked(world):
+        if asked(world) and EXTERNAL not in of.get(jaas_key(listener, mechanism), ""):
             yield Blind(about, known.reason)
     elif not known:
         yield Hit(about, f"neither {jaas_key(listener, mechanism)} nor a section KafkaServer of its JAAS file is there")
@@ -217,8 +228,24 @@ def caller(
 ) -> str | Blind:
     """The principal with which a node with these values calls that listener (User:name), or why it is unknown.
 
-    `stated` is what the inventory says of the node: a token's claims are the issuer's, and stand in no file.
+    `stated` is what the inventory says of the node: it counts where nothing else says it.
     """
+    return or_stated(_called_as(values, listener, protocol, mechanism_key, launch, called), stated)
+
+
+def or_stated(found: str | Blind, stated: str) -> str | Blind:
+    """What was found, or else what the inventory says."""
+    return stated if stated and isinstance(found, Blind) else found
+
+
+def _called_as(
+    values: Mapping[str, str],
+    listener: str,
+    protocol: str,
+    mechanism_key: str,
+    launch: Launch | Unknown,
+    called: Called | None,
+) -> str | Blind:
     if values.get(BUILDER, "").strip():
         return Blind("its principal", "a principal.builder.class makes it")
     if protocol == "PLAINTEXT":
@@ -227,18 +254,18 @@ def caller(
         return Blind("its principal", f"listener {listener} takes it from a TLS certificate")
     mechanism = values.get(mechanism_key, "GSSAPI").strip()
     if mechanism == "OAUTHBEARER":
-        said = "the issuer names it in its token: write it as `principal` of the inventory's brokers, or controllers"
-        return stated or Blind("its principal", said)
+        return Blind("its principal", f"the issuer names it in its token: {STATE_IT}")
     found = logins_of(values, listener, mechanism, launch)
     if isinstance(found, Unknown):
         return Blind("its principal", found.reason)
     if len(found) != 1:
         return Blind("its principal", f"its login for listener {listener} is not one module, but {len(found)}")
+    name = found[0].principal if mechanism == "GSSAPI" else found[0].username
+    if EXTERNAL in name:
+        return Blind("its principal", f"the name in its login for listener {listener} {RESOLVED}")
     if mechanism == "GSSAPI":
-        return kerberos_user(found[0].principal, called, listener)
-    if not found[0].username:
-        return Blind("its principal", f"{jaas_key(listener, mechanism)} names no username")
-    return "User:" + found[0].username
+        return kerberos_user(name, called, listener)
+    return f"User:{name}" if name else Blind("its principal", f"{jaas_key(listener, mechanism)} names no username")
 
 
 def kerberos_user(principal: str, called: Called | None, listener: str) -> str | Blind:
@@ -272,22 +299,22 @@ def principal_to(
     """As whom that node, with these values and the certificates that they name, calls that controller."""
     listener = controller_listener(controller.values)
     protocol = protocols(controller.values).get(listener, "PLAINTEXT")
-    if protocol == "SSL" and not controller.values.get(BUILDER, "").strip():
-        return certificates_name(values, subjects, controller.values, listener)
-    called = called_at(controller.node, controller.values, world)
-    launch = of_node(world.launches, node)
     known = world.inventory
     stated = known.broker_principal if any(one.id == node for one in known.brokers) else known.controller_principal
-    return caller(values, listener, protocol, "sasl.mechanism.controller.protocol", launch, called, stated=stated)
+    if protocol == "SSL" and not controller.values.get(BUILDER, "").strip():
+        return or_stated(certificates_name(values, subjects, controller.values, listener), stated)
+    called = called_at(controller.node, controller.values, world)
+    launch = of_node(world.launches, node)
+    return caller(values, listener, protocol, CONTROLLER_MECHANISM, launch, called, stated=stated)
 
 
 def controller_principals(controller: ConfigFile, broker: ConfigFile, world: World) -> Iterator[str | Blind]:
     """As whom a controller calls the brokers, and its fellow controllers."""
     listener = inter_broker_listener(broker.values)
-    protocol = protocols(broker.values).get(listener, listener)
+    protocol, stated = protocols(broker.values).get(listener, listener), world.inventory.controller_principal
     if protocol == "SSL" and not broker.values.get(BUILDER, "").strip():
-        yield certificates_name(controller.values, controller.subjects, broker.values, listener)
+        found = certificates_name(controller.values, controller.subjects, broker.values, listener)
+        yield or_stated(found, stated)
     else:
         launch, called = of_node(world.launches, controller.node), called_at(broker.node, broker.values, world)
-        key, stated = "sasl.mechanism.inter.broker.protocol", world.inventory.controller_principal
-        yield caller(controller.values, listener, protocol, key, launch, called, stated=stated)
+        yield caller(controller.values, listener, protocol, BROKER_MECHANISM, launch, called, stated=stated)

@@ -12,6 +12,7 @@ from migrate.checks.principals import (
     ACL_AUTHORIZERS,
     ANONYMOUS,
     AUTHORIZER,
+    EXTERNAL,
     after_first_restart,
     authorizer,
     caller,
@@ -54,7 +55,6 @@ from migrate.model.world import World
 
 ENCODER_SECRET: Final = "password.encoder.secret"  # noqa: S105 - a configuration's name
 TOKEN_SECRETS: Final = ("delegation.token.secret.key", "delegation.token.master.key")  # KafkaConfig: the newer wins
-EXTERNAL: Final = "${"  # a configuration provider resolves it on the node
 
 
 @check(

@@ -315,7 +315,7 @@ class Inventory:
     password_encoder_old_secret: Secret | None = None  # while the brokers' secret is being replaced
     zookeeper_login: ZookeeperLogin = field(default_factory=ZookeeperLogin)
     broker_properties: AddedProperties | None = None  # what brokers get at their first restart, beyond our own keys
-    broker_principal: str = ""  # User:NAME, as whom brokers call where no file says it: a token's claims name it
+    broker_principal: str = ""  # User:NAME, as whom brokers call where nothing else says it, a token's claims for one
     controller_principal: str = ""
     controller_properties: AddedProperties | None = None  # what rendered controllers get beyond what brokers have
     quorum: QuorumKind = QuorumKind.STATIC

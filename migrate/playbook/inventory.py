@@ -84,7 +84,7 @@ class BrokersSection(Section):
     """All brokers; `address` of each is the listener that `access` opens."""
 
     access: Access = Access()
-    principal: Principal | None = None  # as whom brokers call where no file says it (OAUTHBEARER)
+    principal: Principal | None = None  # as whom brokers call where nothing else says it
     properties: AddedSection = None  # Kafka properties that each gets at its first restart, or a file of them
     defaults: BrokerDefaults = BrokerDefaults()
     nodes: Annotated[list[BrokerNode], Field(min_length=1)]

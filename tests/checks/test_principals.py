@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from migrate.checks.principals import certificates_name, known_as
+from migrate.checks.principals import caller, certificates_name, known_as
 from migrate.checks.registry import Blind
 from migrate.model.findings import Severity
 from migrate.model.ids import NodeId
@@ -173,3 +173,24 @@ def test_our_own_principal_must_be_a_super_user_of_the_controllers() -> None:
     }
     builder = with_values(world, NodeId(3000), principal__builder__class="org.X")
     assert Severity.BLIND_SPOT in {entry.severity for entry in of(builder, "B-SEC-22")}
+
+
+def test_a_user_that_only_the_node_resolves_is_what_the_inventory_says() -> None:
+    """The whole login or its name comes from a configuration provider: neither is guessed, a plain name goes first."""
+    for text, user in (
+        ('X required username="${file:/s:user}" password="p";', None),
+        ("${file:/s:jaas}", None),
+        ('X required username="broker" password="${file:/s:password}";', "User:broker"),
+    ):
+        values = {"m": "PLAIN", "listener.name.ctl.plain.sasl.jaas.config": text}
+        unsaid = caller(values, "CTL", "SASL_SSL", "m")
+        assert unsaid == user or (isinstance(unsaid, Blind) and "configuration provider" in unsaid.reason)
+        assert caller(values, "CTL", "SASL_SSL", "m", stated="User:stated") == (user or "User:stated")
+
+
+def test_what_the_inventory_says_answers_for_a_certificate_that_cannot_be_read() -> None:
+    """On each controller, which must let it in."""
+    world = with_subjects(mutual(Stage.PREPARE), {0: Unknown("no such file")})
+    for stated, told in (("User:CN=renewed,O=X", {Severity.BLOCKER}), ("", {Severity.BLIND_SPOT})):
+        inventory = replace(world.inventory, broker_principal=stated)
+        assert {one.severity for one in of(replace(world, inventory=inventory), "B-SEC-06")} == told

@@ -149,6 +149,16 @@ def test_nobody_without_a_name_is_ever_let_in() -> None:
     assert "ANONYMOUS" not in parse(configuration.migration_mode(raw, known))["super.users"]
 
 
+def test_a_user_that_only_the_node_resolves_is_never_written() -> None:
+    """A reference in super.users lets in nobody; what the inventory says of that user does."""
+    login = f'{PLAIN} username="${{file:/s:user}}" password="c";'
+    more = {**TO_CONTROLLERS, "listener.name.internal.plain.sasl.jaas.config": login}
+    known = replace(secured(), controller_properties=AddedProperties("/c", more))
+    for stated, added in (("", ""), ("User:kraft", ";User:kraft")):
+        raw = configuration.migration_mode(BROKER, replace(known, controller_principal=stated))
+        assert parse(raw)["super.users"] == f"User:broker;User:admin{added}"
+
+
 def test_without_an_authorizer_no_super_users_are_written() -> None:
     """There is nobody to let in."""
     raw = b"\n".join(line for line in BROKER.split(b"\n") if b"authorizer" not in line and b"super" not in line)
