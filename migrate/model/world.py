@@ -114,6 +114,20 @@ class World:
         return not isinstance(self.kraft, Unknown) and self.kraft.migration_state is ZkMigrationState.POST_MIGRATION
 
     @property
+    def lost_logs(self) -> tuple[int, ...]:
+        """Voters whose logs are lost, where too few are left to prove what was committed.
+
+        Where nothing of a quorum is left that made a copy and still owns /controller, these are all controllers.
+        """
+        logs, view = self.metadata_logs, self.zookeeper
+        if isinstance(logs, Unknown):
+            return ()
+        if logs.holders:
+            return logs.lost(self.inventory.controllers)
+        owned = not isinstance(view, Unknown) and view.kraft_owns and view.copy_note is not None
+        return tuple(int(node.id) for node in self.inventory.controllers) if owned else ()
+
+    @property
     def give_up(self) -> str:
         """The command that plans a rollback which discards, by name, each difference of now."""
         playbook = "PLAYBOOK" if isinstance(self.playbook, Unknown) else shlex.quote(self.playbook.path)

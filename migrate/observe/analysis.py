@@ -38,6 +38,7 @@ LAG_SECONDS: Final = 15.0  # for /migration to pass one offset: it moves twice a
 LAG_POLL: Final = 0.1
 STARTING: Final = "starting Spark"
 FINALIZED: Final = "the migration is finalized, and ZooKeeper is not written any more"
+NOTHING_LEFT: Final = "no controller has a log: ZooKeeper was compared with nothing"
 AGAIN: Final = 0.3  # seconds before all is compared again
 
 
@@ -45,13 +46,13 @@ def with_diff(sources: Sources, world: World, compare: Comparer | None = None) -
     """The world with its comparison; the views in it are those that were read last.
 
     Where no controller answers, and the logs of the stopped ones were read, ZooKeeper is compared with the image of
-    these.  `compare` stands in for the comparison on Spark.
+    these; where no log is left, with nothing.  `compare` stands in for the comparison on Spark.
     """
-    image = _of_stopped(world)
+    image, lost = _of_stopped(world), world.lost_logs
+    if image is None and lost and isinstance(world.kraft, Unknown):
+        return replace(world, diff=_with_lost(DiffReport(-1, 0, {}, (), (NOTHING_LEFT,)), lost))
     if image is None:
         return _compared(sources, world, compare or _on_spark, stopped=False)
-    logs = world.metadata_logs
-    lost = () if isinstance(logs, Unknown) else logs.lost(world.inventory.controllers)
     if lost:  # what is left is all that can be compared, and the report says so
         image = replace(image, high_watermark=image.offset + 1)
     found = _compared(sources, replace(world, kraft=image), compare or _on_spark, stopped=True)

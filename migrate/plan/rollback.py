@@ -160,8 +160,7 @@ def steps_of(world: World, start: Start, discarded: str = "") -> Iterator[Step]:
     rolls = [RollToZookeeperMode(node) for node in order if node in due]
     unequal = None if start.controllers else gates.stopped_equal(world, names_from_text(discarded))
     lacks = isinstance(unequal, Refused)
-    logs = world.metadata_logs
-    if isinstance(unequal, Refused) and not isinstance(logs, Unknown) and logs.lost(world.inventory.controllers):
+    if isinstance(unequal, Refused) and world.lost_logs:
         # they cannot be started to write what ZooKeeper lacks
         raise NothingToPlan(unequal.reason, next_step=world.give_up)
     if lacks:

@@ -185,7 +185,7 @@ def _without_quorum(world: World, reason: str, discarded: Collection[DifferenceN
     logs, what = world.metadata_logs, f"whether ZooKeeper has everything is unknown: {reason}"
     down = processes.ended(world, world.inventory.controllers)
     lost = len(world.inventory.controllers) - len(down) < majority(len(world.inventory.controllers))
-    if lost and isinstance(logs, MetadataLogs) and logs.lost(world.inventory.controllers):
+    if lost and world.lost_logs:
         yield from _compared(world, discarded)
     elif lost and isinstance(logs, MetadataLogs) and not isinstance(logs.end, Unknown):
         written = "the rollback starts the controllers first, so that they write it to ZooKeeper"

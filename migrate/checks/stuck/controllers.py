@@ -85,10 +85,9 @@ def _is_empty(world: World, node: int) -> bool:
 def _two_lost(world: World) -> str:
     """What is left where a majority has lost its metadata: never a format, which would make an empty quorum."""
     back = all(one.furthest in (Mode.ZOOKEEPER, Mode.MIGRATION) for one in positions(world))
-    left = (
-        f"every broker can go back to ZooKeeper mode: stop every controller, then {world.give_up}, which compares "
-        "ZooKeeper with the log that is left"
-    )
+    none = all(_is_empty(world, int(node.id)) for node in world.inventory.controllers)
+    how = "gives up what they alone held" if none else "compares ZooKeeper with the log that is left"
+    left = f"every broker can go back to ZooKeeper mode: stop every controller, then {world.give_up}, which {how}"
     return (
         "Is a disk only not mounted? Mount it, and start its controller. Format none of these directories: controllers "
         f"with empty logs elect each other. Where the logs are lost for good, {left if back else SURVIVOR}."

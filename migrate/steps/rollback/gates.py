@@ -216,7 +216,7 @@ def stopped_equal(world: World, discarded: Collection[DifferenceName]) -> Readin
     unproven = logs if isinstance(logs, Unknown) else logs.end
     if isinstance(unproven, Awaited):
         return unproven
-    lost = not isinstance(logs, Unknown) and logs.lost(world.inventory.controllers)
+    lost = world.lost_logs
     if isinstance(unproven, Unknown) and not lost:
         return Unknown(
             f"whether ZooKeeper has all that the controllers committed is not known ({unproven.reason}): make their "

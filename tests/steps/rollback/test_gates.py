@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -28,6 +28,7 @@ from migrate.model.rollback_readiness import MetadataLogs
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.views import ControllerZnode, MigrationZnode, NodeAnswer, NoZnode, PartitionHealth, Stopped
 from migrate.model.world import Need, World
+from migrate.observe.analysis import with_diff
 from migrate.steps.rollback import gates
 from migrate.steps.rollback.control import FinishDualWrite
 from tests.checks.bends import kraft_has, unit_of
@@ -462,6 +463,20 @@ def test_where_most_logs_are_lost_for_good_what_only_they_held_is_given_up_by_na
     assert gates.stopped_equal(world, {DifferenceName.of(lost)}) == Ready()
     for known in (replace(logs, holders=(3000, 3001)), replace(logs, end=9), replace(logs, holders=())):
         assert known.lost(world.inventory.controllers) == ()
+
+
+def test_where_no_log_is_left_all_that_was_in_them_is_given_up_by_name() -> None:
+    """Only while a KRaft controller still owns /controller after a copy: else nothing of theirs is missed."""
+    world = without("diff")(replace(stopped(), metadata_logs=MetadataLogs()))
+    assert world.lost_logs == (3000, 3001, 3002)
+    found = with_diff(cast("Any", None), world)
+    assert isinstance(found.diff, DiffReport)
+    (row,) = found.diff.differences
+    assert row.kind == LOST_LOGS
+    assert "ONLY_KRAFT metadata-log controllers 3000, 3001, 3002" in answer(gates.stopped_equal(found, ()))
+    assert gates.stopped_equal(found, {DifferenceName.of(row)}) == Ready()
+    never = with_zk(world, migration=MigrationZnode(-1, -1, -1, -1, 0))
+    assert never.lost_logs == ()
 
 
 def test_a_replaced_controller_has_a_log_and_no_vote() -> None:
