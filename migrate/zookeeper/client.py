@@ -439,9 +439,12 @@ class WhoAmI:
 def parse_connect_string(text: str) -> ConnectString:
     """Servers and chroot of zookeeper.connect.  Raises ConnectStringWrong."""
     try:
-        return connect_string(text)
+        found = connect_string(text)
+        for server in found.servers:
+            server.rpartition(":")[0].encode("idna")  # as Python's sockets do: a label has 63 letters at most
     except ValueError as error:
         raise ConnectStringWrong(f"{text!r} is no zookeeper.connect: {error}", where="connect string") from error
+    return found
 
 
 def address_of(server: str) -> tuple[str, int]:

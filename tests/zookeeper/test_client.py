@@ -50,7 +50,21 @@ def test_a_connect_string_is_hosts_and_a_chroot(text: str, expected: tuple[tuple
 
 @pytest.mark.parametrize(
     "text",
-    ["", ",", "/kafka", "h:x", "h:99999", "h:0", "a:1//x", "a:1/x/../y", "a:1/x/", "a b:1", "a:1/x\x01y", "[::1"],
+    [
+        "",
+        ",",
+        "/kafka",
+        "h:x",
+        "h:99999",
+        "h:0",
+        "a:1//x",
+        "a:1/x/../y",
+        "a:1/x/",
+        "a b:1",
+        "a:1/x\x01y",
+        "[::1",
+        f"{'a' * 64}.b:1",
+    ],
 )
 def test_another_connect_string_is_refused(text: str) -> None:
     """Before anything is asked."""
