@@ -74,7 +74,7 @@ class Launch:
     zookeeper_section: str = "Client"  # of the JAAS file, for ZooKeeper; "" where SASL is switched off
     zookeeper_sasl: tuple[str, ...] = ()  # -Dzookeeper.sasl.client.*=value
     logins: Mapping[str, tuple[JaasLogin, ...]] | Unknown = JAAS_NOT_LOOKED  # section of the JAAS file -> its modules
-    realm: str | Unknown = JAAS_NOT_LOOKED  # Kerberos' default one on its host, where a login is Kerberos'
+    realm: str | Unknown = JAAS_NOT_LOOKED  # Kerberos' default one on its host
     zookeeper_client: ZookeeperClient | NoZookeeperClient | Unknown = LOGIN_NOT_LOOKED  # controllers' alone
 
     @property

@@ -323,16 +323,16 @@ def with_logins(
 
 
 def _told(launch: Launch | Unknown, node: NodeId, files: Files) -> Launch | Unknown:
-    if isinstance(launch, Unknown) or launch.jaas_file is None:
-        return launch if isinstance(launch, Unknown) else replace(launch, logins={})
+    if isinstance(launch, Unknown):
+        return launch
+    launch = replace(launch, logins={}, realm=_realm(launch.files.get(KRB5, KRB5_FILE), node, files))
+    if launch.jaas_file is None:
+        return launch
     try:
         known = sections(files.read(node, launch.jaas_file).decode("utf-8", errors="replace"))
     except (OSError, ValueError, MigrateError) as error:
         return replace(launch, logins=Unknown(f"{launch.jaas_file} cannot be read: {error}"))
-    found = {name: tuple(map(_login, modules)) for name, modules in known.items()}
-    by_kerberos = any(one.module == KRB5_MODULE for modules in found.values() for one in modules)
-    realm = _realm(launch.files.get(KRB5, KRB5_FILE), node, files) if by_kerberos else launch.realm
-    return replace(launch, logins=found, realm=realm)
+    return replace(launch, logins={name: tuple(map(_login, modules)) for name, modules in known.items()})
 
 
 def _login(module: LoginModule) -> JaasLogin:

@@ -113,11 +113,8 @@ def test_a_broker_needs_the_services_name_before_its_first_restart() -> None:
 def test_options_for_zookeeper_are_missed_as_long_as_a_controller_calls_it() -> None:
     """A finalized one does not, and is started without them; the KDC's stay."""
     option, kdc = "-Dzookeeper.sasl.client.username=zk", "-Djava.security.krb5.conf"
-    bent = then(kerberized(), launched(0, zookeeper_sasl=(option,), files={"-Djava.security.krb5.conf": "/k"}))
-    for connect, expected in (
-        ("zk1:2181", {option, "-Djava.security.krb5.conf"}),
-        (None, {"-Djava.security.krb5.conf"}),
-    ):
+    bent = then(kerberized(), launched(0, zookeeper_sasl=(option,), files={kdc: "/k"}))
+    for connect, expected in (("zk1:2181", {option, kdc}), (None, {kdc})):
         ended = then(bent, *(values(node, zookeeper__connect=connect) for node in NODES))(world_at(Stage.PREPARE))
         told = [one.message for one in found(ended) if one.about.startswith("controller 3000")]
         assert {word.strip(",") for text in told for word in text.split() if word.startswith("-D")} == expected

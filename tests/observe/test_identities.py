@@ -152,6 +152,7 @@ def test_logins_of_a_jaas_file_are_told_without_their_passwords(tmp_path: Path) 
     assert isinstance(told(**{JAAS_FILE: str(path), KRB5: str(tmp_path)}).realm, Unknown)
     assert isinstance(told(**{JAAS_FILE: str(conf)}).logins, Unknown)
     assert told().logins == {}
+    assert told(**{KRB5: str(conf)}).realm == "LAB.TEST"  # logins of Kafka's own may stand in its properties
 
 
 MAP = "listener.security.protocol.map=INTERNAL:SSL,CTL:SASL_SSL\n"
