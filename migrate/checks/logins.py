@@ -13,7 +13,6 @@ from migrate.checks.phase import Phase, phase_of
 from migrate.checks.principals import (
     ANONYMOUS,
     BUILDER,
-    EXTERNAL,
     after_first_restart,
     authorizer,
     called_at,
@@ -43,7 +42,7 @@ from migrate.hosts.jaas import options
 from migrate.model.config_keys import base_name
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Access, BrokerNode
-from migrate.model.kafka_values import elements, listener_prefix
+from migrate.model.kafka_values import REFERENCE, elements, listener_prefix
 from migrate.model.launch import Launch, Unit, kept_from
 from migrate.model.listeners import (
     BROKER_MECHANISM,
@@ -143,7 +142,7 @@ def _compare_passwords(
         if "username" not in mine:
             continue
         user, given, wanted = mine["username"], mine.get("password", ""), known.get(f"user_{mine['username']}")
-        if EXTERNAL in f"{user}{given}{wanted or ''}":
+        if REFERENCE in f"{user}{given}{wanted or ''}":
             yield Blind(about, f"a password of user {user} is resolved by a configuration provider on the node")
         elif wanted is None:
             yield Hit(about, f"listener {listener} knows no user {user}, as which {who} calls it")

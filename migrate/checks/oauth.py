@@ -13,7 +13,7 @@ from migrate.checks.principals import after_first_restart, of_listener
 from migrate.checks.processes import name_of
 from migrate.checks.registry import ALWAYS, Blind, Hit, Result, check
 from migrate.checks.sight import Configs, node_configs, of_node
-from migrate.model.kafka_values import listener_prefix, trim
+from migrate.model.kafka_values import REFERENCE, listener_prefix, trim
 from migrate.model.launch import Launch
 from migrate.model.listeners import called, jaas_key, listeners, mechanisms, protocols
 from migrate.model.outcome import Unknown
@@ -66,7 +66,7 @@ def unsigned_tokens(configs: Configs, world: World) -> Result:
                 yield Hit(about, f"listener {listener} has OAUTHBEARER, and {key} is missing")
             elif "unsecured" in name.lower():
                 yield Hit(about, f"{key} is {name}")
-            elif "${" in name:
+            elif REFERENCE in name:
                 yield Blind(about, f"{key} is resolved by a configuration provider on the node")
 
 
@@ -118,5 +118,5 @@ def _allowed(about: str, urls: Mapping[str, str], launch: Launch | Unknown) -> R
         return
     allowed = [entry.strip() for entry in launch.kafka_properties[ALLOWED].split(",")]
     for key, url in urls.items():
-        if url not in allowed and "${" not in url:
+        if url not in allowed and REFERENCE not in url:
             yield Hit(about, f"{key} is a URL that -D{ALLOWED} of its command line does not list")

@@ -15,9 +15,9 @@ from migrate.hosts.collect_disks import HIDDEN
 from migrate.hosts.properties import for_people
 from migrate.model.config_keys import EXACT, TABLE, Fate, Moment, fate, taken
 from migrate.model.ids import NodeId
+from migrate.model.kafka_values import REFERENCE
 from migrate.model.world import World
 
-REFERENCE: Final = "${"  # a configuration provider resolves it on the node
 SHOWN: Final = 48  # characters of a value
 JUDGED_ELSEWHERE: Final = frozenset(  # by B-CFG-06, B-SEC-04, B-SEC-10, W-SEC-11
     {

@@ -16,7 +16,7 @@ from migrate.checks.sight import of_node
 from migrate.hosts.jaas import options
 from migrate.model.broker_modes import SUPER_USERS, restarted
 from migrate.model.inventory import KraftAuthorizer
-from migrate.model.kafka_values import entries, listener_prefix, trim
+from migrate.model.kafka_values import REFERENCE, entries, listener_prefix, trim
 from migrate.model.kerberos_names import short_name, with_realm
 from migrate.model.launch import JaasLogin, Launch
 from migrate.model.listeners import (
@@ -168,7 +168,6 @@ class Called:
     realm: str | Unknown
 
 
-EXTERNAL: Final = "${"  # a configuration provider resolves it on the node
 STATE_IT: Final = "write it as `principal` of the inventory's brokers, or controllers"
 RESOLVED: Final = f"is resolved by a configuration provider on the node: {STATE_IT}"
 NOT_STARTED: Final = Unknown("how its process is started was not seen")
@@ -183,7 +182,7 @@ def logins_of(values: Mapping[str, str], listener: str, mechanism: str, launch: 
     if values.get(name, "").strip():
         found = options(values[name])
         if isinstance(found, Unknown):
-            return Unknown(f"{name} {RESOLVED}") if EXTERNAL in values[name] else found
+            return Unknown(f"{name} {RESOLVED}") if REFERENCE in values[name] else found
         if found.get("tokenauth", "").lower() == "true":
             return Unknown(f"{name} logs in by a delegation token, as that token's owner")
         username, principal, service = (found.get(key, "") for key in ("username", "principal", "serviceName"))
@@ -205,7 +204,7 @@ def without_login(
     """Neither the node's values nor the JAAS file of its process has a login for that listener, which it calls."""
     known = logins_of(of, listener, mechanism, of_node(world.launches, file.node))
     if isinstance(known, Unknown):
-        if asked(world) and EXTERNAL not in of.get(jaas_key(listener, mechanism), ""):
+        if asked(world) and REFERENCE not in of.get(jaas_key(listener, mechanism), ""):
             yield Blind(about, known.reason)
     elif not known:
         yield Hit(about, f"neither {jaas_key(listener, mechanism)} nor a section KafkaServer of its JAAS file is there")
@@ -261,7 +260,7 @@ def _called_as(
     if len(found) != 1:
         return Blind("its principal", f"its login for listener {listener} is not one module, but {len(found)}")
     name = found[0].principal if mechanism == "GSSAPI" else found[0].username
-    if EXTERNAL in name:
+    if REFERENCE in name:
         return Blind("its principal", f"the name in its login for listener {listener} {RESOLVED}")
     if mechanism == "GSSAPI":
         return kerberos_user(name, called, listener)

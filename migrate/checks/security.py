@@ -12,7 +12,6 @@ from migrate.checks.principals import (
     ACL_AUTHORIZERS,
     ANONYMOUS,
     AUTHORIZER,
-    EXTERNAL,
     after_first_restart,
     authorizer,
     caller,
@@ -38,7 +37,7 @@ from migrate.checks.sight import (
 from migrate.hosts.collect_disks import DIGEST, HIDDEN
 from migrate.model.broker_modes import Mode, mode_of
 from migrate.model.config_keys import is_at_start
-from migrate.model.kafka_values import connect_string, truth
+from migrate.model.kafka_values import REFERENCE, connect_string, truth
 from migrate.model.listeners import (
     BROKER_MECHANISM,
     CONTROLLER_MECHANISM,
@@ -102,7 +101,7 @@ def _one_secret(seen: tuple[Configs, Configs], *names: str) -> Result:
         value, about = _secret(file.values, names), f"node {node}: {file.path}"
         if HIDDEN in (value, wanted) or (value and _key_of(value) != _key_of(wanted)):
             yield Blind(about, f"{name} was collected without a key that the other nodes' files have, too")
-        elif value.startswith(EXTERNAL) or wanted.startswith(EXTERNAL):
+        elif value.startswith(REFERENCE) or wanted.startswith(REFERENCE):
             yield Blind(about, f"{name} is resolved by a configuration provider on the node")
         elif not value:
             yield Hit(about, f"{name} is missing, broker {first} has one")

@@ -14,6 +14,7 @@ from typing import Final
 
 SECURITY_PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 ZOOKEEPER_PORT: Final = 2181
+REFERENCE: Final = "${"  # a configuration provider resolves it on the node
 _TRIMMED: Final = "".join(map(chr, range(0x21)))
 _COMMA: Final = re.compile(r"[ \t\n\v\f\r]*,[ \t\n\v\f\r]*")  # Java's \s is ASCII: a no-break space is no blank
 _ENDPOINT: Final = re.compile(r"(.*)://\[?([0-9a-zA-Z\-%._:]*)\]?:(-?[0-9]+)")  # EndPoint.UriParseExp

@@ -22,7 +22,7 @@ from migrate.kafka.secrets import read_secret
 from migrate.model.broker_modes import restarted
 from migrate.model.ids import NodeId
 from migrate.model.inventory import AddedProperties, BrokerNode, ControllerNode, Inventory, Kerberos, Playbook, Store
-from migrate.model.kafka_values import truth
+from migrate.model.kafka_values import REFERENCE, truth
 from migrate.model.kerberos_names import with_realm
 from migrate.model.launch import JAAS_FILE, KRB5, JaasLogin, Launch, NoZookeeperClient, ZookeeperClient
 from migrate.model.listeners import (
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
 
 TRUSTED: Final = "ssl.truststore.certificates"
 ENDINGS: Final = {"pem": "PEM", "p12": "PKCS12", "jks": "JKS"}
-REFERENCE: Final = "${"
 
 
 def with_subjects(file: ConfigFile, added: AddedProperties | None, files: Files, own: Iterable[Store]) -> ConfigFile:
@@ -314,15 +313,8 @@ KRB5_FILE: Final = "/etc/krb5.conf"
 REALM: Final = re.compile(r"^\s*default_realm\s*=\s*([^\s{}]+)\s*$", re.MULTILINE)
 
 
-def with_logins(
-    launches: Mapping[NodeId, Launch | Unknown], inventory: Inventory, files: Files
-) -> dict[NodeId, Launch | Unknown]:
-    """The launches with what their JAAS files say of logins, and controllers' with theirs for ZooKeeper, tried once."""
-    found = {node: _told(launch, node, files) for node, launch in launches.items()}
-    return with_zookeeper_clients(found, inventory, files) if inventory.zookeeper else found
-
-
-def _told(launch: Launch | Unknown, node: NodeId, files: Files) -> Launch | Unknown:
+def with_logins(launch: Launch | Unknown, node: NodeId, files: Files) -> Launch | Unknown:
+    """The launch with what its JAAS file says of logins, and Kerberos' default realm: two files of that host."""
     if isinstance(launch, Unknown):
         return launch
     launch = replace(launch, logins={}, realm=_realm(launch.files.get(KRB5, KRB5_FILE), node, files))

@@ -32,6 +32,7 @@ from migrate.model.difference import SparkWhere
 from migrate.model.ensemble import Ensemble
 from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode, ControllerNode, Inventory, Playbook
+from migrate.model.kafka_values import REFERENCE
 from migrate.model.launch import Launch, Listening, Unit
 from migrate.model.listeners import Heard, StoreFile, not_applied
 from migrate.model.new_directories import NewDirectory
@@ -57,7 +58,14 @@ from migrate.model.views import (
 from migrate.model.work import Work
 from migrate.model.world import NOT_ASKED, Need
 from migrate.observe.copy_check import BeforeCopy, CopyQuestion, check_copy
-from migrate.observe.identities import REFERENCE, Issuers, started_with, stores_of, with_logins, with_subjects
+from migrate.observe.identities import (
+    Issuers,
+    started_with,
+    stores_of,
+    with_logins,
+    with_subjects,
+    with_zookeeper_clients,
+)
 from migrate.observe.metadata_logs import metadata_logs, states_behind
 from migrate.observe.views import VIEWS, Node, View, node_view, view
 from migrate.zookeeper.client import ZookeeperClient, access_of, connect, parse_connect_string
@@ -352,9 +360,10 @@ class Sources:
     def launches(self, states: Mapping[NodeId, ServiceState]) -> Mapping[NodeId, Launch | Unknown]:
         """How each node's process was started, or will be; controllers' with their login for ZooKeeper."""
         found = self.each(
-            "asking how processes were started", lambda node: launch_of(self._executor, node.id, states[node.id])
+            "asking how processes were started",
+            lambda node: with_logins(launch_of(self._executor, node.id, states[node.id]), node.id, self.files),
         )
-        return with_logins(found, self.inventory, self.files)
+        return with_zookeeper_clients(found, self.inventory, self.files) if self.inventory.zookeeper else found
 
     @node_view(
         Need.STORES, "reading stores", after=(Need.CONFIGS, Need.LAUNCHES), absent="a bundle holds no store of a broker"

@@ -136,10 +136,9 @@ def test_logins_of_a_jaas_file_are_told_without_their_passwords(tmp_path: Path) 
         f"ctl.KafkaServer {{ {MODULE} required username=u password=canary; }};\n"
     )
     conf.write_text("[libdefaults]\n default_realm = LAB.TEST\n")
-    inventory = replace(worlds.inventory(), zookeeper="")
 
     def told(**files: str) -> Launch:
-        found = with_logins({NODE: Launch("/c", files=files)}, inventory, LocalFiles())[NODE]
+        found = with_logins(Launch("/c", files=files), NODE, LocalFiles())
         assert isinstance(found, Launch)
         return found
 
