@@ -9,7 +9,7 @@ from __future__ import annotations
 import pathlib
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -147,17 +147,11 @@ def plan_given(given: pathlib.Path | None, *, back: bool) -> pathlib.Path:
         listed = "; ".join(map(str, left[:MOST_NAMED])) + f"; and {len(left) - MOST_NAMED} more" * (
             len(left) > MOST_NAMED
         )
-        begun = [one for one in left if one.begun]
-        further = f"{command}apply {shlex.quote(str(begun[0].path))} continues the run that was begun" if begun else ""
         raise UsageWrong(
             f"{what}{plural(len(left), 'plan')} of it {'is' if len(left) == 1 else 'are'} not carried out",
             where=str(given),
             why=listed,
-            next_step=further
-            if len(begun) == 1
-            else f"{command}apply, with the one of them that you have read"
-            if any(may_begin(one.plan) for one in left)
-            else f"none of them can begin: mend what blocks them (`kraft-migrate status`), then {command}plan again",
+            next_step=_one_of(left, command),
         )
     named = shlex.quote(str(given)) if kind == PLAYBOOK else "PLAYBOOK"
     raise UsageWrong(
@@ -166,6 +160,15 @@ def plan_given(given: pathlib.Path | None, *, back: bool) -> pathlib.Path:
         why=f"plans are in {inventory.runs}",
         next_step=f"{command}plan {named}",
     )
+
+
+def _one_of(left: Sequence[_Left], command: str) -> str:
+    begun = [one for one in left if one.begun]
+    if len(begun) == 1:
+        return f"{command}apply {shlex.quote(str(begun[0].path))} continues the run that was begun"
+    if any(may_begin(one.plan) for one in left):
+        return f"{command}apply, with the one of them that you have read"
+    return f"none of them can begin: mend what blocks them (`kraft-migrate status`), then {command}plan again"
 
 
 def run_given(given: pathlib.Path) -> pathlib.Path:

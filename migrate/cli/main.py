@@ -65,7 +65,7 @@ PARKED: Final = "Ctrl-C in its terminal, or SIGTERM to its process, parks a run 
 TRIED: Final = {  # words of other tools -> what does that here
     "resume continue retry --resume": RESUMED,
     "pause stop abort cancel kill control": PARKED,
-    "undo revert back --undo": "`kraft-migrate rollback plan PLAYBOOK` plans the way back.",
+    "undo revert back --undo": "`kraft-migrate rollback plan PLAYBOOK` plans the rollback.",
     "--dry-run --check": "`kraft-migrate plan` is the dry run: it changes nothing.",
     "--force --skip-checks --ignore --no-checks": "Nothing is forced: what may differ is accepted by name, with "
     "an end (`kraft-migrate explain accepted difference`).",

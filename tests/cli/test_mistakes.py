@@ -43,7 +43,7 @@ INIT = "kraft-migrate inventory init --zookeeper"
         (("abort",), 64, ["SIGTERM to its process, parks a run at the next safe point"]),
         (("control", "pause", PLAYBOOK), 64, ["parks a run at the next safe point"]),
         (("finalize", PLAYBOOK), 64, ["`kraft-migrate plan PLAYBOOK --stage finalize` plans that stage"]),
-        (("undo",), 64, ["`kraft-migrate rollback plan PLAYBOOK` plans the way back"]),
+        (("undo",), 64, ["`kraft-migrate rollback plan PLAYBOOK` plans the rollback"]),
         (("plan", "--force"), 64, ["No such option '--force'", "accepted by name"]),
         (("apply", "--yes"), 64, ["The end of the plan has the command that applies it"]),
         (("status", "--watch"), 64, ["`watch kraft-migrate status PLAYBOOK`"]),
