@@ -51,9 +51,9 @@ class Rehearsed:
 
 
 def rehearse(directory: Path, entry: str, until: str = "cleanup", crash: str = "") -> Rehearsed:
-    """`lab demo --rollback-from ENTRY`, to its end or to that crash point."""
+    """`lab demo --rollback-from ENTRY`, to that crash point, or to its end past what Kafka's own fault costs."""
     words = ("lab", "demo", "--dir", str(directory), "--rollback-from", entry, "--until", until)
-    return Rehearsed(directory, kraft_migrate(*words, crash=crash))
+    return Rehearsed(directory, kraft_migrate(*words, crash=crash) if crash else to_its_end(directory, *words))
 
 
 # -- the odd ones ------------------------------------------------------------------------------------------------

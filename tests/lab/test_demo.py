@@ -30,7 +30,7 @@ from migrate.lab.seed_data import TOKENS
 from migrate.model.views import Running, Stopped
 from migrate.protocol.messages import DESCRIBE_DELEGATION_TOKEN
 from tests.kraft.logs import rewritten
-from tests.lab.commands import SECONDS, environment, kraft_migrate, stopped
+from tests.lab.commands import SECONDS, environment, kraft_migrate, stopped, to_its_end
 from tests.lab.logged import (
     assignments_in_the_log,
     directories_in_the_log,
@@ -148,7 +148,7 @@ def on_the_way(directory: Path, processes: Processes) -> OnTheWay:
 def parked(directory: Path, on_the_way: OnTheWay) -> Parked:
     """The topic has its id again: the same command resumes and parks after hybrid."""
     assert on_the_way.refused.returncode != 0
-    ended = kraft_migrate("lab", "demo", "--dir", str(directory), "--until", "hybrid")
+    ended = to_its_end(directory, "lab", "demo", "--dir", str(directory), "--until", "hybrid")
     assert ended.returncode == 0, ended.stderr[-3000:]
     inventory = Lab.open(directory).inventory
     with Connection(inventory.brokers[1].address, inventory.broker_access) as connection:

@@ -27,7 +27,7 @@ from migrate.lab.load import client_properties
 from migrate.lab.topology import LabController
 from migrate.model.broker_modes import FLAG
 from migrate.model.config_keys import BOOTSTRAP, VOTERS
-from tests.lab.commands import STOP, kraft_migrate
+from tests.lab.commands import STOP, kraft_migrate, to_its_end
 from tests.testing.tiers import parts
 
 pytestmark = pytest.mark.kafka
@@ -175,7 +175,7 @@ def before_copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Person]:
 
 def demo(folder: Path, *words: str) -> None:
     """`lab demo --quorum dynamic`, proven."""
-    ended = kraft_migrate("lab", "demo", "--dir", str(folder), "--quorum", "dynamic", "--no-load", *words)
+    ended = to_its_end(folder, "lab", "demo", "--dir", str(folder), "--quorum", "dynamic", "--no-load", *words)
     assert ended.returncode == 0, ended.stderr[-3000:]
 
 
@@ -417,7 +417,7 @@ def test_with_two_of_three_controllers_lost_in_dual_write_every_broker_goes_back
     assert planned.returncode == 2, planned.stderr[-3000:]
     fingerprint = json.loads(planned.stdout)["fingerprint"]
     path = Path(person.lab.inventory.runs) / fingerprint[:8] / "plan.json"
-    applied = kraft_migrate("rollback", "apply", str(path), "--confirm", fingerprint)
+    applied = to_its_end(folder, "rollback", "apply", str(path), "--confirm", fingerprint)
     assert applied.returncode == 0, applied.stderr[-4000:]
     demo(folder)
 

@@ -23,7 +23,7 @@ from migrate.playbook.inventory import dump_inventory
 from migrate.run import journal as journals
 from migrate.zookeeper.client import access_of, connect
 from migrate.zookeeper.layout import USER_CONFIGS, Absent
-from tests.lab.commands import environment, kraft_migrate
+from tests.lab.commands import environment, kraft_migrate, to_its_end
 from tests.testing.kerberos import needs_kdc
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.long]
@@ -51,7 +51,8 @@ def test_a_cluster_with_kerberos_goes_there_and_back_and_there_again(controllers
     lab = Lab.create(directory, KERBERIZED)
     if controllers == "PLAIN":
         controllers_by_password(lab)
-    ended = kraft_migrate(*DEMO, "--dir", str(directory), "--rollback-from", "half-kraft-mode", "--until", "cleanup")
+    words = ("--dir", str(directory), "--rollback-from", "half-kraft-mode", "--until", "cleanup")
+    ended = to_its_end(directory, *DEMO, *words)
     assert ended.returncode == 0, ended.stderr[-4000:]
     story = json.loads((directory / "runs" / "rehearsal.json").read_text())
     assert story["proven"] is True

@@ -77,9 +77,9 @@ def test_the_quorums_metadata_is_set_aside_and_a_next_quorum_is_another(half: Re
 
 
 def test_the_rollback_was_killed_once_and_no_effect_was_made_twice(half: Rehearsed) -> None:
-    """By its journal: two lives, and each znode deleted once."""
+    """By its journal: two lives, or more where a broker lost its channel, and each znode deleted once."""
     events = journals.read(half.back_folder() / "journal.jsonl").events
-    assert sum(event.name == "session" for event in events) == 2
+    assert sum(event.name == "session" for event in events) >= 2
     deleted = [event.data["node"] for event in events if event.name == "effect" and "delete" in event.data["effect"]]
     assert sorted(deleted) == ["/controller", "/migration"]
 

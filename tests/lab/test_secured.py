@@ -27,7 +27,7 @@ from migrate.lab.topology import CONTROLLER, INTERNAL, Shape
 from migrate.model.inventory import Access, OAuth, SecretFile, ZookeeperLogin
 from migrate.zookeeper.client import access_of, connect
 from migrate.zookeeper.layout import CONTROLLERS_WRITE, USER_CONFIGS, Absent
-from tests.lab.commands import kraft_migrate
+from tests.lab.commands import kraft_migrate, to_its_end
 from tests.lab.least_rights import Limited, a_run_with_each_right_taken_away, doctor_says, each_right_in_turn, let_in
 from tests.lab.least_rights_back import the_rollback_with_each_right_taken_away
 from tests.lab.mutual_tls import by_certificates
@@ -42,7 +42,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
 def migrated(directory: Path, *until: str) -> str:
     """The demo gets there, and none of the lab's secrets stands in what it says and writes; what it said."""
-    ended = kraft_migrate("-v", "lab", "demo", "--secured", "--dir", str(directory), *until)
+    ended = to_its_end(directory, "-v", "lab", "demo", "--secured", "--dir", str(directory), *until)
     assert ended.returncode == 0, ended.stderr[-4000:]
     lab = Lab.open(directory)
     for broker in lab.topology.brokers:
