@@ -11,6 +11,7 @@ from migrate.checks.phase import Phase, phase_of
 from migrate.checks.registry import ALWAYS, UNTIL_FINALIZED, Blind, Hit, Result, check
 from migrate.checks.sight import controller_units, host_rights, inventory, of_node, units
 from migrate.model.broker_modes import Mode, position_of
+from migrate.model.detect import CLEANUP_PROVEN
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory
 from migrate.model.launch import ACCESS, FAULT, RELOAD, STOP_ADVICE, STOP_SECONDS, TOO_SOON, Unit, kept_from, unfit
@@ -232,6 +233,8 @@ def nobody_sees_the_boot(seen: Inventory, world: World) -> Result:
 ).sees(inventory, when=ALWAYS)
 def held_management(seen: Inventory, world: World) -> Result:
     """By the comments that tools put at the head of a file; without one, nobody knows which tool there is."""
+    if CLEANUP_PROVEN in world.facts:
+        return
     files = {} if isinstance(world.configs, Unknown) else world.configs
     named: dict[str, list[str]] = {tool: [] for tool in HOLD}
     for node in seen.nodes:

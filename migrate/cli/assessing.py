@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from migrate import checks
@@ -95,7 +95,8 @@ def judged(subject: Subject) -> Judged:
         if alone is None and subject.evidence.live:
             from migrate.run.past_runs import by_journals
 
-            world = with_ensemble(observer, world, by_journals(subject.inventory))
+            proven = by_journals(subject.inventory)
+            world = with_ensemble(observer, replace(world, facts={**world.facts, **proven}), proven)
         findings = foreseen.told(world, target=Stage.PREPARE)
         if alone is None and subject.evidence.live:
             findings = lasting_findings(observer, findings, SystemClock())

@@ -248,6 +248,8 @@ def build(world: World, playbook: Playbook, *, target: Stage, only: bool, create
         if target is Stage.FINALIZE and Stage.SOAK in playbook.stages:
             stages = [Stage.SOAK, Stage.FINALIZE]  # what an earlier plan soaked counts; nobody goes around it
         _must_be_next(target, told, shlex.quote(playbook.path))
+    if told.stage is Stage.CLEANUP and not only:  # proven to its end: cleanup is planned again where somebody names it
+        stages = []
     due = [
         step
         for stage in stages

@@ -9,9 +9,11 @@ from typing_extensions import TypedDict
 
 from migrate import __version__
 from migrate.checks.releases import brokers_release
+from migrate.model.afterwards import PAGE
 from migrate.model.detect import detect
 from migrate.model.findings import Finding, Share, Word, share
 from migrate.model.outcome import Unknown
+from migrate.model.stage import Stage
 from migrate.model.views import PartlyRead
 from migrate.model.world import World
 from migrate.report.directories import DirectoryRow, headline, heat, told_columns
@@ -36,6 +38,7 @@ NEXT: Final = {
     Word.INCOMPLETE: UNSEEN,
 }
 PLAN: Final = "`kraft-migrate plan PLAYBOOK` makes the plan; it changes nothing."
+OVER: Final = f"Nothing of the migration is left to do; {PAGE} has what comes now."
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +91,7 @@ class Assessment:
     @property
     def next_step(self) -> str:
         """What to do now, whatever the verdict."""
-        return self.advice or NEXT.get(self.verdict.word, PLAN)
+        return self.advice or NEXT.get(self.verdict.word, OVER if self.facts.stage == Stage.CLEANUP.label else PLAN)
 
     @property
     def verdict(self) -> PlanVerdict:

@@ -41,6 +41,7 @@ LATER_STAGES: Final = (
     "its first stage may begin; a later one stops before it acts where something that it needs still cannot be seen"
 )
 BLOCKED: Final = "remove the blockers, make visible what could not be seen, then plan again"
+NOTHING_LEFT: Final = "nothing: everything up to this plan's target is done"
 READ: Final = "read this plan: the command that applies it is at its end"
 URGENT: Final = ("Verdict", "Rollback", "Detected", "Target")  # of the head, while a problem stands
 LAST: Final = ("Verdict", "Changes", "Time", "No return")  # of the head, once more beside the command at the end
@@ -65,6 +66,8 @@ def plan_lines(plan: Plan, path: str = "PLAN", width: int = WIDTH, *, full: bool
     if not full and not may_begin(plan):  # what is in the way, and nothing else
         page.add()
         page.add(f"Its steps, its times and the rollback: {text_of(path)}, or --full", Tone.DIM)
+        return tuple(page.lines)
+    if not full and not plan.steps:
         return tuple(page.lines)
     _actions(page, plan, full=full)
     if full:
@@ -305,12 +308,13 @@ def _sources(page: Page, plan: Plan, *, full: bool) -> None:
 def _next(page: Page, plan: Plan, path: str, *, end: bool) -> None:
     verdict, first = judge(plan), next_words(plan, end=end)
     if first:
-        page.wrap(f"{'Next:':<13}{first}", Tone.PLAIN if first == READ else Tone.BAD, 0, 13)
+        page.wrap(f"{'Next:':<13}{first}", Tone.PLAIN if first in (READ, NOTHING_LEFT) else Tone.BAD, 0, 13)
     if not gives_command(plan, end=end):
         return
-    if verdict.word is Word.NO_CHANGES:
-        page.add("nothing to change; to verify again:", Tone.GOOD, 13)
-    page.add(f"{'Next:' if not first else '':<13}{next_command(plan, path)}")
+    if verdict.word is Word.NO_CHANGES and not first:
+        first = "nothing to change; to verify again:"
+        page.wrap(f"{'Next:':<13}{first}", Tone.GOOD, 0, 13)
+    page.add(f"{'' if first else 'Next:':<13}{next_command(plan, path)}")
     if end and not plan.needs_confirmation:
         return
     if verdict.word is Word.INCOMPLETE:
@@ -330,12 +334,14 @@ def next_words(plan: Plan, *, end: bool) -> str:
         return f"{again}. Or roll back as it is:" if gives_command(plan, end=end) else again
     if not may_begin(plan):
         return BLOCKED
+    if not plan.steps:
+        return NOTHING_LEFT
     return READ if plan.needs_confirmation and not end else ""
 
 
 def gives_command(plan: Plan, *, end: bool) -> bool:
     """Does the command that applies the plan stand there?  With a confirmation it stands once, at the end."""
-    if not may_begin(plan) or (judge(plan).said and judge(plan).word is Word.BLOCKED):
+    if not plan.steps or not may_begin(plan) or (judge(plan).said and judge(plan).word is Word.BLOCKED):
         return False
     return end or not plan.needs_confirmation
 

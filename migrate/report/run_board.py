@@ -15,7 +15,7 @@ from migrate.model.plan import Plan
 from migrate.model.windows import Closed, Window, local, state
 from migrate.model.words import counted, span
 from migrate.plan.schedule import TimeLeft, time_left, window_for
-from migrate.report.plan_verdict import no_return
+from migrate.report.plan_verdict import PASSED, no_return
 from migrate.report.wording import duration, plural
 
 COMING: Final = 3
@@ -108,7 +108,7 @@ def _no_return(plan: Plan, events: Sequence[Event]) -> str:
         return ""
     final = {step.id for step in plan.steps if not step.stage.reversible}
     passed = any(event.name == "intend" and event.data["step"] in final for event in events)
-    return "passed: no rollback is possible any more" if passed else no_return(plan)
+    return PASSED if passed else no_return(plan)
 
 
 @dataclass(slots=True)

@@ -185,7 +185,9 @@ PROOFS: Final = {  # step -> fact
     "hybrid/hybrid": HYBRID_PROVEN,
     CLEANED: CLEANUP_PROVEN,
 }
-AFTERWARDS: Final = frozenset({Stage.DIRECTORIES.label})  # these undo no earlier proof
+AFTERWARDS: Final = frozenset(  # these undo no earlier proof
+    stage.label for stage in (Stage.DISCOVER, Stage.ASSESS, Stage.DIRECTORIES)
+)
 
 
 def by_journals(inventory: Inventory) -> Mapping[str, str]:

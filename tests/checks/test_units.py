@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from migrate import checks
+from migrate.model.detect import CLEANUP_PROVEN
 from migrate.model.findings import Severity
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
@@ -96,3 +97,11 @@ def test_where_no_hosts_are_worked_there_is_nothing_to_see() -> None:
 def world() -> World:
     """A healthy one."""
     return world_at(Stage.ASSESS)
+
+
+def test_after_the_proven_end_of_a_migration_nothing_is_to_be_held() -> None:
+    """Configuration management works again: no sentence speaks of the first change."""
+    world = worlds.world_at(Stage.FINALIZE)
+    assert "I-OPS-13" in {found.code for found in checks.run(world, target=Stage.CLEANUP)}
+    over = replace(world, facts={CLEANUP_PROVEN: "run 3f2a9c01"})
+    assert "I-OPS-13" not in {found.code for found in checks.run(over, target=Stage.CLEANUP)}

@@ -16,7 +16,7 @@ from migrate.checks.principals import ACL_AUTHORIZERS
 from migrate.errors import MigrateError, NothingToPlan, NotVisible
 from migrate.model.broker_modes import Mode
 from migrate.model.config_keys import QuorumKind
-from migrate.model.detect import Detected, detect
+from migrate.model.detect import CLEANUP_PROVEN, Detected, detect
 from migrate.model.ids import NodeId
 from migrate.model.inventory import AddedProperties, Playbook, RollOrder
 from migrate.model.outcome import Unknown
@@ -28,6 +28,7 @@ from migrate.model.views import ConfigFile, ControllerZnode, MigrationZnode, Par
 from migrate.model.world import World
 from migrate.plan.build import build, roll_order, steps_of
 from migrate.playbook.load import load_playbook
+from migrate.report.plan_text import plan_text
 from migrate.steps import facts
 from migrate.steps.registry import rebuild
 from tests.checks.bends import directory
@@ -220,6 +221,18 @@ def test_the_last_broker_of_the_first_roll_is_marked() -> None:
 def test_one_stage_alone_is_planned_when_it_is_the_next(here: Stage, target: Stage, wanted: list[str]) -> None:
     """A stage that is complete has nothing left."""
     assert ids(plan(whole(here), target, only=True)) == wanted
+
+
+def test_after_its_proven_end_nothing_is_planned_but_what_is_asked_for_by_name() -> None:
+    """ZooKeeper is stopped by then: no step could look at it, and nothing of the migration is left."""
+    over = replace(whole(Stage.FINALIZE), facts={CLEANUP_PROVEN: "run 3f2a9c01"}, zookeeper=Unknown("stopped"))
+    made = plan(over)
+    text = plan_text(made)
+    assert made.steps == ()
+    assert "Next:        nothing: everything up to this plan's target is done" in text
+    assert "No return:   passed" in text
+    assert "kraft-migrate apply" not in text
+    assert ids(plan(over, only=True)) == CLEANUP
 
 
 @pytest.mark.parametrize(

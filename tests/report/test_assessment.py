@@ -56,6 +56,14 @@ def test_ready_rests_on_every_check_that_can_block(found: tuple[Finding, ...], w
     assert str(told.checks).startswith(share)
 
 
+def test_after_the_end_of_a_migration_no_plan_comes_next() -> None:
+    """Its page says what does; before its end the plan comes next."""
+    over, before = ClusterFacts(stage="cleanup"), ClusterFacts(stage="finalize")
+    assert "Nothing of the migration is left" in Assessment("c", (), ASKED, (), facts=over).next_step
+    assert "plan PLAYBOOK" in Assessment("c", (), ASKED, (), facts=before).next_step
+    assert "Fix the blockers" in Assessment("c", (BLOCKER,), ASKED, (), facts=over).next_step
+
+
 def test_the_share_names_the_checks_that_can_block_first_and_not_all_of_a_hundred() -> None:
     """The JSON has every code."""
     unseen = [replace(UNSURE, code=f"I-AAA-{number}") for number in range(100)]

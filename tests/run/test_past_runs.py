@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from migrate.model.detect import CLEANUP_PROVEN
 from migrate.model.durations import Durations
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory
@@ -19,7 +20,7 @@ from migrate.model.stage import Stage
 from migrate.model.views import HostFile, KeptFiles, NoFile
 from migrate.model.world import World
 from migrate.run.journal import Journal
-from migrate.run.past_runs import durations_of, rollback_facts, samples_of
+from migrate.run.past_runs import by_journals, durations_of, rollback_facts, samples_of
 from tests.testing import worlds
 from tests.testing.worlds import BROKER_FILE
 
@@ -145,3 +146,17 @@ def test_a_controller_started_in_finalize_is_remembered(
     world = here(tmp_path)
     journal(world.inventory, "one", (1.0, "effect", {"effect": "start", "node": str(node), "step": step, "detail": ""}))
     assert rollback_facts(world).unflagged == want
+
+
+def test_a_look_undoes_no_proof_and_a_change_does(tmp_path: Path) -> None:
+    """A plan that was applied after the end only to look leaves the cluster at its end."""
+    known = here(tmp_path).inventory
+
+    def concluded(at: float, step: str, stage: str) -> tuple[float, str, Data]:
+        return at, "conclude", {"step": step, "kind": "a", "outcome": "Verified", "stage": stage}
+
+    journal(known, "aaaa", concluded(2.0, "cleanup/prove-final", "cleanup"))
+    journal(known, "bbbb", concluded(3.0, "discover/discover", "discover"), concluded(4.0, "assess/assess", "assess"))
+    assert by_journals(known) == {CLEANUP_PROVEN: "run aaaa"}
+    journal(known, "cccc", concluded(5.0, "hybrid/back-1", "hybrid"))
+    assert by_journals(known) == {}
