@@ -87,7 +87,8 @@ def _compared(sources: Sources, world: World, compare: Comparer, *, stopped: boo
         if isinstance(found, Unknown):
             return replace(world, diff=found)
         world = replace(world, zookeeper=found.zookeeper)
-        if settling is None or settling.first.cut:  # a cut list has not all rows: it cannot be read again row by row
+        # a cut list has not all rows: none of them can be held against another look, and what it lacks is not equal
+        if settling is None or settling.first.cut or found.report.cut:
             settling = Settling.begin(found)
         else:
             settling.go_on(found)

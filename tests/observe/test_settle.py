@@ -103,6 +103,31 @@ def test_a_znode_that_kafka_never_made_is_reported() -> None:
     assert row.zookeeper_where == f"/client-quota/user=eve/producer_byte_rate, mzxid {made.zxid}"
 
 
+def test_what_a_cut_list_lacks_is_not_taken_for_equal() -> None:
+    """So much moves at the second look that the list ends before the row: the third look has it again."""
+    made = cluster()
+    made.behind(HERE, "2")
+
+    def burst(now: DualWrite) -> None:
+        if now.reads.count("kraft") == 2 and now.reads[-1] == "/migration":
+            for number in range(9):
+                now.change(("partition", f"late{number}-0", "leader"), "1")
+            now.write()
+
+    def first_rows(*asked: Any) -> DiffReport:
+        whole = plainly(*asked)
+        assert isinstance(whole, DiffReport)
+        return replace(whole, differences=tuple(sorted(whole.differences, key=lambda row: row.kind)[:5]))
+
+    made.between = burst
+    sources: Any = made
+    world = replace(world_at(Stage.COPY), zookeeper=zookeeper_view(), kraft=made.kraft())
+    report = with_diff(sources, world, first_rows).diff
+    assert isinstance(report, DiffReport)
+    assert (keys(report), report.unsettled) == ({HERE[:2]}, ())
+    assert made.reads.count("zookeeper") == 4
+
+
 # -- in motion -------------------------------------------------------------------------------------------------------
 def test_what_changed_between_the_two_reads_is_equal_at_the_second_look() -> None:
     """A leader moved once while we read: it is read again, and counted as equal."""
