@@ -37,6 +37,7 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Se
 CONFIGURATION = "/etc/kraft-migrate/host.json"
 INSTALLED = "/etc/kraft-migrate/host.json"  # what the line above says in the released text
 FIRST_LINE = "#!/usr/bin/python3 -IS"
+NAME = "kraft-migrate-host: "  # before what went wrong: the caller knows by it that this program ran
 COLLECTOR = "collect_disks.py"
 SAFE_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 LIMIT = 8 * 1024 * 1024  # bytes of a file that is read or written; configuration files are thousands of times smaller
@@ -620,24 +621,33 @@ def status(host: Host, node: Node, path: str) -> int:
 def read(host: Host, node: Node, path: str) -> int:
     folder, name, strict = opened(host, node, path)
     file = open_file(folder, name, path, strict)
-    return say(content_of(theirs(host, node, folder, file, path), LIMIT + 1))
+    return say(content_of(theirs(host, node, file, path), LIMIT + 1))
 
 
-def theirs(host: Host, node: Node, folder: int, file: int, path: str) -> int:
-    """The same file; refused where others may write its folder, and the node's user, who may, cannot read the file.
+def theirs(host: Host, node: Node, file: int, path: str) -> int:
+    """The same file; refused where others may write a folder on its way, and the node's user cannot read the file.
 
-    He could have given a file of root's in that folder the node's name: what he cannot read is no file of the node.
+    He could have put a file of root's, or a folder with it, in that place: what he cannot read is no file of the node.
     """
-    if os.geteuid() != 0 or only_ours(os.fstat(folder)):
+    owner = others_folder(split(followed(node, path))[0])
+    if os.geteuid() != 0 or owner is None:
         return file
     user = may_write_as(host, node)
     if user is None:  # of a unit that is not there yet: whoever the folder belongs to
-        owner = os.fstat(folder)
         user = User("its folder's owner", owner.st_uid, owner.st_gid, (owner.st_gid,), "/", {})
     if not readable(file, user):
         os.close(file)
-        raise refused(path, "%s cannot read it, and could have put it there: others may write its folder" % user.name)
+        raise refused(path, "%s cannot read it, and could have put it there: others may write its folder, or one above" % user.name)
     return file
+
+
+def others_folder(path: str) -> Optional[os.stat_result]:
+    """That folder, or the first one on the way to it, that others may write; None where none is."""
+    try:
+        status = os.fstat(open_folder(path, ours=True))
+    except RefusedError as error:
+        return os.stat(raw(error.where))
+    return None if only_ours(status) else status
 
 
 def target(host: Host, node: Node) -> int:  # noqa: ARG001 - one shape for all
@@ -671,7 +681,7 @@ def write(host: Host, node: Node, path: str, sha256: str) -> int:
     user = may_write_as(host, node)
     folder, name, _ = opened(host, node, path)
     if found(folder, name) is not None:
-        os.close(theirs(host, node, folder, open_file(folder, name, path, strict=True), path))
+        os.close(theirs(host, node, open_file(folder, name, path, strict=True), path))
     models = [other for other in host.nodes if other.role == "broker"]
     return say(lines_of(replace(folder, name, path, content, models, user)))
 
@@ -689,14 +699,14 @@ def keep(host: Host, node: Node, copies: Sequence[Tuple[str, str, str]]) -> int:
         else:
             user = become(host, node, user)
         (folder, name, _), copy_name = opened(host, node, path), split(copy)[1]
-        file = theirs(host, node, folder, open_file(folder, name, path, strict=own), path)
+        file = theirs(host, node, open_file(folder, name, path, strict=own), path)
         content = content_of(file, LIMIT + 1)
         if hashlib.sha256(content).hexdigest() != sha256:
             raise OSError(0, "it is not what was looked at: another hand wrote it since", path)
         if found(folder, copy_name) is None:
             replace(folder, copy_name, copy, content, [node] if own else [], None)
             continue
-        there = theirs(host, node, folder, open_file(folder, copy_name, copy, strict=own), copy)
+        there = theirs(host, node, open_file(folder, copy_name, copy, strict=own), copy)
         if content_of(there, LIMIT + 1) != content:
             raise told(errno.EEXIST, copy)
     return 0
@@ -775,7 +785,9 @@ def like(file: int, model: Optional[int]) -> None:
     for attribute in KEPT_ATTRIBUTES:
         try:
             value = os.getxattr(model, attribute)
-        except OSError:  # it has none, or the file system knows none
+        except OSError:  # it has none, or the file system knows none: nor has the file what its folder gave it
+            with contextlib.suppress(OSError):
+                os.removexattr(file, attribute)
             continue
         os.setxattr(file, attribute, value)
     os.close(model)
@@ -871,7 +883,7 @@ def lock_file(host: Host, node: Node, path: str, make: bool) -> Optional[int]:
         regular(here, path, strict=True)
     file = os.open(raw(name), flags, 0o644, dir_fd=folder)
     regular(os.fstat(file), path, strict=True)
-    theirs(host, node, folder, file, path)
+    theirs(host, node, file, path)
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -1563,7 +1575,7 @@ def obey(told_words: Callable[[], Sequence[str]]) -> int:
         if not name.startswith("/"):  # a name in a folder: the caller knows the path
             name = next((word for word in words if word.startswith("/")), name)
         code, where, text = FAILED, shown(name), error.strerror or str(error)
-    sys.stderr.buffer.write(("kraft-migrate-host: %s: %s\n" % (where, text)).encode("utf-8", "backslashreplace"))
+    sys.stderr.buffer.write(("%s%s: %s\n" % (NAME, where, text)).encode("utf-8", "backslashreplace"))
     sys.stderr.flush()
     return code
 

@@ -27,6 +27,7 @@ from migrate.errors import (
 )
 from migrate.hosts.commands import LOOKS, NOT_RIGHT, HostAccess, Words
 from migrate.hosts.host_program import LOOKS as CHANGE_NOTHING
+from migrate.hosts.host_program import NAME
 from migrate.model import limits
 from migrate.model.outcome import Awaited, Unknown
 
@@ -425,8 +426,12 @@ class ProgramHolder:
         self._looks.close()
 
     def proven(self, done: Completed) -> Completed:
-        """Return the answer; HostProgramMissing where it is not the host program's."""
+        """Return the answer; HostProgramMissing where it is not the host program's.
+
+        A program that ran has its name before what went wrong; sudo may have warned before that, and went on.
+        """
         by_sudo = self.access.sudo and done.code == 1 and SUDO_SAYS.search(done.says) is not None
+        by_sudo = by_sudo and NAME not in done.errors
         if by_sudo or done.code in (*NOT_THERE, NOT_RIGHT):
             raise HostProgramMissing(
                 f"the host program does not run: {done.says or done.code}",

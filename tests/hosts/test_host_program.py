@@ -231,21 +231,58 @@ def test_only_a_nodes_files_are_copied_and_only_beside_them(field: Field, path: 
         assert field.installed.run(*words).code == host_program.NOT_UNDERSTOOD
 
 
-@pytest.mark.slow
-def test_an_access_list_is_kept(field: Field) -> None:
-    """A file that Kafka's user reads by an ACL alone is read by it afterwards."""
-    os.chown(field.config, 0, 0)
+def let_read(path: Path, kind: str) -> bytes:
+    """Give it an ACL of that kind by which Kafka's user reads."""
     entries = [(1, 6, 0xFFFFFFFF), (2, 4, KAFKA), (4, 0, 0xFFFFFFFF), (16, 4, 0xFFFFFFFF), (32, 0, 0xFFFFFFFF)]
     packed = b"\2\0\0\0" + b"".join(
         tag.to_bytes(2, "little") + rights.to_bytes(2, "little") + who.to_bytes(4, "little")
         for tag, rights, who in entries
     )
     try:
-        os.setxattr(field.config, "system.posix_acl_access", packed)
+        os.setxattr(path, f"system.posix_acl_{kind}", packed)
     except OSError:
         pytest.skip("this file system knows no ACL")
+    return packed
+
+
+@pytest.mark.slow
+def test_an_access_list_is_kept(field: Field) -> None:
+    """A file that Kafka's user reads by an ACL alone is read by it afterwards."""
+    os.chown(field.config, 0, 0)
+    packed = let_read(field.config, "access")
     assert field.installed.write("1", field.config, b"new").code == 0
     assert os.getxattr(field.config, "system.posix_acl_access") == packed
+
+
+@pytest.mark.slow
+def test_a_folders_default_access_list_opens_no_file_that_was_closed(field: Field) -> None:
+    """Neither the replaced file, which had none, nor its copy."""
+    let_read(field.etc, "default")
+    field.installed.must(*keep(field.config))
+    assert field.installed.write("1", field.config, b"new").code == 0
+    for file in (field.config, Path(f"{field.config}{BACKUP_SUFFIX}")):
+        assert "system.posix_acl_access" not in os.listxattr(file), file
+        assert owner(file) == (0, KAFKA, 0o640), file
+
+
+@pytest.mark.slow
+def test_a_folder_of_roots_that_was_moved_to_a_nodes_place_is_neither_shown_nor_changed(field: Field) -> None:
+    """Kafka's user may rename what is in a folder of his own, a folder of root's too."""
+    config, private = field.owned / "conf/server.properties", field.owned / "private"
+    installed = install(field.root / "another", [broker(config)])
+    installed.unit("kafka.service", "nobody")
+    config.parent.mkdir()
+    config.write_text("broker.id=1\n")  # which every user may read
+    assert installed.must("read", "1", str(config)) == b"broker.id=1\n"
+    config.parent.rename(field.owned / "moved")
+    private.mkdir(mode=0o700)
+    (private / config.name).write_text("only-root-reads-this")
+    (private / config.name).chmod(0o600)
+    private.rename(config.parent)
+    for done in (installed.run("read", "1", str(config)), installed.write("1", config, b"new")):
+        assert (done.code, done.output) == (host_program.NOT_CONFIGURED, b""), done
+        assert "could have put it there" in done.errors
+    assert config.read_text() == "only-root-reads-this"
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ import errno
 import os
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,7 @@ from migrate.errors import FileNotReplaced, HostProgramMissing
 from migrate.hosts.commands import HostAccess
 from migrate.hosts.leftovers import ASIDE_SUFFIX, BACKUP_SUFFIX
 from migrate.hosts.remote_files import FileStatus, RemoteFiles, error_of, parse_status
-from migrate.hosts.runner import Completed, Holder, LocalRunner, ProgramHolder
+from migrate.hosts.runner import COMMAND_SECONDS, Completed, Holder, LocalRunner, ProgramHolder
 from migrate.model.ids import NodeId
 from tests.testing.host_program import broker, controller, installed
 from tests.testing.ssh_server import ssh_server
@@ -35,6 +35,17 @@ def holder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         pytest.skip("no OpenSSH client on this machine")
     with ssh_server(tmp_path_factory.mktemp("ssh")) as (_server, connections):
         yield connections.runner("kafka-1")
+
+
+class Answering(LocalRunner):
+    """A host on which every command ends in one way."""
+
+    def __init__(self, done: Completed) -> None:
+        self.done = done
+
+    def run(self, words: Sequence[str], *, stdin: bytes = b"", seconds: float = COMMAND_SECONDS) -> Completed:  # noqa: ARG002
+        """That way."""
+        return self.done
 
 
 @pytest.fixture
@@ -191,6 +202,17 @@ def test_a_host_without_the_program_says_how_it_is_installed(holder: Holder, acc
     with pytest.raises(HostProgramMissing, match="does not run") as caught:
         RemoteFiles({NODE: ProgramHolder(holder, access)}).exists(NODE, "/etc/x")
     assert f"--host-setup {holder.host}" in caught.value.next_step
+
+
+def test_a_program_that_ran_is_there_whatever_sudo_warned_of_before() -> None:
+    """Each call of a host that does not know its own name begins with a line of sudo's, and goes on."""
+    warning = "sudo: unable to resolve host kafka-1: Name or service not known\n"
+    missing = Completed(1, b"", f"{warning}kraft-migrate-host: /etc/x: No such file or directory\n")
+    with pytest.raises(FileNotFoundError):
+        RemoteFiles({NODE: ProgramHolder(Answering(missing), HostAccess())}).remove(NODE, "/etc/x")
+    denied = Completed(1, b"", f"{warning}sudo: a password is required\n")
+    with pytest.raises(HostProgramMissing):
+        RemoteFiles({NODE: ProgramHolder(Answering(denied), HostAccess())}).remove(NODE, "/etc/x")
 
 
 def test_complaints_become_the_errors_they_stand_for() -> None:
