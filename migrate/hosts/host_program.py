@@ -85,7 +85,7 @@ KINDS = (
     (stat.S_ISCHR, "character special file"),
 )
 CALLER = os.environ.get("SUDO_UID", "")  # who called sudo; "" where nobody did
-HOME = os.environ.get("HOME", "/")
+HOME = os.environ.get("HOME", "/") if os.geteuid() else "/root"  # some releases of sudo keep the caller's
 OTHERS = 0o002 if os.geteuid() else 0o022  # without root nothing is to be had here: a user's own group may write
 Act = Callable[[], int]
 
@@ -637,7 +637,10 @@ def theirs(host: Host, node: Node, file: int, path: str) -> int:
         user = User("its folder's owner", owner.st_uid, owner.st_gid, (owner.st_gid,), "/", {})
     if not readable(file, user):
         os.close(file)
-        raise refused(path, "%s cannot read it, and could have put it there: others may write its folder, or one above" % user.name)
+        raise refused(
+            path,
+            "%s cannot read it, and could have put it there: others may write its folder, or one above" % user.name,
+        )
     return file
 
 
@@ -1064,13 +1067,13 @@ AS_USER = ("runuser", "setpriv", "su")  # what stands behind these runs as the u
 def pinned(command: Sequence[str], user: User) -> List[str]:
     """A command that runs nothing and reads nothing as root that anybody but root can change.
 
-    Each word that is a path of this host is held to that, for `env FILE` runs the file.  Behind `runuser` and the like
-    with the node's own user the words are that user's.
+    Each word that is a path of this host, or has one behind `=`, is held to that: `env FILE` runs the file.  Behind
+    `runuser` and the like with the node's own user the words are that user's.
     """
     held(command[0], command[0], program=True)
     theirs = any(user.name in (word, word.partition("=")[2]) for word in command[1:])
     if not (theirs and command[0].rpartition("/")[2] in AS_USER):
-        for word in command[1:]:
+        for word in (*command[1:], *(word.partition("=")[2] for word in command[1:])):
             path = "/" + word.lstrip("/")  # commands begin in /
             if "/" in word and os.path.lexists(path):
                 held(os.path.normpath(path), word, program=False)

@@ -24,6 +24,7 @@ from migrate.errors import (
 from migrate.hosts import commands
 from migrate.hosts.commands import Words
 from migrate.hosts.host_program import START_SECONDS, STATUS_SECONDS
+from migrate.hosts.properties import log_line
 from migrate.hosts.runner import Completed, unseen
 from migrate.hosts.sockets import listening_on
 from migrate.hosts.systemd import Node, Service, SystemdServices, UnitState, access_of, ends_neighbours
@@ -258,7 +259,7 @@ def _same(state: Running, before: ServiceState) -> bool:
 
 
 def _ended(told: Any, seconds: float) -> str:
-    said = " ".join(told["said"].split())[-500:] or "nothing"
+    said = log_line(" ".join(told["said"].split()))[-500:] or "nothing"  # `pgrep -a` prints passwords of a command line
     if told["code"] is None:
         return f"has not ended after {seconds:.0f} s, and so far it said: {said}"
     return f"ended with {told['code']} and said: {said}"

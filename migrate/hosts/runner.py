@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import re
-import select
 import selectors
 import signal
 import subprocess
@@ -108,24 +107,33 @@ def stream(
         TimeoutError: it takes longer; it is ended.
         OSError: it does not start.
     """
-    with subprocess.Popen(
+    process = subprocess.Popen(
         list(argv),
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         env=dict(env), start_new_session=apart, bufsize=0,
-    ) as process:  # fmt: skip
-        try:
-            output, errors = _exchange(process, where, stdin, time.monotonic() + seconds)
-            code = process.wait(ENDS_WITHIN)
-        except subprocess.TimeoutExpired as error:  # it closed what it wrote to, and lives on
-            process.kill()
-            raise TimeoutError from error
-        except BaseException:
+    )  # fmt: skip
+    try:
+        output, errors = _exchange(process, where, stdin, time.monotonic() + seconds)
+        code = process.wait(ENDS_WITHIN)
+    except BaseException as error:
+        with contextlib.suppress(ProcessLookupError, PermissionError):  # what sudo runs is root's
             process.kill()
             if apart:
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
-            raise
+                os.killpg(process.pid, signal.SIGKILL)
+        if isinstance(error, subprocess.TimeoutExpired):  # it closed what it wrote to, and lives on
+            raise TimeoutError from error
+        raise
+    finally:
+        _leave(process)
     return Completed(code, output, errors.decode(errors="replace"))
+
+
+def _leave(process: subprocess.Popen[bytes]) -> None:
+    """Close its pipes, and wait for its end no longer than that takes: one that a dead disk holds cannot be killed."""
+    for pipe in filter(None, (process.stdin, process.stdout, process.stderr)):
+        pipe.close()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(ENDS_WITHIN)
 
 
 def _exchange(process: subprocess.Popen[bytes], where: str, stdin: bytes, deadline: float) -> tuple[bytes, bytes]:
@@ -250,11 +258,11 @@ class HeldCommand:
 
     def _more(self, deadline: float) -> None:
         assert self._process.stdout is not None
-        output = self._process.stdout.fileno()
-        ready, _, _ = select.select([output], [], [], max(deadline - time.monotonic(), 0))
-        if not ready:
-            raise TimeoutError
-        part = os.read(output, PIECE)
+        with selectors.DefaultSelector() as ready:  # select(2) takes no descriptor above 1023
+            ready.register(self._process.stdout, selectors.EVENT_READ)
+            if not ready.select(max(deadline - time.monotonic(), 0)):
+                raise TimeoutError
+        part = os.read(self._process.stdout.fileno(), PIECE)
         if not part:
             raise EOFError
         self._left += part
@@ -263,7 +271,8 @@ class HeldCommand:
         """End it on this side, at once."""
         with contextlib.suppress(PermissionError):  # sudo is root's; it ends with its input
             self._process.kill()
-        self.end()
+        self.end_input()
+        _leave(self._process)
 
     def end_input(self) -> None:
         """End its input, with which it ends, and wait for nothing."""
@@ -273,13 +282,13 @@ class HeldCommand:
             self._process.stdin = None  # communicate must not write to it
 
     def end(self) -> Completed:
-        """End its input and wait for its end; if it does not end, kill it on this side, which ends its input."""
+        """End its input and wait for its end; if it does not end, kill it on this side, and wait for nothing more."""
         self.end_input()
         try:
             output, errors = self._process.communicate(timeout=END_SECONDS)
         except subprocess.TimeoutExpired:
-            self._process.kill()
-            output, errors = self._process.communicate()
+            self.kill()
+            return Completed(-signal.SIGKILL, b"", "")
         return Completed(self._process.returncode, output, errors.decode(errors="replace"))
 
 

@@ -27,6 +27,7 @@ from migrate.errors import (
 )
 from migrate.hosts import commands
 from migrate.hosts.commands import Words
+from migrate.hosts.properties import log_line
 from migrate.hosts.remote_files import FileStatus, RemoteFiles, error_of, parse_status
 from migrate.hosts.runner import Completed, Runner, run_all, unseen
 from migrate.model import strict_json
@@ -373,7 +374,7 @@ class SystemdServices:
             node, cluster_id, release_version, ignore_formatted=ignore_formatted, voters=voters
         )
         done = service.runner.run(command, seconds=FORMAT_SECONDS)
-        said = (done.output.decode(errors="replace") + done.errors).strip()
+        said = log_line((done.output.decode(errors="replace") + done.errors).strip())
         if done.code:
             where = f"{service.runner.host}:{service.config}"
             raise StorageNotFormatted("kafka-storage format refused", where=where, why=said[-2000:])

@@ -208,6 +208,24 @@ def test_the_status_command_may_print_a_whole_log(place: Place) -> None:
         assert (len(said), said[0]) == (LOG_LINES + 1, "Exception: why")
 
 
+def test_what_a_command_prints_is_told_without_its_passwords(place: Place) -> None:
+    """It may print a process's command line."""
+    says = script(
+        place.folder / "says.sh", "#!/bin/sh\necho java -Djavax.net.ssl.keyStorePassword=hunter2 kafka.Kafka\n"
+    )
+    with scripts(place.folder, place.command) as own:
+        told = reason(place.services(replace(own, status=(says,))).state(NODE))
+    assert "keyStorePassword=(sensitive) kafka.Kafka" in told
+
+
+def test_the_callers_home_does_not_reach_commands_of_roots(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program may run what it finds there, as `docker compose` does; not every sudo changes it."""
+    monkeypatch.setenv("HOME", str(place.folder))
+    says = script(place.folder / "says.sh", '#!/bin/sh\necho "$HOME"\n')
+    with scripts(place.folder, place.command) as own:
+        assert place.services(replace(own, status=(says,))).last_words(NODE, 1) == ["/root"]
+
+
 def test_a_stop_command_without_an_end_is_unknown_and_left_alone(place: Place) -> None:
     """Nobody knows what it will still do: it is not killed, and nothing is given again."""
     with scripts(place.folder, place.command) as own:
@@ -401,7 +419,8 @@ def test_a_word_that_is_a_file_of_kafkas_user_is_not_run_as_root(place: Place) -
             return [entry.what for entry in rights.refused]
 
         assert "it must be root's to change alone" in refusals("/usr/bin/env", theirs)[0]
-        assert refusals("/usr/bin/env", own.start[0]) == []
+        assert "it must be root's to change alone" in refusals("/usr/bin/env", f"--file={theirs}")[0]
+        assert refusals("/usr/bin/env", own.start[0], f"--file={own.start[0]}") == []
         assert refusals("/usr/bin/env", "no/such/file", "word") == []
         assert refusals("/usr/sbin/runuser", "-u", own.user, "--", theirs) == []
         assert refusals("/usr/sbin/runuser", "-u", "root", "--", theirs)

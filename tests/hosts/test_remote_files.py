@@ -43,7 +43,7 @@ class Answering(LocalRunner):
     def __init__(self, done: Completed) -> None:
         self.done = done
 
-    def run(self, words: Sequence[str], *, stdin: bytes = b"", seconds: float = COMMAND_SECONDS) -> Completed:  # noqa: ARG002
+    def run(self, words: Sequence[str], *, stdin: bytes = b"", seconds: float = COMMAND_SECONDS) -> Completed:
         """That way."""
         return self.done
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
 import sys
 import textwrap
+import time
 from pathlib import Path
 
 import pytest
 
 from migrate.errors import HostCommandRefused, HostCommandUnknown
 from migrate.hosts import runner
-from migrate.hosts.runner import LocalRunner
+from migrate.hosts.runner import HeldCommand, LocalRunner
 
 SECONDS = 20.0
 
@@ -50,6 +52,53 @@ def test_silence_is_unknown_and_neither_yes_nor_no(monkeypatch: pytest.MonkeyPat
     with pytest.raises(HostCommandUnknown, match="does not answer"):
         held.answers(b"a\n", 0.1)
     assert held.end().code == -signal.SIGKILL
+
+
+HOLDS_PIPES = "setsid sleep 20 & echo $!; wait"  # as root's program does behind a sudo that is killed
+
+
+@pytest.mark.slow
+def test_what_goes_on_behind_a_killed_command_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its pipes stay open; it is left, and ended here alone by the test."""
+    monkeypatch.setattr(runner, "END_SECONDS", 0.1)
+    before = time.monotonic()
+    for end in (HeldCommand.end, HeldCommand.kill):
+        held = LocalRunner().hold(("sh", "-c", HOLDS_PIPES))
+        left = int(held.line(before + SECONDS))
+        end(held)
+        os.kill(left, signal.SIGKILL)
+    assert time.monotonic() - before < 10
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:subprocess .* is still running:ResourceWarning")
+def test_a_command_that_is_not_ours_to_kill_is_unknown_and_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As sudo is root's, or a process that a dead disk holds: nobody knows what it still does."""
+
+    def not_ours(*_: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(runner, "ENDS_WITHIN", 0.1)
+    monkeypatch.setattr(subprocess.Popen, "send_signal", not_ours)
+    before = time.monotonic()
+    with pytest.raises(HostCommandUnknown, match="no end after"):
+        LocalRunner().run(("sleep", "4"), seconds=0.1)
+    assert time.monotonic() - before < 3
+
+
+def test_a_command_is_heard_beside_a_thousand_open_files() -> None:
+    """As those of many hosts are: select(2) takes no descriptor above 1023."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(2000, hard), hard))
+    kept = [os.open(os.devnull, os.O_RDONLY) for _ in range(1050)]
+    try:
+        held = LocalRunner().hold(("cat",))
+        assert held.answers(b"a\n", SECONDS)
+        held.end()
+    finally:
+        for each in kept:
+            os.close(each)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def test_a_program_that_is_not_there_is_refused() -> None:
