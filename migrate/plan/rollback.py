@@ -45,7 +45,7 @@ from migrate.steps.rollback.control import (
     RaiseStateVersions,
     StopControllers,
     are_behind,
-    epoch_low,
+    claims_again,
 )
 from migrate.steps.rollback.copy_again import RestartInMigrationMode, SetMetadataAside, StopStuckControllers, stuck
 from migrate.steps.rollback.flag import PutFlagBack, never_without_flag, without_flag
@@ -155,7 +155,7 @@ def steps_of(world: World, start: Start, discarded: str = "") -> Iterator[Step]:
         yield from (RollBackToMigrationMode(node) for node in order if node in first)
     assert not isinstance(world.zookeeper, Unknown)
     taken_over = world.zookeeper.kraft_owns or not isinstance(world.zookeeper.migration, NoZnode)
-    leading = taken_over or epoch_low(world)
+    leading = taken_over or claims_again(world)
     due = (*start.kraft, *start.migration, *(node for node in start.zookeeper if node in start.down))
     rolls = [RollToZookeeperMode(node) for node in order if node in due]
     unequal = None if start.controllers else gates.stopped_equal(world, names_from_text(discarded))

@@ -160,6 +160,7 @@ def view_of(
         mzxids={path: mzxid for path, mzxid in shown if path in wanted},
         controller_epoch_version=znodes[layout.CONTROLLER_EPOCH].version if layout.CONTROLLER_EPOCH in znodes else -1,
         state_epoch=_state_epoch(found),
+        owner_fenced=_owner_fenced(znodes.get(layout.CONTROLLER), znodes.get(layout.CONTROLLER_EPOCH)),
     )
 
 
@@ -185,6 +186,11 @@ def _state_epoch(found: Collected) -> int:
     if {*map(type, states)} != {decode.PartitionState}:
         states = [state for state in states if not isinstance(state, Absent)]
     return max(map(attrgetter("controller_epoch"), states), default=-1)
+
+
+def _owner_fenced(owner: Znode | None, epoch: Znode | None) -> bool:
+    """Was the epoch written since the claim?  `KafkaZkClient` creates /controller and counts it in one transaction."""
+    return owner is not None and epoch is not None and owner.czxid < epoch.mzxid
 
 
 def _attempt(found: Collected, part: ZnodePart, decoded: Callable[[], T], otherwise: U) -> T | U:

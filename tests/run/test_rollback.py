@@ -614,10 +614,9 @@ def unproven(world: World) -> World:
 
 
 # -- what another hand did -------------------------------------------------------------------------------------------
-@pytest.mark.slow
-def test_where_controller_was_deleted_by_hand_the_epoch_is_found_in_what_kraft_wrote(tmp_path: Path) -> None:
-    """The broker that took it has too low an epoch: raised above the states', and claimed again."""
-    cluster = at("hybrid", tmp_path / "forward")
+def controller_deleted_by_hand(folder: Path) -> TwoWay:
+    """The controllers are stopped, and the broker that took /controller has a lower epoch than KRaft's."""
+    cluster = at("hybrid", folder)
     cluster.kraft_epoch = cluster.highest_epoch = 40
     for node in (3001, 3002, 3000):
         cluster.stop(NodeId(node), 1.0)
@@ -625,9 +624,38 @@ def test_where_controller_was_deleted_by_hand_the_epoch_is_found_in_what_kraft_w
     cluster._claim()
     assert cluster.harms == ["/controller_epoch 7 is not above 40: leaders will stay -1"]
     cluster.harms.clear()
+    return cluster
+
+
+@pytest.mark.slow
+def test_where_controller_was_deleted_by_hand_the_epoch_is_found_in_what_kraft_wrote(tmp_path: Path) -> None:
+    """The broker that took it has too low an epoch: raised above the states', and claimed again."""
+    cluster = controller_deleted_by_hand(tmp_path / "forward")
     go_back(cluster, tmp_path / "back")
     is_back(cluster)
     assert cluster.done.index("set /controller_epoch 40") < cluster.done.index("delete /controller")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("migration", [-1, None])
+@pytest.mark.parametrize("anew", [False, True])
+def test_a_broker_whose_epoch_was_raised_under_it_claims_again_whatever_was_killed(
+    tmp_path: Path, migration: int | None, *, anew: bool
+) -> None:
+    """Killed between the raise and the deletion: from then on ZooKeeper refuses what that controller writes."""
+    cluster = controller_deleted_by_hand(tmp_path / "forward")
+    cluster.migration = migration
+    plan, folder, points = rollback_plan(cluster), tmp_path / "back", Labels()
+    go_back(deepcopy(cluster), tmp_path / "count", points)
+    folder.mkdir()
+    with pytest.raises(Killed):
+        run(cluster, plan, folder, KillAt(points.labels.index("after:set-znode:/controller_epoch") + 1))
+    if anew:
+        go_back(cluster, tmp_path / "anew")
+    else:
+        run(cluster, plan, folder)
+    is_back(cluster)
+    assert cluster.done.count("set /controller_epoch 40") == cluster.done.count("delete /controller") == 1
 
 
 @pytest.mark.slow

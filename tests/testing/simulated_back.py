@@ -75,6 +75,8 @@ class TwoWay(SimulatedCluster):
         number = int(node)
         if number in self.believes_kraft and self.leader is None:
             self.harms.append(f"broker {number} hangs 300 s in its controlled shutdown")
+        if node in BROKERS and self._is_fenced():
+            self.harms.append(f"broker {number} was stopped under a controller whose writes ZooKeeper refuses")
         led = self.leader is not None
         SimulatedCluster.stop(self, node, timeout)
         if led and self.leader is None:
@@ -168,6 +170,10 @@ class TwoWay(SimulatedCluster):
         self.claimed = self.epoch
         if self.epoch <= self.highest_epoch:
             self.harms.append(f"/controller_epoch {self.epoch} is not above {self.highest_epoch}: leaders will stay -1")
+
+    def _is_fenced(self) -> bool:
+        """A broker owns /controller, and /controller_epoch was written since it claimed both in one transaction."""
+        return self.owner is not None and self.owner[0] == "zookeeper" and self.claimed != self.epoch
 
     # -- znodes ------------------------------------------------------------------------------------------------------
     def set(self, path: str, data: bytes, version: int) -> None:
@@ -347,6 +353,7 @@ class TwoWay(SimulatedCluster):
             controller_epoch=self.epoch,
             controller_epoch_version=self.epoch_version,
             state_epoch=self.highest_epoch,
+            owner_fenced=self._is_fenced(),
             migration=migration,
         )
 

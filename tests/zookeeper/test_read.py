@@ -116,6 +116,17 @@ def test_the_takeover_is_seen_at_each_stage(
     assert read_migration(golden(stage)) == Takeover(found.migration, controller, epoch)
 
 
+@pytest.mark.parametrize("stage", STAGES)
+def test_an_epoch_that_was_written_since_the_claim_is_seen_beside_real_claims(stage: str) -> None:
+    """Brokers and KRaft controllers alike claim /controller and count it in one transaction."""
+    tree = golden(stage)
+    assert not view(tree).owner_fenced
+    epoch = tree.znodes["/controller_epoch"]
+    assert not isinstance(epoch, Absent)
+    raised = {**tree.znodes, "/controller_epoch": epoch._replace(mzxid=epoch.mzxid + 1)}
+    assert view(BackupTree(tree.connect, raised)).owner_fenced
+
+
 def rows_of_records(records: list[dict[str, Any]]) -> Mapping[tuple[str, str, str], str]:
     """What Kafka's own copy wrote into the metadata log, spelled as rows."""
     rows: dict[tuple[str, str, str], str] = {}

@@ -150,11 +150,11 @@ class HandBackControl(BaseStep):
         if isinstance(world.zookeeper, Unknown):
             return (Action("?", "ZooKeeper", world.zookeeper.reason),)
         view, due, found = world.zookeeper, epoch_due(world), []
-        low = epoch_low(world)
-        if view.kraft_owns or low:
+        low, goes = epoch_low(world), _owner_goes(world)
+        if goes:
             word = f"raise from {view.controller_epoch} to {due}" if low else f"at least {due} already"
             found.append(_epoch_change(view, word, due if low else view.controller_epoch))
-        if isinstance(view.controller, ControllerZnode) and (view.kraft_owns or low):
+        if isinstance(view.controller, ControllerZnode) and goes:
             owner = f"controller {view.controller.id}'s" if view.kraft_owns else "of a broker with too low an epoch"
             found.append(_deletion(layout.CONTROLLER, f"delete: it is {owner}", view.controller))
         if not isinstance(view.migration, NoZnode):
@@ -182,8 +182,8 @@ class HandBackControl(BaseStep):
         if isinstance(world.zookeeper, Unknown):
             return world.zookeeper
         kraft, migration = world.zookeeper.kraft_owns, not isinstance(world.zookeeper.migration, NoZnode)
-        if not kraft and epoch_low(world):
-            return HalfDone("/controller was deleted, /controller_epoch not raised")
+        if not kraft and claims_again(world):
+            return HalfDone("/controller was deleted, and its new owner has too low an epoch")
         if not kraft and not migration:
             return AlreadyDone("/migration is gone, and /controller is no controller's")
         return NotBegun() if kraft else HalfDone("/controller is deleted, /migration is not")
@@ -191,12 +191,12 @@ class HandBackControl(BaseStep):
     def do(self, world: World, effects: Effects) -> None:
         view = world.zookeeper
         assert not isinstance(view, Unknown)
-        owner, due, low = view.controller, epoch_due(world), epoch_low(world)
-        if view.kraft_owns or low:
+        owner, due, goes = view.controller, epoch_due(world), _owner_goes(world)
+        if goes:
             effects.note(EPOCH_NOTE, str(due))
-        if low:
+        if epoch_low(world):
             effects.set_znode(layout.CONTROLLER_EPOCH, str(due).encode(), view.controller_epoch_version)
-        if isinstance(owner, ControllerZnode) and (view.kraft_owns or low):  # a broker's: it claims again, higher
+        if isinstance(owner, ControllerZnode) and goes:  # a broker's: it claims again, higher
             effects.delete_znode(layout.CONTROLLER, owner.version, controller_ids(world))
         if isinstance(view.migration, MigrationZnode | NullZnode):
             effects.delete_znode(layout.MIGRATION, view.migration.version, controller_ids(world))
@@ -261,6 +261,20 @@ def epoch_low(world: World) -> bool:
         return False
     epoch = world.zookeeper.controller_epoch
     return isinstance(epoch, int) and epoch < epoch_due(world)
+
+
+def claims_again(world: World) -> bool:
+    """Has a broker to claim /controller again: with too low an epoch, or with one that was raised under it since?
+
+    Such an owner stays: ZooKeeper refuses all that it writes, and Kafka lets it resign only once /controller changes.
+    """
+    if isinstance(world.zookeeper, Unknown) or world.zookeeper.kraft_owns:
+        return False
+    return epoch_low(world) or world.zookeeper.owner_fenced
+
+
+def _owner_goes(world: World) -> bool:
+    return claims_again(world) or (not isinstance(world.zookeeper, Unknown) and world.zookeeper.kraft_owns)
 
 
 @requires("/migration, /controller and /controller_epoch can be read, and somebody owns /controller")
@@ -433,7 +447,7 @@ def behind_of(world: World) -> tuple[StateBehind, ...] | Unknown:
 
 def _never_led(world: World) -> bool:
     """Is it known that no broker ever heard of a partition from a KRaft controller?"""
-    if isinstance(world.zookeeper, Unknown) or isinstance(world.zookeeper.migration, Unknown) or epoch_low(world):
+    if isinstance(world.zookeeper, Unknown) or isinstance(world.zookeeper.migration, Unknown) or claims_again(world):
         return False
     view = world.zookeeper
     return view.copy_note is None and isinstance(view.controller, ControllerZnode) and not view.kraft_owns
@@ -453,9 +467,9 @@ def _known(world: World) -> Readiness:
 def _broker_that_leads(world: World) -> ControllerZnode | None:
     """The ZooKeeper-mode owner of /controller, who has read the states as they are.
 
-    Nobody where /controller_epoch is too low: the hand-back raises it first, and then calls the election itself.
+    Nobody where it has to claim again: the hand-back raises the epoch first, and then calls the election itself.
     """
-    if isinstance(world.zookeeper, Unknown) or world.zookeeper.kraft_owns or epoch_low(world):
+    if isinstance(world.zookeeper, Unknown) or world.zookeeper.kraft_owns or claims_again(world):
         return None
     owner = world.zookeeper.controller
     return owner if isinstance(owner, ControllerZnode) else None

@@ -296,6 +296,11 @@ def zookeeper_controls(world: World) -> Readiness:
     if not isinstance(view.migration, NoZnode):
         return Refused(f"/migration is still there ({view.migration})", ("B-ZKN-01",))
     match view.controller:
+        case ControllerZnode(ephemeral=True, id=owner) if view.owner_fenced:
+            what = (
+                f"/controller_epoch was written since broker {owner} claimed /controller: ZooKeeper refuses its writes"
+            )
+            return Refused(f"{what}. Plan the rollback again, for a new election")
         case ControllerZnode(ephemeral=True, kraft_epoch=-1) as owner if NodeId(owner.id) in view.brokers:
             return Ready()
         case ControllerZnode(ephemeral=False):

@@ -205,6 +205,11 @@ def test_in_hybrid(gate: Callable[[World], Readiness], bend: Bend, says: str) ->
         ),
         (
             gates.zookeeper_controls,
+            lambda world: with_zk(world, owner_fenced=True),
+            "refused: /controller_epoch was written since broker 0 claimed /controller",
+        ),
+        (
+            gates.zookeeper_controls,
             lambda world: with_zk(world, controller=Unknown("malformed")),
             "unknown: malformed",
         ),
