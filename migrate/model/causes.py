@@ -118,7 +118,7 @@ CAUSES: Final = (
     Cause(
         Rows("broker", fields="mode endpoints rack", sides=(ONLY_KRAFT,)),
         "the broker runs in ZooKeeper mode and its session is gone: it is down, or it restarts",
-        "wait for it, or start it; nothing may be rolled meanwhile",
+        "wait for it, or do what `kraft-migrate status` says of it; nothing may be rolled meanwhile",
     ),
     Cause(
         Rows("broker", sides=(ONLY_ZK,)),
