@@ -14,7 +14,8 @@ the script), sudo lets one account run it, and nothing else of that account's is
 - A file is replaced whole or not at all.  Owner, mode, SELinux context and ACL are set before it has its name.
 
 Exit codes: 0 done; 1 an error of the operating system; 2 the command that it gave refused; 3 tar saw a file change;
-64 words not understood; 65 not in the configuration; 75 the lock is held; 78 the installation is not sound.
+64 words not understood; 65 not in the configuration; 74 a file's new content has its name, and is not proven; 75 the
+lock is held; 78 the installation is not sound.
 """
 
 import ast
@@ -45,7 +46,7 @@ LOCK_TEXT = 4096  # bytes that a lock's holder may leave in the file
 LINES = 100000
 IDLE = 120  # seconds without a question, after which `looks` ends
 NAMES = 200  # names of one folder that `places` tells: one is enough to refuse it
-FAILED, REFUSED_BY, CHANGED, NOT_UNDERSTOOD, NOT_CONFIGURED, HELD, NOT_SOUND = 1, 2, 3, 64, 65, 75, 78
+FAILED, REFUSED_BY, CHANGED, NOT_UNDERSTOOD, NOT_CONFIGURED, NOT_PROVEN, HELD, NOT_SOUND = 1, 2, 3, 64, 65, 74, 75, 78
 
 BACKUP = re.compile(r"\.kraft-migrate-backup(-[0-9a-f]{8})?")
 ASIDE = re.compile(r"\.kraft-migrate-set-aside-[0-9]{8}T[0-9]{6}(-[0-9]{1,4})?")
@@ -756,11 +757,14 @@ def replace(
             with contextlib.suppress(OSError):
                 os.unlink(raw(fresh), dir_fd=folder)
             raise
-        sync(folder)
-        now, mine = look(folder, name), os.fstat(file)
-        os.lseek(file, 0, os.SEEK_SET)
-        if (now.st_dev, now.st_ino) != (mine.st_dev, mine.st_ino) or content_of(file, LIMIT + 1) != content:
-            raise OSError(0, "what is there now is not what was written: another hand wrote it at this moment", path)
+        try:
+            sync(folder)
+            now, mine = look(folder, name), os.fstat(file)
+            os.lseek(file, 0, os.SEEK_SET)
+            if (now.st_dev, now.st_ino) != (mine.st_dev, mine.st_ino) or content_of(file, LIMIT + 1) != content:
+                raise OSError(0, "what is there now is not what was written: another hand wrote it at this moment")
+        except OSError as error:
+            raise RefusedError(NOT_PROVEN, path, error.strerror or str(error)) from error
         return now
     finally:
         os.close(file)
@@ -864,12 +868,16 @@ def make_directory(host: Host, node: Node, path: str) -> int:
         may_act_as(node, user)
     while missing:
         name = missing.pop()
-        os.mkdir(raw(name), 0o700, dir_fd=above)
-        made = os.open(raw(name), os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=above)
+        fresh = "." + name + NEW
+        with contextlib.suppress(FileNotFoundError):  # of a call that was killed
+            os.rmdir(raw(fresh), dir_fd=above)
+        os.mkdir(raw(fresh), 0o700, dir_fd=above)
+        made = os.open(raw(fresh), os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=above)
         os.fchmod(made, 0o755 if missing else 0o750)
         if not as_user and not missing and os.geteuid() == 0:
             os.fchown(made, user.uid, user.gid)
         os.fsync(made)
+        os.rename(raw(fresh), raw(name), src_dir_fd=above, dst_dir_fd=above)
         sync(above)
         above = made
     return 0

@@ -184,8 +184,8 @@ def _closed(text: str, end: str) -> str:
         return text
     body = text.rstrip("\r\n")
     tail = text[len(body) :]
-    if tail in ("", "\n", "\r", "\r\n"):
-        body = _DANGLING.sub(r"\1", body)
+    if tail in ("", "\n", "\r", "\r\n") and (closed := _DANGLING.sub(r"\1", body)) != body:
+        return _closed(closed + tail, end)  # what is before it may be a continuation, too
     return body + (tail or end)
 
 

@@ -25,6 +25,7 @@ from typing import BinaryIO, Final, Protocol
 from migrate.errors import FileNotReplaced, HostCommandRefused, HostCommandUnknown, RunLocked
 from migrate.hosts import commands
 from migrate.hosts.commands import READ_LIMIT, Words
+from migrate.hosts.host_program import NOT_PROVEN
 from migrate.hosts.meta_properties import META_PROPERTIES
 from migrate.hosts.runner import COMMAND_SECONDS, Completed, Holder, Runner, run_all
 from migrate.model.ids import METADATA_TOPIC, NodeId
@@ -159,17 +160,19 @@ class RemoteFiles:
             HostCommandUnknown: nobody knows which content is there, or it is neither.
         """
         host = self._runners[node].host
-        try:
-            self.between(f"unsynced:{os.path.basename(path)}")  # noqa: PTH119 - a path of another host
-            written = parse_status(self._must(node, commands.write(node, path, content), path, content))
-        except OSError as error:
+        self.between(f"unsynced:{os.path.basename(path)}")  # noqa: PTH119 - a path of another host
+        done = self._runners[node].run(commands.write(node, path, content), stdin=content)
+        if done.code not in (0, NOT_PROVEN):
             raise FileNotReplaced(
-                f"the file was not replaced: {error.strerror or error}",
+                f"the file was not replaced: {error_of(done, path).strerror}",
                 where=f"{host}:{path}",
                 why="the old content is still there, whole",
-            ) from error
+            )
+        try:
+            written = parse_status(done.output)
         except ValueError as error:
-            raise HostCommandUnknown("the host program gave no file status", where=f"{host}:{path}") from error
+            said = done.says or "the host program gave no file status"
+            raise HostCommandUnknown(f"it is not proven that it was written: {said}", where=f"{host}:{path}") from error
         if written.size != len(content) or self.read(node, path) != content:
             raise HostCommandUnknown(
                 "what is there now is not what was written", where=f"{host}:{path}",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import errno
 import hashlib
 import io
 import json
@@ -376,7 +377,42 @@ def test_a_link_that_came_after_the_look_is_refused_by_the_open_itself(
     os.close(folder)
 
 
+def test_a_content_that_has_its_name_is_not_called_the_old_one(field: Field, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk that fails behind the rename leaves the new content, which may not last."""
+    real = host_program.open_folder(str(field.etc))
+
+    def fails(_folder: int) -> None:
+        raise host_program.told(errno.EIO, "-")
+
+    monkeypatch.setattr(host_program, "sync", fails)
+    with pytest.raises(host_program.RefusedError) as caught:
+        host_program.replace(real, field.config.name, str(field.config), b"new", (), None)
+    os.close(real)
+    assert (caught.value.code, caught.value.text) == (host_program.NOT_PROVEN, os.strerror(errno.EIO))
+    assert field.config.read_bytes() == b"new"
+
+
 # -- metadata directories -------------------------------------------------------------------------------------------
+@pytest.mark.slow
+def test_a_directory_gets_its_name_with_its_owner(field: Field, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call that is killed before makes none, and the next one does not take root's folder for the unit's."""
+    user = host_program.User("nobody", KAFKA, KAFKA, (KAFKA,), "/", {})
+    node = host_program.Node(3000, "controller", "kafka-controller.service", "/x", str(field.metadata), "", None, "")
+
+    def killed(*_: int) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(host_program, "user_of", lambda _host, _node: user)
+        patched.setattr(os, "fchown", killed)
+        with pytest.raises(KeyboardInterrupt):
+            host_program.make_directory(host_program.Host("ops", (), {}, ""), node, str(field.metadata))
+    assert not field.metadata.exists()
+    field.installed.must("make-directory", "3000", str(field.metadata))
+    assert owner(field.metadata) == (KAFKA, KAFKA, 0o750)
+    assert listed(field.metadata.parent) == ["metadata"]
+
+
 @pytest.mark.slow
 def test_a_metadata_directory_is_the_units_and_its_content_is_set_aside_as_its_user(field: Field) -> None:
     """Root makes it in a folder of root's; what is in it is the unit's user's."""

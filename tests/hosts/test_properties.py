@@ -110,6 +110,7 @@ def test_line_ends_of_windows_stay() -> None:
         (b"a=1\\\n", b"a=1\nn=2\n"),
         (b"a=1\\\n\n", b"a=1\\\n\nn=2\n"),
         (b"a=1\\\r\n", b"a=1\r\nn=2\r\n"),
+        (b"a=1\\\n\\", b"a=1\nn=2\n"),
         (b"a=1\\\\", b"a=1\\\\\nn=2\n"),
         (b"# c", b"# c\nn=2\n"),
         (b"", b"n=2\n"),

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from migrate.errors import FileNotReplaced, HostProgramMissing
+from migrate.errors import FileNotReplaced, HostCommandUnknown, HostProgramMissing
 from migrate.hosts.commands import HostAccess
+from migrate.hosts.host_program import NOT_PROVEN
 from migrate.hosts.leftovers import ASIDE_SUFFIX, BACKUP_SUFFIX
 from migrate.hosts.remote_files import FileStatus, RemoteFiles, error_of, parse_status
 from migrate.hosts.runner import COMMAND_SECONDS, Completed, Holder, LocalRunner, ProgramHolder
@@ -213,6 +214,16 @@ def test_a_program_that_ran_is_there_whatever_sudo_warned_of_before() -> None:
     denied = Completed(1, b"", f"{warning}sudo: a password is required\n")
     with pytest.raises(HostProgramMissing):
         RemoteFiles({NODE: ProgramHolder(Answering(denied), HostAccess())}).remove(NODE, "/etc/x")
+
+
+def test_of_a_content_that_is_not_proven_nobody_says_that_the_old_one_is_there() -> None:
+    """It has its name already; a refusal before that has changed nothing."""
+    said = Completed(NOT_PROVEN, b"", "kraft-migrate-host: /etc/x: Input/output error\n")
+    with pytest.raises(HostCommandUnknown, match=r"not proven that it was written.*Input/output error"):
+        RemoteFiles({NODE: ProgramHolder(Answering(said), HostAccess())}).write(NODE, "/etc/x", b"new")
+    full = Completed(1, b"", "kraft-migrate-host: /etc/x: No space left on device\n")
+    with pytest.raises(FileNotReplaced, match="No space left"):
+        RemoteFiles({NODE: ProgramHolder(Answering(full), HostAccess())}).write(NODE, "/etc/x", b"new")
 
 
 def test_complaints_become_the_errors_they_stand_for() -> None:
