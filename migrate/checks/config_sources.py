@@ -200,7 +200,7 @@ def _over(world: World, broker: str, name: str) -> str:
     "A KRaft broker refuses to alter listeners, advertised.listeners or listener.security.protocol.map, and with that "
     "one every other dynamic configuration: after the second roll the file alone holds, and the log says 'Per-broker "
     "configs ... could not be applied'.",
-    "Write the values into the broker's file, delete the dynamic ones, then restart the broker before the second roll.",
+    "Write the values into the broker's file, restart the broker, then delete the dynamic ones before the second roll.",
     "DynamicListenerConfig.verifyListenerRegistrationAlterationSupported",
 ).sees(readable_zookeeper)
 def dynamic_listeners(view: ZookeeperView, world: World) -> Result:

@@ -51,6 +51,7 @@ from migrate.model.listeners import (
     DENIED,
     JAAS,
     KEYSTORE,
+    PROTOCOL_MAP,
     STORES,
     StoreFile,
     inter_broker_listener,
@@ -150,6 +151,14 @@ def _compare_passwords(
             yield Hit(about, f"listener {listener} has another password for user {user} than {who} uses")
 
 
+DELETE_MAP: Final = (
+    "The dynamic map overrides the file's, to which the first roll adds that listener: the broker would not start. "
+    "Write the dynamic values of listeners into the broker's file, restart the broker, then delete the map: "
+    "`kafka-configs.sh --bootstrap-server HOST:PORT --alter --entity-type brokers --entity-name N --delete-config "
+    "listener.security.protocol.map`."
+)
+
+
 @check(
     "B-SEC-20",
     "a value that a broker starts with is in a dynamic configuration only",
@@ -167,6 +176,10 @@ def starts_by_its_file(seen: tuple[ZookeeperView, Configs], world: World) -> Res
     for owner, name, value in dynamic_at_start(view):
         for node, file in brokers.items():
             if owner != str(int(node)) or not _used(name, file.values):
+                continue
+            if name == PROTOCOL_MAP and world.inventory.controller_listener.upper() not in protocols({name: value}):
+                about = f"broker {node}: {file.path}"
+                yield Hit(about, f"{name} is set dynamically, without the controllers' listener", value, DELETE_MAP)
                 continue
             own = file.values.get(name, file.values.get(base_name(name), "")).strip()
             hidden = is_password_config(name) or not value

@@ -14,7 +14,7 @@ from migrate.model.ensemble import EnsembleServer
 from migrate.model.ids import DirectoryId, NodeId
 from migrate.model.inventory import Access
 from migrate.model.launch import JAAS_FILE, NoZookeeperClient, UnitNotes, ZookeeperClient
-from migrate.model.listeners import DENIED, GONE
+from migrate.model.listeners import DENIED, GONE, PROTOCOL_MAP
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.views import (
@@ -514,6 +514,7 @@ SECURITY = (
     Case("B-SEC-20", ZK, "broker 1", dynamic("listener.name.client.ssl.client.auth", "required"), "clients"),
     Case("B-SEC-20", ZK, "broker 1", dynamic("listener.name.client.ssl.keystore.key", "hmac:0"), "key"),
     Case("B-SEC-20", ZK, "broker 1", dynamic("listeners", "INTERNAL://b1:9092,NEW://b1:9093"), "listener"),
+    Case("B-SEC-20", ZK, "broker 1", dynamic(PROTOCOL_MAP, "INTERNAL:PLAINTEXT,CLIENT:SASL_SSL"), "as the file"),
     Case("B-SEC-25", ZK, "broker 1", store(1, "", GONE), "gone"),
     Case("B-SEC-25", ZK, "broker 1", store(1, "", DENIED), "closed"),
     Case(

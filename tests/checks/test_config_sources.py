@@ -174,6 +174,15 @@ def test_what_kafka_leaves_out_blocks_nothing_and_is_told_as_such(entity: str, n
     assert "left out, as brokers do now" in told.evidence
 
 
+def test_a_dynamic_protocol_map_needs_the_controllers_listener_although_the_file_has_the_same_text() -> None:
+    """The first roll adds the listener to the file, and the dynamic map overrides the file."""
+    name, known = "listener.security.protocol.map", "INTERNAL:PLAINTEXT,CLIENT:SASL_PLAINTEXT"
+    (hit,) = of(with_entity(PLAIN, "broker-config", "1", name, known), "B-SEC-20")
+    assert "--delete-config listener.security.protocol.map" in hit.fix
+    both = with_values(PLAIN, 1, listener__security__protocol__map=f"{known},CTL:PLAINTEXT")
+    assert not of(with_entity(both, "broker-config", "1", name, f"{known},CTL:PLAINTEXT"), "B-SEC-20")
+
+
 def test_lists_are_compared_as_lists() -> None:
     """Blanks behind commas are nothing."""
     own, name = with_values(PLAIN, 1, ssl__enabled__protocols="TLSv1.2, TLSv1.3"), "ssl.enabled.protocols"

@@ -139,6 +139,19 @@ def test_a_login_without_a_listener_is_nobodys(jvm: Any) -> None:
         assert is_at_start("0", prefix + name) is acts
 
 
+def test_a_dynamic_protocol_map_without_the_controllers_listener_ends_the_first_roll(jvm: Any) -> None:
+    """B-SEC-20: it is laid over the file's map before the broker looks for its controllers."""
+    broker, name = config(jvm, MIGRATION | MAP), "listener.security.protocol.map"
+    broker.dynamicConfig().initialize(jvm.scala.Option.apply(None), jvm.scala.Option.apply(None))
+    stored = jvm.java.util.Properties()
+    stored.setProperty(name, "PLAINTEXT:PLAINTEXT")
+    broker.dynamicConfig().updateBrokerConfig(0, stored, True)
+    assert broker.getString(name) == "PLAINTEXT:PLAINTEXT"
+    with pytest.raises(Py4JJavaError) as caught:
+        jvm.kafka.server.RaftControllerNodeProvider.apply(None, broker)
+    assert "No enum constant" in first_cause(caught.value)
+
+
 def test_a_listener_that_began_without_a_store_takes_none(jvm: Any, tmp_path: Path) -> None:
     """B-SEC-20, KAFKA-17431: in ZooKeeper mode it began with the dynamic one."""
     authority = Authority.make("tests")
