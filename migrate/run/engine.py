@@ -37,7 +37,7 @@ from migrate.model.outcome import (
 from migrate.model.plan import Plan, PlannedStep
 from migrate.model.ports import Clock, Effects, Lock, Observer
 from migrate.model.stage import Stage
-from migrate.model.step import HalfDone, NotBegun, Predicted, Progress, Step
+from migrate.model.step import HalfDone, NotBegun, Progress, Step
 from migrate.model.views import KeptFiles, Quorum, Running
 from migrate.model.world import BROKER, NOT_ASKED, Need, World
 from migrate.observe.world import SLOW
@@ -145,7 +145,7 @@ class Engine:
             case Ready():
                 if isinstance(progress, NotBegun):
                     guards.check_binds(self._plan, planned, world)
-                guards.check_files(self._plan, planned, step.expects(world, Predicted()), world)
+                guards.check_files(self._plan, planned, world)
                 self._with.lock.still_ours()
                 snapshots.write(self._write, planned, world)
                 self._write("intend", step=planned.id, stage=planned.stage.label, title=planned.title)

@@ -18,7 +18,7 @@ from migrate.model.ids import NodeId
 from migrate.model.outcome import Awaited, NotYet, Readiness, Ready, Refused, Unknown
 from migrate.model.plan import Plan, PlannedStep
 from migrate.model.stage import Stage
-from migrate.model.step import Step
+from migrate.model.step import Predicted, Step
 from migrate.model.views import ControllerZnode
 from migrate.model.world import Need, World
 from migrate.run import repairs
@@ -284,12 +284,17 @@ def own_step(planned: PlannedStep) -> Step:
     return step
 
 
-def check_files(plan: Plan, planned: PlannedStep, would: Mapping[str, str], world: World) -> None:
+def check_files(plan: Plan, planned: PlannedStep, world: World) -> None:
     """Raise PlanIsStale where the step would now write, or start with, another file than the plan shows.
 
-    Asked before every act, of a half-done step too: its file may have been changed while nobody looked.
+    Asked before every act, of a half-done step too: its file may have been changed while nobody looked.  The files of
+    finalize are those of its last step: controllers change one by one, in an order that is chosen when it is time.
     """
-    wanted = _accepted(_files(planned.expects), world)
+    of_stage = [step for step in plan.steps if step.stage is planned.stage]
+    shows = of_stage[-1] if planned.stage is Stage.FINALIZE else planned
+    files = _files({**planned.binds, **shows.expects})  # a step that writes none starts its nodes with those it binds
+    wanted = _accepted(files, world)
+    would = {**facts.observed(world, files), **own_step(shows).expects(world, Predicted())}
     changed = {key: now for key, want in wanted.items() if (now := would.get(key, facts.UNKNOWN)) != want}
     if changed:
         wrong = "; ".join(f"{key} would become {now}, planned is {wanted[key]}" for key, now in changed.items())

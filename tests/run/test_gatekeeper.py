@@ -11,6 +11,7 @@ import pytest
 
 from migrate.errors import (
     ClockJumped,
+    PlanIsStale,
     RunInterrupted,
     RunParked,
     WindowClosed,
@@ -20,6 +21,7 @@ from migrate.model.plan import Direction
 from migrate.model.stage import Stage
 from migrate.model.windows import Dated, Weekly, Window
 from tests.run.gated import EVENING, HOUR, Gated, bound, gated, refused
+from tests.testing import worlds
 
 NIGHTS = Window("default", "UTC", (Weekly(tuple(range(7)), 21 * 60, 5 * 60),), (), 2700.0)
 
@@ -124,6 +126,20 @@ def test_half_a_finalize_is_ended_outside_of_the_window(tmp_path: Path) -> None:
     run.each_look = lambda: None
     assert "parked before cleanup" in refused(run, RunParked).what
     assert [node for node in run.stopped() if int(node) >= 3000] == ["3001", "3002", "3000"]
+
+
+@pytest.mark.slow
+def test_files_that_another_hand_writes_during_finalize_start_no_controller(tmp_path: Path) -> None:
+    """Between two controllers: the one that was done is not started again with such a file, nor is the next one."""
+    run = Gated(tmp_path, worlds.playbook(), target=Stage.FINALIZE)
+
+    def write() -> None:
+        for node in (3001, 3002):
+            run.cluster.files[node, worlds.inventory().node(node).config] += b"num.io.threads=99\n"
+
+    run.each_look = _once(lambda: run.concluded("finalize/1-of-3"), write)
+    assert "config:3001 would become" in refused(run, PlanIsStale).what
+    assert [node for node in run.stopped() if int(node) >= 3000] == ["3001"]
 
 
 class _Died(BaseException):

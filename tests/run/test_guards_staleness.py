@@ -13,9 +13,10 @@ from migrate.model.stage import Stage
 from migrate.model.views import NoFile
 from migrate.model.world import Need, World
 from migrate.plan.build import build
-from migrate.run.guards import check_binds, check_expectations
+from migrate.run.guards import check_binds, check_expectations, check_files
 from migrate.run.snapshots import needed_for
 from tests.steps.looks import whole, without
+from tests.steps.test_finalize import file_of, with_file
 from tests.testing import worlds
 
 
@@ -63,6 +64,23 @@ def test_a_changed_input_is_told_with_both_values(world: World, says: str) -> No
     assert caught.value.exit_code == 6
     assert f"make a new plan: `{WHOLE.plan_again}`" in caught.value.next_step
     assert caught.value.where == "migration-mode/1"
+
+
+@pytest.mark.parametrize(
+    ("name", "stage", "node"),
+    [
+        ("controllers/start-controllers", Stage.CONTROLLERS, 3001),
+        ("finalize/1-of-3", Stage.SOAK, 3002),
+        ("finalize/2-of-3", Stage.SOAK, 3002),
+    ],
+)
+def test_no_step_starts_a_node_with_a_file_that_the_plan_does_not_show(name: str, stage: Stage, node: int) -> None:
+    """Not a half-done one either, that writes no file or writes the files of all controllers one by one."""
+    step, world = planned(name), whole(stage)
+    check_files(WHOLE, step, world)
+    with pytest.raises(PlanIsStale, match=f"would do other than planned: config:{node} would become ") as caught:
+        check_files(WHOLE, step, with_file(world, node, file_of(world, node).raw + b"num.io.threads=99\n"))
+    assert caught.value.where == name
 
 
 def test_what_was_predicted_is_what_a_healthy_roll_shows() -> None:
