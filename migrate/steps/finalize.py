@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from migrate.checks import processes
 from migrate.hosts.properties import diff
-from migrate.model.broker_modes import ControllerMode, Mode, flag_of, node_mode
+from migrate.model.broker_modes import ControllerMode, Mode, controller_flags, flag_of, node_mode
 from migrate.model.config_keys import Moment
 from migrate.model.ids import NodeId
 from migrate.model.ledger import ReplicaState
@@ -196,11 +196,11 @@ def _no_broker_needs_zookeeper(world: World) -> Readiness:
 
 
 def _crossed(world: World) -> bool:
-    """Has a controller run without the flag?  Its registration in the metadata says so, also when it is down again."""
+    """Has a controller of the inventory run without the flag?  Its registration says so, also when it is down again."""
     done = _flagless(world)
     if isinstance(done, Unknown) or isinstance(world.kraft, Unknown):
         return False
-    registered = any(flag_of(world, node).registered is False for node in world.kraft.controllers)
+    registered = any(flag.registered is False for flag in controller_flags(world))
     return bool(done) or registered or world.kraft.migration_state is ZkMigrationState.POST_MIGRATION
 
 

@@ -38,7 +38,7 @@ from tests.steps.looks import (
     without,
 )
 from tests.testing import worlds
-from tests.testing.worlds import CONTROLLERS, OFFSET, config_file, live, zk
+from tests.testing.worlds import CONTROLLERS, OFFSET, config_file, kraft, live, zk
 
 FIRST, SECOND, LAST = (FinalizeController(position, 3) for position in (1, 2, 3))
 BEFORE = whole(Stage.SOAK)
@@ -234,6 +234,16 @@ def test_the_point_of_no_return_is_not_taken_for_passed_unseen() -> None:
     assert finalize._crossed(finalized(started(BEFORE), 3001))
     for part in ("services", "kraft", "configs"):
         assert not finalize._crossed(without(part)(started(BEFORE))), part
+
+
+def test_a_registration_of_a_stranger_does_not_pass_the_point_of_no_return() -> None:
+    """It ran without the flag once, and is in no inventory: no controller of this cluster has."""
+    known = kraft(BEFORE).controllers
+    ghost = replace(known[NodeId(3001)], migration_ready=False)
+    world = worlds.with_kraft(stopped(3001)(started(BEFORE)), controllers={**known, NodeId(3009): ghost})
+    assert FIRST.progress(world) == HalfDone("controller 3001 is half way")
+    assert not finalize._crossed(world)
+    assert "retention.ms" in answer(FIRST.resume(different(world)))
 
 
 # -- which one next --------------------------------------------------------------------------------
