@@ -263,7 +263,8 @@ class Engine:
                     waiting.went_down(processes.ends_again(world.inventory, node))
             self._keep_passing(outcome)
             broken = not faults.look(world, outcome)
-            if waiting.is_over(outcome):
+            anew = broken and planned.kind in CANARIES and isinstance(outcome, Verified)  # restarted just before
+            if not anew and waiting.is_over(outcome):
                 break
             self._with.gatekeeper.while_waiting(planned, begun=True)
         snapshots.write(self._write, planned, world)

@@ -178,6 +178,17 @@ def test_a_restart_between_two_looks_begins_a_canarys_time_anew(tmp_path: Path) 
     assert what.startswith("start of broker 1: ")
 
 
+@pytest.mark.slow
+def test_a_restart_in_the_last_moment_of_its_soak_begins_a_canarys_time_anew(tmp_path: Path) -> None:
+    """The look that ends the time is the one that finds the new incarnation."""
+    run = gated(tmp_path)
+    ends = SOAK - 0.6  # between the last two looks
+    run.cluster.bend = after(run, "kraft-mode/0", ends, lambda world: world if concluded_yet(run) else again(world))
+    run.session()
+    assert [state for state, _ in faults(run, SECOND)] == ["happened"]
+    assert watched(run, SECOND) >= ends + SOAK
+
+
 def concluded_yet(run: Gated) -> bool:
     """Is the second canary's soak over?"""
     return SECOND in done(run)
