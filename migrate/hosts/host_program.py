@@ -41,6 +41,7 @@ FIRST_LINE = "#!/usr/bin/python3 -IS"
 NAME = "kraft-migrate-host: "  # before what went wrong: the caller knows by it that this program ran
 COLLECTOR = "collect_disks.py"
 SAFE_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
+UNITS_PATH = "/usr/local/sbin:/usr/local/bin:" + SAFE_PATH  # what systemd gives a unit that names none
 LIMIT = 8 * 1024 * 1024  # bytes of a file that is read or written; configuration files are thousands of times smaller
 LOCK_TEXT = 4096  # bytes that a lock's holder may leave in the file
 LINES = 100000
@@ -61,7 +62,7 @@ VOTER = re.compile(r"([0-9]{1,10})@[A-Za-z0-9_.:\[\]-]{1,300}:[0-9]{1,5}:([A-Za-
 RELEASE = re.compile(r"[0-9]{1,2}\.[0-9]{1,3}(-IV[0-9]{1,3})?")
 NUMBER = re.compile(r"[0-9]{1,9}")
 NOT_PLAIN = re.compile(r"[^ !#-\[\]-~]")
-ASSIGNMENT = re.compile(r"""(?:export\s+)?["']?(JAVA_HOME|PATH)=("[^"]*"|'[^']*'|[^\s"']*)["']?""")
+ASSIGNMENT = re.compile(r"""(?<![\w.-])(JAVA_HOME|PATH)=("[^"]*"|'[^']*'|[^\s"']*)""")  # a whole name, not CLASSPATH
 MAIN_CLASSES = ("kafka.Kafka", "io.confluent.support.metrics.SupportedKafka")
 START_SECONDS, STATUS_SECONDS = 60, 20  # how long commands of services are waited for; a stop has its own time
 SAID, SHOWN = 4000, 1024 * 1024  # bytes at the end of what they say; a status command may print a log
@@ -481,7 +482,7 @@ def user_of(host: Host, node: Node) -> User:
     """Who the node's unit runs as: root wrote the unit, or the configuration that names the user of a service."""
     if node.service is not None:
         home = node.service.java_home
-        values = {"User": node.service.user, "Environment": "JAVA_HOME=" + home if home else ""}
+        values = {"User": node.service.user, "Environment": 'JAVA_HOME="%s"' % home}
     else:
         values = unit_values(host, node.unit, USER_PROPERTIES)
     if values.get("LoadState", "loaded") != "loaded":
@@ -521,8 +522,10 @@ def environment_of(values: Dict[str, str]) -> Dict[str, str]:
         folder, name = split(path)
         with contextlib.suppress(OSError):
             text = content_of(open_file(open_folder(folder), name, path, strict=True), LIMIT)
-            texts += [entry for entry in text.decode("utf-8", "replace").splitlines() if not entry.startswith("#")]
-    known = {}  # type: Dict[str, str]
+            texts += [
+                entry for entry in text.decode("utf-8", "replace").splitlines() if entry.lstrip()[:1] not in ("#", ";")
+            ]
+    known = {"PATH": UNITS_PATH}
     for text_of_it in texts:
         known.update((name, value.strip("\"'")) for name, value in ASSIGNMENT.findall(text_of_it) if value.strip("\"'"))
     return known
@@ -1251,7 +1254,7 @@ def java_of(user: User) -> str:
     if "JAVA_HOME" in user.environment:
         places = [user.environment["JAVA_HOME"] + "/bin"]
     else:
-        places = user.environment.get("PATH", SAFE_PATH).split(":")
+        places = user.environment["PATH"].split(":")
     return next((place + "/java" for place in places if allowed_to(place + "/java", os.X_OK)), "")
 
 

@@ -519,6 +519,24 @@ def test_format_gets_the_nodes_file_and_the_units_java(field: Field) -> None:
         assert field.installed.run(*words, voters[0], wrong).code == host_program.NOT_CONFIGURED
 
 
+@pytest.mark.parametrize(
+    ("said", "java"),
+    [
+        ("CLASSPATH=/opt/x.jar LD_LIBRARY_PATH=/opt/lib -DPATH=/x", {}),
+        ("PATH=/usr/bin:/bin CLASSPATH=/opt/x.jar", {"PATH": "/usr/bin:/bin"}),
+        ('"JAVA_HOME=/opt/17" OLD_JAVA_HOME=/opt/8', {"JAVA_HOME": "/opt/17"}),
+        ("A=1 JAVA_HOME='/opt/j dk'", {"JAVA_HOME": "/opt/j dk"}),
+    ],
+)
+def test_only_the_variables_that_find_java_are_taken_of_a_unit(field: Field, said: str, java: dict[str, str]) -> None:
+    """By their whole names, from the unit and from its files: with another PATH Kafka's tools find no program."""
+    java = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", **java}
+    assert host_program.environment_of({"Environment": said}) == java
+    file = field.root / "environment"
+    file.write_text("# PATH=/a\n ; JAVA_HOME=/a\n" + "".join(f"{line}\n" for line in said.split(" ", 1)))
+    assert host_program.environment_of({"EnvironmentFiles": f"{file} (ignore_errors=no)"}) == java
+
+
 @pytest.mark.slow
 def test_a_unit_that_runs_as_root_is_not_acted_as_through_sudo(field: Field) -> None:
     """Who writes the configuration of a process of root's is root; root itself may."""
