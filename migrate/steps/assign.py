@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -18,8 +19,8 @@ from migrate.steps import churn, disks, gates
 from migrate.steps.base import BaseStep
 from migrate.steps.gates import Gate, gate
 
-MISSING = (ReplicaState.MIGRATING, ReplicaState.UNASSIGNED)  # the second: of topics made in hybrid
-SENDABLE = (*MISSING, ReplicaState.VERIFIED)
+# the second: of topics made in hybrid
+SENDABLE = (ReplicaState.MIGRATING, ReplicaState.UNASSIGNED, ReplicaState.VERIFIED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,17 +92,23 @@ class AssignDirectories(BaseStep):
         effects.assign_directories(NodeId(self.broker))
 
     def verify(self, world: World) -> Outcome:
-        """By reading the metadata: neither the answers nor the ISRs prove it."""
+        """By reading the metadata: neither the answers nor the ISRs prove it.
+
+        What is UNASSIGNED now was made since: all others were sent, and seen in the metadata, before the effect ended.
+        """
         if isinstance(world.ledger, Unknown):
             return world.ledger
         rows = world.ledger.of(self.broker)
-        left = [row for row in rows if row.state is not ReplicaState.VERIFIED]
-        if left and all(row.state in MISSING for row in left):
+        counts = Counter(row.state for row in rows)
+        left, late = counts[ReplicaState.MIGRATING], counts[ReplicaState.UNASSIGNED]
+        if left and counts.keys() <= {*SENDABLE}:
             return NotYet(
-                f"{plural(len(left), 'replica')} of broker {self.broker} to be VERIFIED in the metadata",
+                f"{plural(left, 'replica')} of broker {self.broker} to be VERIFIED in the metadata",
                 "the active controller",
                 "nothing: the records were accepted and must be committed",
-                progress=str(len(left)),
+                progress=str(left),
             )
-        lines = (f"{plural(len(rows), 'replica')} VERIFIED at metadata offset {world.ledger.offset}",)
-        return gates.as_outcome(self._rows(world, (ReplicaState.VERIFIED,)), *lines)
+        proven = f"{plural(counts[ReplicaState.VERIFIED], 'replica')} VERIFIED at metadata offset {world.ledger.offset}"
+        since = (f"{plural(late, 'replica')} made since, which the broker reports in KRaft mode",) if late else ()
+        accepted = (ReplicaState.VERIFIED, ReplicaState.UNASSIGNED)
+        return gates.as_outcome(self._rows(world, accepted), proven, *since)

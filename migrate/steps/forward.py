@@ -10,7 +10,7 @@ from migrate.model.broker_modes import Mode, positions
 from migrate.model.config_keys import Moment
 from migrate.model.ids import NodeId
 from migrate.model.launch import OF_UNITS
-from migrate.model.ledger import Ledger, LedgerRow, No, Yes, can_unfence, may_restart
+from migrate.model.ledger import Ledger, LedgerRow, No, ReplicaState, Yes, can_unfence, may_restart
 from migrate.model.outcome import NotYet, Readiness, Ready, Refused, Unknown
 from migrate.model.ports import Effects
 from migrate.model.stage import DirectoryPolicy, Stage, ZkMigrationState
@@ -197,7 +197,10 @@ class RollToKraft(Roll):
 
 @requires("broker {0} may restart into KRaft mode, by its directories' replicas")
 def may_become_kraft(world: World, broker: int, policy: DirectoryPolicy) -> Readiness:
-    """The verdict *may restart* as a gate: topics in creation or deletion are waited for."""
+    """The verdict *may restart* as a gate: topics in creation or deletion are waited for.
+
+    An UNASSIGNED replica is of a topic that was made behind the assignments: the broker reports it in KRaft mode only.
+    """
     for part in (world.ledger, world.disks, world.kraft):
         if isinstance(part, Unknown):
             return part
@@ -206,7 +209,8 @@ def may_become_kraft(world: World, broker: int, policy: DirectoryPolicy) -> Read
         return Ready()
     others, passing = _without_passing(world, broker)
     if isinstance(may_restart(NodeId(broker), policy, others, world.disks, world.kraft), Yes):
-        return churn.rows_ended(world, passing, broker)
+        ending = [row for row in passing if row.state is not ReplicaState.UNASSIGNED]
+        return churn.rows_ended(world, ending, broker)
     return Refused(f"broker {broker} may not restart into KRaft: {'; '.join(verdict.reasons[:5])}")
 
 

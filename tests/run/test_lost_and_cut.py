@@ -205,7 +205,7 @@ def test_the_copy_is_done_when_every_partition_is_there() -> None:
 
 
 def test_a_topic_made_in_hybrid_holds_nobody() -> None:
-    """It is UNASSIGNED until its brokers are in KRaft mode: with MIGRATING, the two that are sent."""
+    """It is UNASSIGNED until its brokers are in KRaft mode; those that were there before are sent."""
     world = row_in(ReplicaState.UNASSIGNED)(whole(Stage.COPY))
     assert isinstance(ProveHybrid().verify(world), Verified)
     assert all(AssignDirectories(int(node)).check(world) == Ready() for node in worlds.BROKERS)

@@ -178,6 +178,20 @@ def test_policy_drive_wants_every_replica_verified_before_the_restart() -> None:
     assert "policy drive wants every replica VERIFIED: 6 MIGRATING" in answer(DRIVEN.check(BEFORE_SECOND))
 
 
+def test_a_topic_made_behind_the_assignments_does_not_hold_a_driven_roll(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its replica stays UNASSIGNED while the broker is in migration mode; one that is on no disk yet is waited for."""
+    monkeypatch.setattr(gates, "no_blockers", silent)
+    assert isinstance(BEFORE_SECOND.ledger, Ledger)
+    places = [row for row, entry in enumerate(BEFORE_SECOND.ledger.rows) if entry.broker == 2]
+    world = BEFORE_SECOND
+    for place in places:
+        world = row_in(ReplicaState.VERIFIED, place)(world)
+    late = row_in(ReplicaState.UNASSIGNED, places[0])(world)
+    assert DRIVEN.check(late) == Ready()
+    assert isinstance(DRIVEN.check(row_in(ReplicaState.NOT_ON_DISK, places[1])(late)), NotYet)
+    assert isinstance(DRIVEN.check(row_in(ReplicaState.MIGRATING, places[1])(late)), Refused)
+
+
 def test_what_was_proven_of_an_earlier_broker_must_still_hold_before_the_next_one_stops() -> None:
     """A row of a rolled broker that went back holds the roll; of a broker that is to come, it does not."""
     rolled = in_kraft_mode(BEFORE_SECOND, 0)
