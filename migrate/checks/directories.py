@@ -285,8 +285,8 @@ def strange(disks: Disks, world: World) -> Result:
 @check(
     "W-DIR-18",
     "a log directory contains something unexpected",
-    "Kafka does not follow what we do not follow, and fails on files that it may not write. Links, files of another "
-    "owner and leftovers of other tools are such.",
+    "Kafka follows links to folders, which we do not: what is behind one is not known. It fails on files that it may "
+    "not write. Links, files of another owner and leftovers of other tools are such.",
     "Look at it; move away what is not Kafka's while the broker is stopped.",
     "LogManager.loadLogs",
 ).sees(broker_disks, when=ALWAYS)

@@ -143,7 +143,9 @@ def other_topic_id(seen: tuple[ZookeeperView, Disks], world: World) -> Result:
             yield Hit(at(broker, folder), f"{message}: it would become -stray", f"{folder.size} bytes")
     for broker, foretold in _foretold(view, disks):
         for fate in foretold.of(Fate.UNREADABLE):
-            message = "partition.metadata cannot be read: the directory would fail, or the whole start"
+            message = (
+                "partition.metadata cannot be read (links are not followed): the directory, or the start, may fail"
+            )
             yield Hit(f"broker {broker}: {fate.path}", message, f"{fate.size} bytes")
 
 

@@ -414,12 +414,23 @@ def entries(folder: int) -> List[Dict[str, Any]]:
         try:
             mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
             if stat.S_ISLNK(mode):
-                found.append({"name": name, "link": True})
+                found.append(linked(name, folder))
             elif stat.S_ISDIR(mode) and name not in NOT_REPLICAS:
                 found.append(replica(name, folder, owner))
         except FileNotFoundError:
             continue  # renamed or deleted since the listing: a living broker does that
     return found
+
+
+def linked(name: str, parent: int) -> Dict[str, Any]:
+    """A link.  To Kafka one to a folder is that folder, on another disk perhaps: told as one that was not read."""
+    try:
+        followed = stat.S_ISDIR(os.stat(name, dir_fd=parent).st_mode) and name not in NOT_REPLICAS
+    except OSError:
+        followed = False
+    unread = {"error": [errno.ELOOP, os.strerror(errno.ELOOP)]}
+    as_folder = {"other_owner": False, "bytes": 0, "links": [], "metadata": unread} if followed else {}
+    return dict({"name": name, "link": True}, **as_folder)
 
 
 def replica(name: str, parent: int, owner: int) -> Dict[str, Any]:
@@ -648,6 +659,11 @@ def collect(
     if node is None:
         text = (values.get("node.id") or values.get("broker.id") or "").strip()
         node = int(text) if re.match(r"[0-9]{1,10}\Z", text) else None
+    paths = list(dict.fromkeys(log_dirs + ([apart] if apart else [])))
+    looked = look_at_all(paths, with_probe)
+    names = [entry["name"] for directory in looked for entry in directory.get("entries", ())]
+    if len(names) > len(set(names)):  # a move may have ended, and its copies been swapped, between two listings
+        looked = look_at_all(paths, with_probe)
     config = None
     if properties is not None:
         digest = keyed(key) if key is not None else lambda _value: HIDDEN
@@ -662,7 +678,7 @@ def collect(
         "config": config,
         "log_dirs": log_dirs,
         "metadata_dir": apart,
-        "directories": look_at_all(list(dict.fromkeys(log_dirs + ([apart] if apart else []))), with_probe),
+        "directories": looked,
     }
 
 

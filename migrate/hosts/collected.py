@@ -232,6 +232,7 @@ def _directory(entry: Mapping[str, Any], path: str, *, probed: bool, own_user: b
     if entry["filesystem"] in _VOLATILE:
         oddities.append(f"is in memory ({entry['filesystem']}): its content is lost with the host")
     if len(oddities) > MAX_ODDITIES:
+        oddities.sort(key=lambda one: not one.startswith(NO_REPLICA))  # what stops a start is never cut off
         oddities[MAX_ODDITIES:] = [f"and {len(oddities) - MAX_ODDITIES} more"]
     return Directory(
         path=path,
@@ -289,7 +290,8 @@ def _scan(directory: Mapping[str, Any], into: tuple[ReplicaColumns, list[str]], 
         replica = meta_properties.decode_folder(name)
         if entry.get("link"):
             oddities.append(f"link, not followed: {name}")
-            continue
+            if "metadata" not in entry:  # to no folder: Kafka does not see it
+                continue
         if replica is None:
             oddities.append(f"{NO_REPLICA}{name}")
             continue

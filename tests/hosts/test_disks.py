@@ -12,7 +12,11 @@ import pytest
 
 from migrate.hosts import collect_disks, collected
 from migrate.hosts.disks import CollectorDisks, not_storing
+from migrate.hosts.kafka_start import look_for_start
+from migrate.model.broker_modes import Mode
+from migrate.model.disk_trouble import strange_folders
 from migrate.model.ids import DirectoryId, NodeId
+from migrate.model.kafka_start import Asked, decide_start
 from migrate.model.outcome import Unknown
 from migrate.model.views import BrokerDisks, Directory, MetaBroken, MetaMissing, MetaProperties
 from tests.testing.this_host import disks_here
@@ -151,7 +155,7 @@ def test_a_linked_meta_properties_is_not_read(tmp_path: Path) -> None:
 
 # -- oddities ----------------------------------------------------------------------------------------------------
 def test_links_are_told_and_not_followed(tmp_path: Path) -> None:
-    """A replica folder that is a link out of the directory counts as no replica; the sentinel stays untouched."""
+    """What Kafka would load behind a link to a folder is not known; the sentinel stays untouched."""
     outside = tmp_path / "outside"
     outside.mkdir()
     sentinel = replica(outside, "moved-0", size=3000)
@@ -160,9 +164,21 @@ def test_links_are_told_and_not_followed(tmp_path: Path) -> None:
     inside = replica(path, "t-0", size=90)
     (inside / "00000000000000000099.log").symlink_to(sentinel / "00000000000000000000.log")
     found = look(path)
-    assert found.replicas.topic == ["t"]
-    assert found.replicas.size == [90]
+    assert (found.replicas.topic, found.replicas.topic_id) == (["moved", "t"], ["?", TOPIC_ID])
+    assert found.replicas.size == [0, 90]
     assert found.oddities == ("link, not followed: moved-0", "link, not followed: t-0/00000000000000000099.log")
+
+
+def test_a_link_to_a_folder_of_no_replica_stops_kafka_as_the_folder_would(tmp_path: Path) -> None:
+    """`java.io.File.isDirectory` follows it; a link to a file, or to nothing, is no folder to Kafka."""
+    path = log_dir(tmp_path)
+    for name, target in (("backup", tmp_path), ("notes", "/etc/hostname"), ("gone", tmp_path / "gone")):
+        (path / name).symlink_to(target)
+    (path / "remote-log-index-cache").symlink_to(tmp_path)
+    assert strange_folders(look(path)) == ("backup",)
+    asked = Asked(Mode.KRAFT, CLUSTER, 4, (str(path),), str(path))
+    start = decide_start(asked, look_for_start(asked))
+    assert (start.starts, start.reason.partition(". ")[0]) == (False, f"{path} holds what is no replica: backup")
 
 
 def test_a_log_directory_that_is_a_link_is_used_and_told(tmp_path: Path) -> None:
@@ -191,6 +207,41 @@ def test_many_oddities_are_counted_not_listed(tmp_path: Path) -> None:
     oddities = look(path).oddities
     assert len(oddities) == collected.MAX_ODDITIES + 1
     assert oddities[-1] == "and 30 more"
+
+
+def test_what_stops_a_start_is_never_among_what_is_only_counted(tmp_path: Path) -> None:
+    """Links, as many as there are, and behind them by its name a folder on which Kafka does not start."""
+    path = log_dir(tmp_path)
+    for index in range(50):
+        (path / f"x{index:02}").symlink_to("/etc/hostname")
+    (path / "zz").mkdir()
+    assert strange_folders(look(path)) == ("zz",)
+
+
+def test_a_move_that_ends_between_two_listings_is_no_second_copy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The broker swaps the copies when one directory was listed, and the other was not: both are listed again."""
+    here, there = log_dir(tmp_path), log_dir(tmp_path, "d1")
+    replica(here, "t-0")
+    replica(there, f"t-0.{UNIQUE}-future")
+    real, swapped = collect_disks.entries, threading.Event()
+
+    def entries(folder: int) -> object:
+        first = Path(f"/proc/self/fd/{folder}").readlink() == here
+        if not first:
+            assert swapped.wait(10)
+        found = real(folder)
+        if first and not swapped.is_set():
+            (there / f"t-0.{UNIQUE}-future").rename(there / "t-0")
+            (here / "t-0").rename(here / f"t-0.{UNIQUE}-delete")
+            swapped.set()
+        return found
+
+    monkeypatch.setattr(collect_disks, "entries", entries)
+    body = collect_disks.collect(None, [str(here), str(there)], 4, True, None)
+    listed = [[entry["name"] for entry in directory["entries"]] for directory in body["directories"]]
+    assert listed == [[f"t-0.{UNIQUE}-delete"], ["t-0"]]
 
 
 def test_replicas_of_another_owner_are_told(tmp_path: Path) -> None:
