@@ -35,6 +35,7 @@ from migrate.model.listeners import (
     StoreFile,
     jaas_key,
     logins,
+    spoken,
     stores_named,
 )
 from migrate.model.outcome import Unknown, unknown
@@ -49,14 +50,17 @@ TRUSTED: Final = "ssl.truststore.certificates"
 ENDINGS: Final = {"pem": "PEM", "p12": "PKCS12", "jks": "JKS"}
 
 
-def with_subjects(file: ConfigFile, added: AddedProperties | None, files: Files, own: Iterable[Store]) -> ConfigFile:
+def with_subjects(
+    file: ConfigFile, added: AddedProperties | None, files: Files, own: Iterable[Store], controllers: tuple[str, str]
+) -> ConfigFile:
     """The file with keystore's path -> subject: of the stores that it names, or will name, and of our own.
 
-    Listeners' stores are not read where no listener is of protocol SSL; the one for ZooKeeper is.
+    Listeners' stores are not read where no listener that the node has or calls is of protocol SSL; the one for
+    ZooKeeper is.  `controllers` are the controllers' listener and its protocol, which a file may not name yet.
     """
     values = {**file.values, **({} if added is None else added.values)}
     found = dict(_zookeepers(values, file.node, files))
-    if ":SSL" in values.get("listener.security.protocol.map", "").replace(" ", "").upper():
+    if "SSL" in spoken(values, *controllers).values():
         found |= dict(_stores((file.values, values), file.node, files))
         found |= {store.path: _own(store) for store in own}
     return replace(file, subjects=found) if found else file

@@ -260,7 +260,8 @@ class Sources:
             if is_password_config(key) and value and REFERENCE not in value
         }
         found = replace(found, passwords=passwords)
-        return with_subjects(found, added, self.files, [store for store in ours if store is not None])
+        named = self.inventory.controller_listener, self.inventory.controller_access.protocol
+        return with_subjects(found, added, self.files, [store for store in ours if store is not None], named)
 
     @view(Need.KRAFT, beside=(Need.CONFIGS,), work="reading the metadata")
     def kraft(self, configs: Configs | Unknown = NOT_ASKED) -> KraftView | Unknown:

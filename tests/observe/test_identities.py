@@ -155,6 +155,7 @@ def test_logins_of_a_jaas_file_are_told_without_their_passwords(tmp_path: Path) 
 
 
 MAP = "listener.security.protocol.map=INTERNAL:SSL,CTL:SASL_SSL\n"
+CONTROLLERS = ("CTL", "SSL")
 
 
 @pytest.fixture(scope="module")
@@ -242,7 +243,7 @@ def test_the_stores_that_a_file_names_and_will_name_are_read(authority: Authorit
     text = MAP + f"ssl.keystore.location={tmp_path}/one\nssl.keystore.password={PASSWORD}\nssl.keystore.type=PKCS12\n"
     text += f"listener.name.ctl.ssl.keystore.location={tmp_path}/two\nzookeeper.ssl.keystore.location=/none\n"
     added = AddedProperties("/b", {"listener.name.x.ssl.keystore.location": f"{tmp_path}/three"})
-    found = with_subjects(file_of(text), added, LocalFiles(), [own]).subjects
+    found = with_subjects(file_of(text), added, LocalFiles(), [own], CONTROLLERS).subjects
     told = {Path(path).name: said for path, said in found.items()}
     assert isinstance(told.pop("none"), Unknown)
     assert told == {"one": "CN=one", "two": "CN=two", "three": "CN=three", "tool.pem": "CN=tool"}
@@ -251,11 +252,31 @@ def test_the_stores_that_a_file_names_and_will_name_are_read(authority: Authorit
 def test_what_cannot_be_read_is_unknown_and_no_store_is_read_without_need() -> None:
     """A missing file, a reference; and a node without a listener of certificates."""
     text = "ssl.keystore.location=/none\n"
-    assert with_subjects(file_of(text), None, LocalFiles(), ()).subjects == {}
-    missing = with_subjects(file_of(MAP + text), None, LocalFiles(), ()).subjects
+    assert with_subjects(file_of(text), None, LocalFiles(), (), ("CTL", "SASL_SSL")).subjects == {}
+    missing = with_subjects(file_of(MAP + text), None, LocalFiles(), (), CONTROLLERS).subjects
     assert isinstance(missing["/none"], Unknown)
-    referred = with_subjects(file_of(MAP + text + "ssl.keystore.password=${file:/a:b}\n"), None, LocalFiles(), ())
+    referred = with_subjects(
+        file_of(MAP + text + "ssl.keystore.password=${file:/a:b}\n"), None, LocalFiles(), (), CONTROLLERS
+    )
     assert isinstance(referred.subjects["/none"], Unknown)
+
+
+@pytest.mark.parametrize(
+    ("lines", "controllers"),
+    [
+        ("listeners=SSL://h:9093\nsecurity.inter.broker.protocol=SSL\n", ("CTL", "SASL_SSL")),
+        ("listener.security.protocol.map=PLAINTEXT:PLAINTEXT\n", ("CTL", "SSL")),
+    ],
+    ids=["by Kafka's default map", "the controllers' listener, before the first roll writes it"],
+)
+def test_a_certificate_is_read_where_the_map_of_the_file_does_not_name_its_listener(
+    authority: Authority, tmp_path: Path, lines: str, controllers: tuple[str, str]
+) -> None:
+    """Else the broker's name for the controllers would be unknown for ever, and no controller started."""
+    (tmp_path / "one").write_bytes(authority.issue("one", ("h",)).pkcs12(PASSWORD))
+    text = f"ssl.keystore.location={tmp_path}/one\nssl.keystore.password={PASSWORD}\nssl.keystore.type=PKCS12\n"
+    found = with_subjects(file_of(lines + text), None, LocalFiles(), (), controllers).subjects
+    assert found == {f"{tmp_path}/one": "CN=one"}
 
 
 @pytest.mark.parametrize(("ending", "kind"), [("pem", ""), ("p12", ""), ("store", "PKCS12")])
@@ -269,7 +290,9 @@ def test_the_store_for_zookeeper_is_read_by_its_own_keys(
     text = f"zookeeper.ssl.keystore.location={path}\nzookeeper.ssl.keystore.password={PASSWORD}\n"
     text += "ssl.keystore.type=JKS\nssl.keystore.password=another\n"
     text += f"zookeeper.ssl.keystore.type={kind}\n" if kind else ""
-    assert with_subjects(file_of(text), None, LocalFiles(), ()).subjects == {str(path): "CN=zk-client"}
+    assert with_subjects(file_of(text), None, LocalFiles(), (), ("CTL", "PLAINTEXT")).subjects == {
+        str(path): "CN=zk-client"
+    }
 
 
 def test_whoever_issues_a_nodes_login_is_asked_once_and_told_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
