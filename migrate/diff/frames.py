@@ -24,7 +24,6 @@ from migrate.model.columns import UNREADABLE_TOPIC_ID, EntityColumns, PartitionC
 from migrate.model.facts import DisksByBroker, registered_directories, unseen
 from migrate.model.outcome import Unknown
 from migrate.model.views import BrokerDisks, KraftView
-from migrate.model.words import as_utf8
 
 INTS: Final = pa.list_(pa.int32())
 TEXTS: Final = pa.list_(pa.string())
@@ -178,7 +177,7 @@ def brokers(
     found = Column.of(BROKERS)
     for broker in sorted(set(ids)):
         registered = registered_directories(kraft, broker)
-        found.add(cluster, broker, as_utf8(unseen(broker, disks)), None if registered is None else sorted(registered))
+        found.add(cluster, broker, unseen(broker, disks), None if registered is None else sorted(registered))
     return found.table()
 
 

@@ -26,7 +26,6 @@ from migrate.model.ids import NodeId
 from migrate.model.ledger import Ledger, LedgerRow, ReplicaState
 from migrate.model.outcome import Unknown
 from migrate.model.views import KraftView, ZookeeperView, whole_or_unknown
-from migrate.model.words import as_utf8
 
 TABLES: Final = {
     "zookeeper": frames.PARTITIONS,
@@ -96,7 +95,7 @@ class Question:
     def tables(self, cluster: int) -> dict[str, pa.Table]:
         """All that the ledger is made of, one Arrow table for each name in `TABLES`."""
         clusters = frames.Column.of(frames.CLUSTERS)
-        clusters.add(cluster, as_utf8("; ".join(self.missing)), self.metadata_speaks, self.finalized)
+        clusters.add(cluster, "; ".join(self.missing), self.metadata_speaks, self.finalized)
         lists = self.zookeeper_partitions(), self.kraft_partitions()
         ids = {NodeId(broker) for columns in lists for replicas in columns.replicas for broker in replicas}
         ids |= set() if isinstance(self.kraft, Unknown) else self.kraft.brokers.keys()

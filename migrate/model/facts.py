@@ -19,6 +19,7 @@ from migrate.model.new_directories import alone
 from migrate.model.outcome import Unknown
 from migrate.model.stage import ZkMigrationState
 from migrate.model.views import BrokerDisks, KraftView, NoZnode, ZookeeperView, whole_or_unknown
+from migrate.model.words import as_utf8
 from migrate.model.world import World
 
 DisksByBroker = Mapping[NodeId, BrokerDisks | Unknown]
@@ -147,7 +148,7 @@ def unknown_views(
         found.append(f"kraft: {kraft.reason}")
     if isinstance(disks, Unknown):
         found.append(f"disks: {disks.reason}")
-    return tuple(found)
+    return tuple(map(as_utf8, found))
 
 
 def _of_broker(broker: int, kraft: KraftView | Unknown, disks: DisksByBroker | Unknown) -> OfBroker:
@@ -159,12 +160,12 @@ def _of_broker(broker: int, kraft: KraftView | Unknown, disks: DisksByBroker | U
 def unseen(broker: int, disks: DisksByBroker | Unknown) -> str:
     """Why the broker's disks are unknown, "" if they are known."""
     if isinstance(disks, Unknown):
-        return f"disks: {disks.reason}"
+        return as_utf8(f"disks: {disks.reason}")
     seen = disks.get(NodeId(broker))
     if seen is None:
         return f"disks: broker {broker} was not looked at"
     reason = seen.reason if isinstance(seen, Unknown) else seen.unproven
-    return f"disks: {reason}" if reason else ""
+    return as_utf8(f"disks: {reason}") if reason else ""
 
 
 def _folders(disks: BrokerDisks) -> dict[tuple[str, int], Folders]:

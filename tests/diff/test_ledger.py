@@ -43,11 +43,14 @@ def bent_clusters(seed: int) -> list[Question]:
 
 
 def test_a_reason_that_is_no_utf8_is_spelled_out() -> None:
-    """A host's path may be any bytes; Arrow would refuse the whole cluster for one."""
+    """A host's path may be any bytes; Arrow would refuse the whole cluster for one.  The pure rule spells it alike."""
     disks = {NodeId(0): Unknown("/data/d\udcff: permission denied")}
-    tables = Question(zookeeper_view(healthy_cluster().partitions), Unknown("\udcfe"), disks, True, False).tables(0)
-    assert "disks: /data/d\\udcff: permission denied" in tables["brokers"].column("unseen").to_pylist()
-    assert tables["clusters"].column("missing").to_pylist() == ["kraft: \\udcfe"]
+    question = Question(zookeeper_view(healthy_cluster().partitions), Unknown("\udcfe"), disks, True, False)
+    tables, reason = question.tables(0), "disks: /data/d\\udcff: permission denied"
+    assert reason in tables["brokers"].column("unseen").to_pylist()
+    assert tables["clusters"].column("missing").to_pylist() == ["kraft: \\udcfe"] == [*pure(question).unknown]
+    seen = replace(question, kraft=Unknown("none"), after_copy=False)
+    assert {entry.why for entry in pure(seen).of(0)} == {reason}
 
 
 @pytest.mark.parametrize("seed", SEEDS)
