@@ -60,7 +60,7 @@ def require_no_controller(inventory: Inventory, looks: Looks) -> None:
     answers = {} if isinstance(found, Unknown) else found.controllers
     for node in inventory.controllers:
         state = states.get(node.id, Unknown("its process was not looked at"))
-        if isinstance(files.get(node.id), NoFile):
+        if isinstance(files.get(node.id), NoFile) and not isinstance(state, Running):
             state = Stopped()  # planned, and never rendered: it cannot have been started
         if runs := _runs(state, answers.get(node.id)):
             raise ZnodesNotRestored(

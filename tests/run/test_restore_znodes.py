@@ -75,6 +75,14 @@ def test_with_every_controller_stopped_nothing_is_refused() -> None:
             ),
             "it answers",
         ),
+        (
+            Looked(
+                states=dict.fromkeys(CONTROLLERS, Running(1, 1.0, None)),
+                answers=Unknown("no route"),
+                files=dict.fromkeys(CONTROLLERS, NoFile("/conf/c.properties")),
+            ),
+            "it runs",
+        ),
     ],
 )
 def test_a_controller_that_runs_or_may_run_refuses_everything(looked: Looked, why: str) -> None:
