@@ -85,6 +85,7 @@ class StopControllers(BaseStep):
         return (
             gate(back.not_finalized),
             gate(back.none_runs_kraft),
+            gate(_repairable),  # later no controller would lead
             gate(back.rehearsed),
             gate(back.zookeeper_equal, names_from_text(self.discarded)),
         )

@@ -111,6 +111,22 @@ def test_what_is_needed_without_a_leader_is_a_gate_of_the_stop(bend: Any, says: 
         assert answer(step.check(bent)).startswith(says)
 
 
+@pytest.mark.parametrize(
+    ("znodes", "says"),
+    [
+        ({"controller_epoch": NoZnode(), "controller_epoch_version": -1}, "refused: /controller_epoch is missing"),
+        ({"controller": NoZnode()}, "notyet: somebody to own /controller"),
+    ],
+)
+def test_no_controller_is_stopped_where_the_znodes_cannot_be_repaired_afterwards(
+    znodes: dict[str, object], says: str
+) -> None:
+    """Found with all of them stopped, it would leave the cluster without a controller."""
+    assert answer(StopControllers().check(with_zk(hybrid(), **znodes))).startswith(says)
+    stuck = with_zk(hybrid(), migration=MigrationZnode(-1, -1, -1, -1, 0), **znodes)
+    assert answer(StopStuckControllers().check(stuck)).startswith(says)
+
+
 def test_how_many_run_is_how_far_it_got() -> None:
     """All, some, none."""
     step, world = StopControllers(), hybrid()
