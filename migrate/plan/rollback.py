@@ -34,7 +34,7 @@ from migrate.plan.build import new_quorum, plan_of, planned_steps
 from migrate.plan.summary import summarize
 from migrate.steps import facts
 from migrate.steps.look import WatchCopy
-from migrate.steps.restore import to_migration, to_zookeeper
+from migrate.steps.restore import to_the_end
 from migrate.steps.rollback import gates
 from migrate.steps.rollback.brokers import RollBackToMigrationMode, RollToZookeeperMode
 from migrate.steps.rollback.cleanup import ProveZookeeperMode, SetControllerAside, left_over
@@ -301,12 +301,9 @@ def _restorable(world: World, start: Start) -> None:
     for broker in (*start.kraft, *start.migration):
         file = facts.config(world, broker)
         assert isinstance(file, ConfigFile)
-        wanted = (to_migration, to_zookeeper) if broker in start.kraft else (to_zookeeper,)
-        for find in wanted:
-            found = find(world, broker, file.raw)
-            if isinstance(found, Refused | Unknown):
-                problems.append(f"broker {broker}: {found.reason}")
-                break
+        found = to_the_end(world, broker, file.raw, from_kraft=broker in start.kraft)
+        if isinstance(found, Refused | Unknown):
+            problems.append(f"broker {broker}: {found.reason}")
     if problems:
         raise RestoreRefused("; ".join(problems), why="configurations are restored from copies, never generated")
 

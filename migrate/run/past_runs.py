@@ -17,6 +17,7 @@ from dataclasses import replace
 from typing import Final
 
 from migrate.checks.processes import BY_RUN
+from migrate.checks.rollback import origin
 from migrate.checks.rollback.readiness import rollback_readiness
 from migrate.errors import JournalUnwritable, MigrateError
 from migrate.model.copied import KeptTree
@@ -36,7 +37,7 @@ from migrate.run import locks
 from migrate.run.journal import GAP, Journal
 from migrate.run.snapshots import COPY_CHECK
 from migrate.steps.forward import BEFORE_COPY
-from migrate.steps.restore import Restored, to_zookeeper
+from migrate.steps.restore import Restored, to_the_end
 
 TREE: Final = re.compile(r"(?P<name>[^:]+): .*\bsha256 (?P<digest>[0-9a-f]{64}).*")
 READINESS: Final = "rollback-readiness"  # the note's key
@@ -52,11 +53,11 @@ def rollback_facts(world: World) -> RollbackFacts:
 
     `world` was looked at with Need.BACKUPS.
     """
-    inventory = world.inventory
+    inventory, kraft = world.inventory, origin(world).kraft
     runs = list(runs_of(pathlib.Path(inventory.runs), inventory.name))
     events = [event for _, found in runs for event in found]
     return RollbackFacts(
-        configs={node.id: kept_config(world, node.id) for node in inventory.brokers},
+        configs={node.id: kept_config(world, node.id, from_kraft=node.id in kraft) for node in inventory.brokers},
         zookeeper=_kept_tree(runs),
         durations=_durations(world, runs),
         gap=_middle(gaps(events)),
@@ -77,14 +78,14 @@ def readable(folder: pathlib.Path) -> Iterator[Run]:
 
 
 # -- backups -----------------------------------------------------------------------------------------------------
-def kept_config(world: World, broker: NodeId) -> KeptFile | Unknown:
+def kept_config(world: World, broker: NodeId, *, from_kraft: bool) -> KeptFile | Unknown:
     """The broker's ZooKeeper-mode file, found as a rollback finds it: from the copy that leads to the file as it is."""
     if isinstance(world.configs, Unknown):
         return world.configs
     file = world.configs.get(broker, Unknown("its file was not looked at"))
     if not isinstance(file, ConfigFile):
         return file if isinstance(file, Unknown) else Unknown(f"{file.path} does not exist")
-    found = to_zookeeper(world, int(broker), file.raw)
+    found = to_the_end(world, int(broker), file.raw, from_kraft=from_kraft)
     match found:
         case Restored():
             return KeptFile(found.source, note=found.note)

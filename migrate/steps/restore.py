@@ -23,6 +23,7 @@ from migrate.model.broker_modes import FLAG, ControllerMode, Mode, node_mode
 from migrate.model.config_keys import BOOTSTRAP, IBP, VOTERS
 from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode
+from migrate.model.kafka_values import trim
 from migrate.model.outcome import Refused, Unknown
 from migrate.model.views import ConfigFile, HostFile
 from migrate.model.world import World
@@ -31,7 +32,8 @@ from migrate.steps import configuration
 SHOWN: Final = 8  # keys in a message
 # they mean nothing outside of the mode that the migration set them for, so the copy's word holds whatever they are now:
 # the inventory may give other controllers today than it did on the way forward
-SPENT: Final = frozenset({FLAG, "process.roles", VOTERS, BOOTSTRAP, "controller.listener.names"})
+NAMES: Final = "controller.listener.names"
+SPENT: Final = frozenset({FLAG, "process.roles", VOTERS, BOOTSTRAP, NAMES})
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +86,28 @@ def _same(key: str, one: str | None, other: str | None) -> bool:
     return one == other or (one is not None and other is not None and meaning(key, one) == meaning(key, other))
 
 
+def to_the_end(world: World, broker: int, raw: bytes, *, from_kraft: bool) -> Restored | Refused | Unknown:
+    """The file of ZooKeeper mode, where each file on the way to it is proven: a KRaft broker's is of migration mode."""
+    found = to_migration(world, broker, raw) if from_kraft else None
+    return found if isinstance(found, Refused | Unknown) else to_zookeeper(world, broker, raw)
+
+
 def to_zookeeper(world: World, broker: int, raw: bytes) -> Restored | Refused | Unknown:
     """The file of ZooKeeper mode: the copy that leads to `raw`, else `raw` with the migration's keys put back."""
+    node = next(node for node in world.inventory.brokers if node.id == broker)
     if node_mode(parse(raw)) is Mode.ZOOKEEPER:
-        return Restored(raw, "the file as it is")
+        wrong = [f"{NAMES} is set"] if trim(parse(raw).get(NAMES, "")) else []
+        wrong += [] if parse(raw).get("zookeeper.connect") else ["zookeeper.connect is missing"]
+        if not wrong:
+            return Restored(raw, "the file as it is")
+        return Refused(
+            f"{node.config} has neither {FLAG} nor process.roles, so that it is of ZooKeeper mode, but "
+            f"{', '.join(wrong)}: Kafka does not start with it. Put the whole file from before back, or what was taken "
+            "out of it; then plan the rollback again"
+        )
     copies = _originals(world, broker)
     if isinstance(copies, Unknown):
         return copies
-    node = next(node for node in world.inventory.brokers if node.id == broker)
     if not copies:
         file = world.configs.get(node.id) if not isinstance(world.configs, Unknown) else None
         beside = (file.target if isinstance(file, ConfigFile) else "") or node.config

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from migrate.errors import RestoreRefused
 from migrate.model.detect import CLEANUP_PROVEN
 from migrate.model.durations import Durations
 from migrate.model.ids import NodeId
@@ -17,12 +19,13 @@ from migrate.model.inventory import Inventory
 from migrate.model.outcome import Unknown
 from migrate.model.rollback_readiness import KeptFile, Measured
 from migrate.model.stage import Stage
-from migrate.model.views import HostFile, KeptFiles, NoFile
+from migrate.model.views import ConfigFile, HostFile, KeptFiles, NoFile
 from migrate.model.world import World
+from migrate.plan import rollback
 from migrate.run.journal import Journal
 from migrate.run.past_runs import by_journals, durations_of, rollback_facts, samples_of
 from tests.testing import worlds
-from tests.testing.worlds import BROKER_FILE
+from tests.testing.worlds import BROKER_FILE, config_file
 
 Data = Mapping[str, Any]
 ZOOKEEPER_MODE = BROKER_FILE.format(id=0).encode()
@@ -50,6 +53,21 @@ def with_copy(world: World, raw: bytes | None) -> World:
     path = "/conf/b0.properties.kraft-migrate-backup"
     copies = () if raw is None else (HostFile(path, raw, hashlib.sha256(raw).hexdigest()),)
     return replace(world, backups=dict.fromkeys(worlds.BROKERS, KeptFiles(copies, ())))
+
+
+def test_a_file_that_does_not_lead_to_migration_mode_is_told_as_the_plan_refuses_it(tmp_path: Path) -> None:
+    """A KRaft broker goes back by way of migration mode, whose file has the key that a person put in here."""
+    world = replace(worlds.world_at(Stage.KRAFT_MODE), inventory=here(tmp_path).inventory)
+    assert not isinstance(world.configs, Unknown)
+    file = world.configs[NodeId(0)]
+    assert isinstance(file, ConfigFile)
+    edited = config_file(file.node, file.path, file.raw + b"zookeeper.metadata.migration.enable=false\n")
+    world = with_copy(replace(world, configs={**world.configs, file.node: edited}), ZOOKEEPER_MODE)
+    found = rollback_facts(world).configs[NodeId(0)]
+    assert isinstance(found, KeptFile)
+    assert "zookeeper.metadata.migration.enable has neither the value from before" in found.problem
+    with pytest.raises(RestoreRefused, match=re.escape(f"broker 0: {found.problem}")):
+        rollback.build(world, worlds.playbook(), created=1.0)
 
 
 def test_a_backup_is_what_a_rollback_would_restore_from(tmp_path: Path) -> None:

@@ -63,6 +63,23 @@ def test_a_file_that_is_of_the_mode_already_stays_as_it_is() -> None:
     assert bytes_of(to_migration(world(), 1, ROLLED), 1) == ROLLED
 
 
+@pytest.mark.parametrize(
+    ("lies", "gone", "says"),
+    [
+        (ROLLED, "zookeeper.metadata.migration.enable", "controller.listener.names is set"),
+        (KRAFT, "process.roles", "controller.listener.names is set, zookeeper.connect is missing"),
+    ],
+)
+def test_a_file_that_a_person_took_half_out_of_its_mode_is_none_to_start_with(
+    lies: bytes, gone: str, says: str
+) -> None:
+    """Kafka's ZooKeeper mode does not start with it, so that the broker would be stopped for good."""
+    half = edit(lies, {}, [gone])
+    found = to_zookeeper(world(copy(ORIGINAL)), 1, half)
+    assert isinstance(found, Refused)
+    assert says in found.reason
+
+
 def test_of_several_attempts_the_copy_of_this_one_is_found() -> None:
     """An earlier migration's original lies there too, and leads elsewhere."""
     earlier = copy(ORIGINAL.replace(b"min.insync.replicas=2", b"min.insync.replicas=1"))

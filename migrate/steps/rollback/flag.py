@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from migrate.hosts.properties import diff
-from migrate.model.broker_modes import ControllerMode, flag_of, node_mode
+from migrate.model.broker_modes import ControllerMode, controller_flags, flag_of, node_mode
 from migrate.model.ids import NodeId
 from migrate.model.outcome import AlreadyDone, Outcome, Readiness, Ready, Refused, Unknown
 from migrate.model.ports import Effects
@@ -90,12 +90,7 @@ class PutFlagBack(BaseStep):
 
 
 def without_flag(world: World) -> tuple[int, ...]:
-    files = ((int(node.id), facts.config(world, node.id)) for node in world.inventory.controllers)
-    return tuple(
-        node
-        for node, file in files
-        if isinstance(file, ConfigFile) and node_mode(file.values) is not ControllerMode.FLAGGED
-    )
+    return tuple(flag.node for flag in controller_flags(world) if flag.file is False)
 
 
 @requires("the last process of controller {0} was started with the flag")

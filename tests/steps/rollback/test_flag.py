@@ -14,10 +14,10 @@ from migrate.model.step import HalfDone, NotBegun, Predicted
 from migrate.model.views import ConfigFile, HostFile, KeptFiles, NodeAnswer, NoFile, Running, Stopped
 from migrate.model.world import World
 from migrate.steps import configuration, facts
-from migrate.steps.rollback.flag import PutFlagBack
+from migrate.steps.rollback.flag import PutFlagBack, without_flag
 from tests.steps.looks import Bend, Remembered, answer, no_leader, service, whole, without
 from tests.testing import worlds
-from tests.testing.worlds import kraft, live
+from tests.testing.worlds import kraft, live, with_values
 
 STEP = PutFlagBack(3000)
 SEEN = facts.config(whole(Stage.COPY), 3000)
@@ -156,3 +156,9 @@ def test_the_plan_shows_the_files_change_and_the_start_of_what_is_down() -> None
     assert [action.symbol for action in STEP.actions(DOWN(half()), Predicted())] == ["~", ">"]
     for bend in (without("configs"), without("backups")):
         assert STEP.actions(bend(half()), Predicted()) == ()
+
+
+def test_a_controller_of_other_roles_has_the_flag_that_its_file_has() -> None:
+    """The plan and the readiness go by one rule: that roles are wrong is another check's finding."""
+    assert without_flag(with_values(whole(Stage.COPY), 3000, process__roles="broker,controller")) == ()
+    assert without_flag(half()) == (3000,)
