@@ -137,7 +137,7 @@ def carry_out(plan: Plan, sources: Sources, options: Options) -> RunFolder:
         sources.resume()
         if any(Need.COPY in step.proof_needs for step in steps):
             sources.kept_look = partial(kept_before_copy, sources.inventory)
-        if len(journal.events) == 1:  # the first session: note the stage of the cluster
+        if not any(event.name == "session" for event in journal.events):  # the first: note the stage of the cluster
             journal.append(clock.now(), "note", {"key": "found", "value": found_by(plan, observer)})
         else:
             gone_back(plan, concluded(journal.events), observer.observe(LOOK, {}))

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -130,6 +131,24 @@ def open_journal(inventory: Inventory, made: Plan) -> Journal:
     folder = folder_of(inventory, made)
     folder.path.mkdir(parents=True, exist_ok=True)
     return module._open_journal(folder, made, SystemClock())
+
+
+def test_an_interrupted_first_look_is_made_again(inventory: Inventory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The journal has a second line and no session: whether the plan was carried out elsewhere is still not known."""
+    looks: list[BaseException] = [KeyboardInterrupt(), PlanIsStale("it was carried out elsewhere")]
+
+    def look(_plan: Plan, _observer: object) -> str:
+        raise looks.pop(0)
+
+    monkeypatch.setattr(module, "found_by", look)
+    monkeypatch.setattr(module, "_zookeeper_lock", lambda *_: SimpleNamespace(fence=None, release=lambda: None))
+    monkeypatch.setattr(Sources, "host_rights", lambda _: {})
+    monkeypatch.setattr(Sources, "units", lambda _: {})
+    with pytest.raises(KeyboardInterrupt):
+        attempt(inventory, plan())
+    assert [event.name for event in read(folder_of(inventory, plan()).journal).events] == ["run", "stop"]
+    assert isinstance(attempt(inventory, plan()), PlanIsStale)
+    assert looks == []
 
 
 @pytest.mark.slow
