@@ -147,9 +147,7 @@ class JournaledEffects:
         with self._effect("backup-file", str(int(node)), ", ".join(contents)):
             beside = leftovers.keep_copies(self._hands.files, node, contents)
             for path, content in contents.items():
-                keep = copy_in(self._folder, node, path)
-                keep.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-                replace_file(str(keep), content)
+                self.keep_here(node, path, content)
         for path, content in contents.items():
             digest = hashlib.sha256(content).hexdigest()
             self.note(f"backup:{int(node)}:{path}", f"{beside[path]} (SHA-256 {digest})")
@@ -162,7 +160,7 @@ class JournaledEffects:
             return unknown(error)
 
     def keep_here(self, node: NodeId, path: str, content: bytes) -> pathlib.Path:
-        """Keep what a file is to be in the run's folder, for a person who has lost it."""
+        """Keep a file's content in the run's folder; what is kept there under that name, of any file, stays."""
         found = copy_in(self._folder, node, path)
         if found.exists() and found.read_bytes() != content:
             found = found.with_name(f"{found.name}-{hashlib.sha256(content).hexdigest()[:8]}")

@@ -364,6 +364,18 @@ def test_an_older_backup_on_the_host_is_never_overwritten(rig: Rig) -> None:
     assert len([said for said in rig.log.said if said.startswith("write")]) == 2
 
 
+def test_an_older_backup_in_the_runs_folder_is_never_overwritten(rig: Rig) -> None:
+    """Neither by a later one of that file, nor by another file whose path has the same name there."""
+    alike = "/conf_b1.properties"
+    rig.log.files[alike] = KEPT.encode()
+    rig.effects.backup_files(NODE, [PATH, alike])
+    rig.log.files[PATH] = NEW
+    rig.effects.backup_files(NODE, [PATH])
+    kept = rig.folder / "backup" / "1"
+    assert (kept / "conf_b1.properties").read_bytes() == OLD
+    assert {file.read_bytes() for file in kept.iterdir()} == {OLD, NEW, KEPT.encode()}
+
+
 def test_all_files_of_a_node_are_one_effect_each_with_its_own_sum(rig: Rig) -> None:
     """One that is not there is left out; one whose copy is there already is kept in the run's folder alone."""
     rig.effects.backup_files(NODE, [PATH, KEPT, "/data/b1/d0/meta.properties"])
