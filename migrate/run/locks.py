@@ -191,6 +191,8 @@ def process_alive(host: str, pid: int) -> Alive:
         os.kill(pid, 0)
     except ProcessLookupError:
         return Alive.DEAD
+    except OverflowError:  # no process has such a number: it was not written by a run
+        return Alive.UNSEEN
     except PermissionError:
         return Alive.LIVES
     return Alive.LIVES

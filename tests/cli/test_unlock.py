@@ -188,3 +188,4 @@ def test_processes_of_other_hosts_cannot_be_seen() -> None:
     """And are not called dead."""
     assert locks.process_alive("elsewhere.example", 1) is locks.Alive.UNSEEN
     assert locks.process_alive(os.uname().nodename, os.getpid()) is locks.Alive.LIVES
+    assert locks.process_alive(os.uname().nodename, 1 << 64) is locks.Alive.UNSEEN
