@@ -73,7 +73,8 @@ def parse_members(text: str) -> tuple[Member, ...]:
     """The `server.N` lines of /zookeeper/config or of `conf` (QuorumPeer.QuorumServer)."""
     found = []
     for number, line in SERVER.findall(text):
-        peers, _, client = line.partition(";")
+        peers, _, ports = line.partition(";")
+        client = ports.partition(";")[0]  # a port for TLS may follow
         hosts = tuple(match[0].strip("[]") for peer in peers.split("|") if (match := HOST.match(peer)))
         host, _, port = client.strip().rpartition(":")
         known = hosts[0] if host.strip("[]") in EVERYWHERE and hosts else host.strip("[]")

@@ -111,6 +111,8 @@ def test_a_member_whose_client_port_nobody_tells_is_named(tmp_path: Path) -> Non
     ("line", "host", "client"),
     [
         ("server.1=zk1:2888:3888:participant;0.0.0.0:2181", "zk1", "zk1:2181"),
+        ("server.1=zk1:2888:3888:participant;0.0.0.0:2181;0.0.0.0:2281", "zk1", "zk1:2181"),
+        ("server.1=zk1:2888:3888:participant;;0.0.0.0:2281", "zk1", ""),
         ("server.2=zk2:2888:3888:observer;2182", "zk2", "zk2:2182"),
         ("server.3=[fd00::3]:2888:3888;[::]:2181", "fd00::3", "[fd00::3]:2181"),
         ("server.4=a:1:2|b:1:2:participant;10.0.0.4:2181", "a", "10.0.0.4:2181"),
