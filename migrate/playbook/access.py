@@ -14,6 +14,7 @@ import javaproperties
 from migrate.errors import DocumentUnreadable
 from migrate.hosts.properties import is_secret
 from migrate.kafka.secrets import read_secret, take_from_environment
+from migrate.model.config_keys import BOOTSTRAP, VOTERS, Fate, Moment, fate
 from migrate.model.ids import NodeId
 from migrate.model.inventory import (
     Access,
@@ -36,7 +37,8 @@ OURS: Final = (  # keys that the tool sets itself, from the inventory
     "process.roles",
     "node.id",
     "broker.id",
-    "controller.quorum.voters",
+    VOTERS,
+    BOOTSTRAP,
     "controller.listener.names",
     "listeners",
     "log.dirs",
@@ -44,6 +46,14 @@ OURS: Final = (  # keys that the tool sets itself, from the inventory
     "zookeeper.connect",
     "zookeeper.metadata.migration.enable",
 )
+
+
+def _not_to_be_added(key: str, *, brokers: bool) -> str:
+    """Why that key cannot be added to the files of brokers, or of controllers; "" where it can."""
+    if key in OURS:
+        return "this key follows from the inventory"
+    removed = brokers and fate(key, Moment.SECOND_ROLL) is Fate.REMOVED
+    return "the second roll removes this key: write it into the brokers' files" if removed else ""
 
 
 AddedSection = FilePath | dict[Text, Text] | None
@@ -141,17 +151,17 @@ def take_variables(value: object) -> None:
             take_variables(getattr(value, found.name))
 
 
-def properties_faults(given: AddedSection, at: Location) -> Iterator[Fault]:
+def properties_faults(given: AddedSection, at: Location, *, brokers: bool) -> Iterator[Fault]:
     """Of properties that stand in the inventory itself, which is read by many: our own keys, and secrets."""
     for key, value in given.items() if isinstance(given, Mapping) else ():
-        if key in OURS:
-            yield Fault((*at, key), f"{key} cannot be added", "this key follows from the inventory", "take it out")
+        if why := _not_to_be_added(key, brokers=brokers):
+            yield Fault((*at, key), f"{key} cannot be added", why, "take it out")
         elif is_secret(key, value):
             hint = "name a file of properties instead, with mode 0600: `properties: added.properties`"
             yield Fault((*at, key), f"{key} holds a secret", "an inventory is read by many, and kept with plans", hint)
 
 
-def added(given: AddedSection) -> AddedProperties | None:
+def added(given: AddedSection, *, brokers: bool = False) -> AddedProperties | None:
     """The properties of the mapping or of the file, which has mode 0600 where one of its values may be a secret.
 
     Raises:
@@ -165,13 +175,11 @@ def added(given: AddedSection) -> AddedProperties | None:
         values = _properties_in(given)
     except ValueError as error:
         raise DocumentUnreadable("the file holds no properties as Java reads them", where=given) from error
-    if ours := sorted(set(values) & set(OURS)):
-        raise DocumentUnreadable(
-            f"{', '.join(ours)} cannot be added",
-            where=given,
-            why="these keys follow from the inventory",
-            next_step="take them out of the file",
-        )
+    refused = {key: why for key in sorted(values) if (why := _not_to_be_added(key, brokers=brokers))}
+    if refused:
+        why = "; ".join(dict.fromkeys(refused.values()))
+        how = "take them out of the file"
+        raise DocumentUnreadable(f"{', '.join(refused)} cannot be added", where=given, why=why, next_step=how)
     return AddedProperties(given, values)
 
 

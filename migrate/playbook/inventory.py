@@ -219,8 +219,8 @@ def faults_of(spec: InventorySpec) -> Iterator[Fault]:
         )
     yield from access_faults(spec.brokers.access, ("spec", "brokers", "access"))
     yield from access_faults(spec.controllers.access, ("spec", "controllers", "access"))
-    yield from properties_faults(spec.brokers.properties, ("spec", "brokers", "properties"))
-    yield from properties_faults(spec.controllers.properties, ("spec", "controllers", "properties"))
+    yield from properties_faults(spec.brokers.properties, ("spec", "brokers", "properties"), brokers=True)
+    yield from properties_faults(spec.controllers.properties, ("spec", "controllers", "properties"), brokers=False)
     yield from zookeeper_faults(spec.zookeeper_access, ("spec", "zookeeper_access"))
 
 
@@ -349,7 +349,7 @@ def _value(parsed: InventoryDocument, document: Document) -> Inventory:
         zookeeper_login=ZookeeperLogin() if spec.zookeeper_access is None else spec.zookeeper_access.login,
         broker_principal=spec.brokers.principal or "",
         controller_principal=spec.controllers.principal or "",
-        broker_properties=added(spec.brokers.properties),
+        broker_properties=added(spec.brokers.properties, brokers=True),
         controller_properties=added(spec.controllers.properties),
     )
 

@@ -152,6 +152,7 @@ def test_what_cannot_be_is_refused_with_its_place(tmp_path: Path, access: str, m
     ("content", "mode", "kind", "message"),
     [
         ("node.id=7\na=b\n", 0o600, DocumentUnreadable, "node.id cannot be added"),
+        ("control.plane.listener.name=C\n", 0o600, DocumentUnreadable, "control.plane.listener.name cannot be added"),
         ("a=\\u00zz\n", 0o600, DocumentUnreadable, "no properties"),
         ("ssl.key.password=b\n", 0o640, SecretUnreadable, "mode 0640"),
         ("opa.bearer.token=b\n", 0o644, SecretUnreadable, "mode 0644"),
@@ -196,6 +197,9 @@ def test_properties_may_stand_in_the_inventory_and_come_back_as_they_stood(tmp_p
     ("text", "message"),
     [
         ("{node.id: '7'}", "node.id cannot be added"),
+        ("{controller.quorum.bootstrap.servers: 'c0:9090'}", "controller.quorum.bootstrap.servers cannot be added"),
+        ("{zookeeper.session.timeout.ms: '9000'}", "zookeeper.session.timeout.ms cannot be added"),
+        ("{inter.broker.protocol.version: '3.9'}", "inter.broker.protocol.version cannot be added"),
         ("{ssl.key.password: hunter2}", "ssl.key.password holds a secret"),
         ("{opa.bearer.token: hunter2}", "opa.bearer.token holds a secret"),
         ("{opa.url: 'https://kafka:hunter2@opa/v1'}", "opa.url holds a secret"),
