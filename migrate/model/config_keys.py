@@ -109,6 +109,7 @@ SHARED: Final[Rows] = (  # what controllers must know to call brokers, and to le
     ("sasl.*", "kkkk", "how controllers call brokers and are called", SEEN),
     ("ssl.*", "kkkk", "stores and protocols; a host's own certificate comes by an override", SEEN),
     ("listener.name.*", "kkkk", "to controllers: those of the brokers' listener and of their own alone", SEEN),
+    ("security.providers", "kkkk", "what opens stores and logins of ssl.* and sasl.*", "DefaultSslEngineFactory"),
     ("zookeeper.set.acl", "ekrr", "without it what controllers create is writable by everybody", SEEN),
     ("zookeeper.ssl.*", "kkrr", "how ZooKeeper is called", "KIP-515"),
     ("zookeeper.clientCnxnSocket", "ekrr", "without it zookeeper.ssl.* does not connect", "KIP-515"),

@@ -263,6 +263,15 @@ def connect_string(text: str) -> ConnectString:
     return ConnectString(servers, chroot)
 
 
+def calls_itself(text: str) -> bool:
+    """Does that connect string name a server by an address that is another one on each host?"""
+    try:
+        hosts = [server.rpartition(":")[0].lower() for server in connect_string(text).servers]
+    except ValueError:
+        return False
+    return any(host in ("localhost", "[::1]") or host.startswith("127.") for host in hosts)
+
+
 def _server(text: str) -> str:
     host, colon, port = text.rpartition(":") if not text.endswith("]") else (text, "", "")
     host, port = (host, port or str(ZOOKEEPER_PORT)) if colon else (text, str(ZOOKEEPER_PORT))

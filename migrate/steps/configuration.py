@@ -27,7 +27,7 @@ from migrate.model import config_keys
 from migrate.model.broker_modes import FLAG, with_added
 from migrate.model.config_keys import IBP, Fate, Moment, QuorumKind
 from migrate.model.inventory import AddedProperties, BrokerNode, ControllerNode, Inventory, KraftAuthorizer
-from migrate.model.kafka_values import entries, listener_of, listener_prefix, map_entries, version_name
+from migrate.model.kafka_values import calls_itself, entries, listener_of, listener_prefix, map_entries, version_name
 from migrate.model.listeners import DEFAULT_PROTOCOL_MAP, PROTOCOL_MAP, inter_broker_listener, protocols
 from migrate.model.outcome import Unknown
 from migrate.model.world import World
@@ -126,7 +126,7 @@ def controller(
         "log.dirs": node.metadata_directory,
         "metadata.log.dir": node.metadata_directory,
         FLAG: "true",
-        "zookeeper.connect": broker.get("zookeeper.connect", inventory.zookeeper),
+        "zookeeper.connect": _zookeeper(broker, inventory),
     }
     deciding = in_kraft_mode(broker, kraft)  # without a class, what brokers forward in hybrid is checked by nobody
     values |= {key: value for key, value in deciding.items() if key == AUTHORIZER}
@@ -153,6 +153,12 @@ def controller(
     _with_super_users(values, [caller(one, listener, protocol, key, stated=stated) for one, stated in callers])
     header = b"# KRaft controller, rendered by kraft-migrate from a broker's file.\n"
     return edit(header, values, ())
+
+
+def _zookeeper(broker: Mapping[str, str], inventory: Inventory) -> str:
+    """The broker's connect string; the inventory's where the broker calls its own host, which is another one here."""
+    theirs, known = broker.get("zookeeper.connect", ""), inventory.zookeeper
+    return theirs if theirs and (not known or calls_itself(known) or not calls_itself(theirs)) else known
 
 
 def rendered(world: World, raw: bytes | None, node: ControllerNode) -> bytes | None:

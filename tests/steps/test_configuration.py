@@ -1,5 +1,6 @@
 """The keys that change in each stage, on files such as operators have."""
 
+from dataclasses import replace
 from typing import Final
 
 import pytest
@@ -235,6 +236,32 @@ OWN: Final = {
     "ssl.key.password": "k",
 }
 SUCCESSOR: Final = KraftAuthorizer("org.example.Kraft", {"kraft.url": "https://new"})
+
+
+@pytest.mark.parametrize(
+    ("brokers", "inventorys", "controllers"),
+    [
+        ("localhost:2181/kafka", "zk1:2181/kafka", "zk1:2181/kafka"),
+        ("127.0.0.1:2181,zk2:2181/kafka", "zk1:2181/kafka", "zk1:2181/kafka"),
+        ("zk2:2181/kafka", "zk1:2181/kafka", "zk2:2181/kafka"),
+        ("localhost:2181", "localhost:2181", "localhost:2181"),
+        ("localhost:2181", "", "localhost:2181"),
+    ],
+)
+def test_a_controller_calls_no_zookeeper_of_its_own_host_because_a_broker_does(
+    brokers: str, inventorys: str, controllers: str
+) -> None:
+    """ZooKeeper beside each broker: on a controller's host there is none, or another cluster's."""
+    known = replace(inventory(), zookeeper=inventorys)
+    values = parse(configuration.controller({"zookeeper.connect": brokers}, known, known.controllers[0]))
+    assert values["zookeeper.connect"] == controllers
+
+
+def test_a_controller_has_the_providers_that_open_the_brokers_kind_of_stores() -> None:
+    """Without them ssl.keystore.type=BCFKS ends its start."""
+    fips = {"security.providers": "org.example.Fips", "ssl.keystore.type": "BCFKS"}
+    known = inventory()
+    assert fips.items() <= parse(configuration.controller(fips, known, known.controllers[0])).items()
 
 
 def test_a_class_of_somebody_elses_comes_to_the_controllers_with_what_it_alone_knows() -> None:
