@@ -20,6 +20,7 @@ from migrate.checks.principals import (
     controller_listener,
     kerberos_user,
     not_looked_for,
+    own_builder,
     super_users,
     without_login,
 )
@@ -309,17 +310,18 @@ def tool_is_let_in(configs: Configs, world: World) -> Result:
 
 
 def _own_principal(access: Access, file: ConfigFile, world: World) -> str | Blind:
-    if file.values.get(BUILDER, "").strip():
+    listener = controller_listener(file.values)
+    if own_builder(file.values, listener):
         return Blind("our principal", f"a {BUILDER} makes it")
     if access.kerberos is not None:
         called = called_at(file.node, file.values, world)
-        return kerberos_user(access.user, called, controller_listener(file.values))
+        return kerberos_user(access.user, called, listener)
     if access.username:
         return f"User:{access.username}"
     if access.protocol != "SSL" or access.keystore is None:
         return ANONYMOUS
     store = {KEYSTORE: access.keystore.path}
-    return certificates_name(store, file.subjects, file.values, controller_listener(file.values))
+    return certificates_name(store, file.subjects, file.values, listener)
 
 
 @check(

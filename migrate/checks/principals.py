@@ -123,6 +123,12 @@ def _replacement(text: str, groups: int) -> Iterator[str | int]:
 AUTHORIZER: Final = "authorizer.class.name"
 ANONYMOUS: Final = "User:ANONYMOUS"
 BUILDER: Final = "principal.builder.class"
+DEFAULT_BUILDER: Final = "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder"
+
+
+def own_builder(values: Mapping[str, str], listener: str) -> bool:
+    """Does a class that is not Kafka's make the principals of who calls that listener?"""
+    return of_listener(values, listener, BUILDER) not in ("", DEFAULT_BUILDER)
 
 
 def authorizer(values: Mapping[str, str]) -> str:
@@ -245,7 +251,7 @@ def _called_as(
     launch: Launch | Unknown,
     called: Called | None,
 ) -> str | Blind:
-    if values.get(BUILDER, "").strip():
+    if any(own_builder(side, listener) for side in (values, called.values if called else {})):
         return Blind("its principal", "a principal.builder.class makes it")
     if protocol == "PLAINTEXT":
         return ANONYMOUS
@@ -300,7 +306,7 @@ def principal_to(
     protocol = protocols(controller.values).get(listener, "PLAINTEXT")
     known = world.inventory
     stated = known.broker_principal if any(one.id == node for one in known.brokers) else known.controller_principal
-    if protocol == "SSL" and not controller.values.get(BUILDER, "").strip():
+    if protocol == "SSL" and not own_builder(controller.values, listener):
         return or_stated(certificates_name(values, subjects, controller.values, listener), stated)
     called = called_at(controller.node, controller.values, world)
     launch = of_node(world.launches, node)
@@ -311,7 +317,7 @@ def controller_principals(controller: ConfigFile, broker: ConfigFile, world: Wor
     """As whom a controller calls the brokers, and its fellow controllers."""
     listener = inter_broker_listener(broker.values)
     protocol, stated = protocols(broker.values).get(listener, listener), world.inventory.controller_principal
-    if protocol == "SSL" and not broker.values.get(BUILDER, "").strip():
+    if protocol == "SSL" and not own_builder(broker.values, listener):
         found = certificates_name(controller.values, controller.subjects, broker.values, listener)
         yield or_stated(found, stated)
     else:

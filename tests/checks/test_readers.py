@@ -207,6 +207,19 @@ def test_principals_that_only_kafka_can_tell_are_blind_spots() -> None:
     for values, protocol in (({}, "SSL"), ({}, "SASL_PLAINTEXT"), ({"principal.builder.class": "x"}, "PLAINTEXT")):
         assert isinstance(principals.caller(values, "CTL", protocol, "m"), Blind)
     assert principals.caller({}, "CTL", "PLAINTEXT", "m") == "User:ANONYMOUS"
+    of_one = {"listener.name.ctl.principal.builder.class": "x"}
+    assert isinstance(principals.caller(of_one, "CTL", "PLAINTEXT", "m"), Blind)
+    called = principals.Called(of_one, Unknown("no realm"))
+    assert isinstance(principals.caller({}, "CTL", "PLAINTEXT", "m", called=called), Blind)
+
+
+def test_kafkas_own_builder_makes_the_principals_that_it_makes_unnamed() -> None:
+    """A file that writes the default out has the default; a listener of another name has none of that builder."""
+    for values in (
+        {principals.BUILDER: principals.DEFAULT_BUILDER},
+        {"listener.name.client.principal.builder.class": "x"},
+    ):
+        assert principals.caller(values, "CTL", "PLAINTEXT", "m") == "User:ANONYMOUS"
 
 
 # -- availability ------------------------------------------------------------------------------------------------
