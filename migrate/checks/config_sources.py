@@ -54,7 +54,9 @@ READ_BY_US: Final = (  # what the tool decides by; a text that only the node can
     "security.inter.broker.protocol",
     "super.users",
     "zookeeper.connect",
+    "zookeeper.ssl.client.enable",
 )
+STORES_OF_ZOOKEEPER: Final = "zookeeper.ssl."  # removed by a roll, and judged by none
 ANYWHERE: Final = "0.0.0.0"  # noqa: S104 - nothing binds to it here
 LISTENERS: Final = ("listeners", "advertised.listeners", "listener.security.protocol.map")
 
@@ -133,7 +135,8 @@ def read_values_are_plain(configs: Configs, world: World) -> Result:
         for reason in refusals(file.values):
             yield Hit(about, f"Kafka refuses this file: {reason}")
         for key, value in file.values.items():
-            if (key in READ_BY_US or edited_by_us(key)) and value != HIDDEN and REFERENCE.search(value):
+            ours = key in READ_BY_US or (edited_by_us(key) and not key.startswith(STORES_OF_ZOOKEEPER))
+            if ours and value != HIDDEN and REFERENCE.search(value):
                 yield Hit(about, f"{key} is a reference")
 
 

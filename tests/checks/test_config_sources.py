@@ -42,6 +42,13 @@ def test_what_becomes_of_a_dynamic_configuration(name: str, fate: str) -> None:
     assert in_kraft("1", name).partition(":")[0] == fate
 
 
+def test_a_reference_for_zookeepers_tls_stays_a_reference() -> None:
+    """The second roll takes the key out, and nothing is decided by it; whether there is TLS at all is."""
+    secret = with_values(PLAIN, 1, zookeeper__ssl__keystore__password="${file:/etc/secrets:zk}")
+    assert not of(secret, "B-CFG-21")
+    assert of(with_values(PLAIN, 1, zookeeper__ssl__client__enable="${env:TLS}"), "B-CFG-21")
+
+
 @pytest.mark.parametrize(
     ("key", "file", "says"),
     [
