@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from migrate.checks.forms import fault, misfits
+from migrate.checks.principals import ANONYMOUS, authorizer, controllers_user, successor, super_users
 from migrate.checks.registry import ALWAYS, Blind, Hit, Result, check, placed
 from migrate.checks.sight import (
     Configs,
@@ -24,7 +25,7 @@ from migrate.checks.zookeeper import JUTE_DEFAULT
 from migrate.hosts.collect_disks import HIDDEN
 from migrate.hosts.properties import duplicates, for_people
 from migrate.model import kafka_values
-from migrate.model.broker_modes import roles_of
+from migrate.model.broker_modes import SUPER_USERS, roles_of
 from migrate.model.config_keys import Fate, Moment, base_name, fate, is_at_start, taken
 from migrate.model.ids import NodeId
 from migrate.model.kafka_values import entries, listener_prefix, trim
@@ -75,11 +76,20 @@ def edited_by_us(key: str) -> bool:
     "java.util.Properties.load",
 ).sees(node_configs, blocks_from=Stage.PREPARE)
 def key_stands_once(configs: Configs, world: World) -> Result:
-    """Keys that some stage sets or removes; others may stand as often as their owner likes."""
-    for about, file in placed("node", configs):
-        twice = [key for key in duplicates(file.raw, file.path) if edited_by_us(key)]
+    """Keys that some stage sets or removes; others may stand as often as their owner likes.
+
+    A roll sets what the inventory and the playbook add to a broker, and adds the controllers to its super users.
+    """
+    added, kraft = world.inventory.broker_properties, successor(world)
+    ours = {*(() if added is None else added.values), *(() if kraft is None else kraft.properties)}
+    brokers = {node.id for node in world.inventory.brokers}
+    for node, file in configs.items():
+        user, values = controllers_user(file.values, world.inventory), file.values
+        joins = bool(authorizer(values)) and isinstance(user, str) and user not in {ANONYMOUS, *super_users(values)}
+        rolls = {*ours, *([SUPER_USERS] if joins else [])} if node in brokers else set[str]()
+        twice = [key for key in duplicates(file.raw, file.path) if edited_by_us(key) or key in rolls]
         if twice:
-            yield Hit(about, f"more than one line of {', '.join(twice)}")
+            yield Hit(f"node {node}: {file.path}", f"more than one line of {', '.join(twice)}")
 
 
 def refusals(values: Mapping[str, str]) -> Iterator[str]:

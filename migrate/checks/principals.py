@@ -14,8 +14,8 @@ from typing import Final
 from migrate.checks.registry import Blind, Hit, Result
 from migrate.checks.sight import of_node
 from migrate.hosts.jaas import options
-from migrate.model.broker_modes import SUPER_USERS, restarted
-from migrate.model.inventory import KraftAuthorizer
+from migrate.model.broker_modes import SUPER_USERS, restarted, with_added
+from migrate.model.inventory import Inventory, KraftAuthorizer
 from migrate.model.kafka_values import REFERENCE, entries, listener_prefix, trim
 from migrate.model.kerberos_names import short_name, with_realm
 from migrate.model.launch import JaasLogin, Launch
@@ -285,6 +285,15 @@ def kerberos_user(principal: str, called: Called | None, listener: str) -> str |
     except ValueError:
         return Blind("its principal", f"{TO_LOCAL} of listener {listener} cannot be read")
     return f"User:{found}" if found else Blind("its principal", f"no rule of {TO_LOCAL} makes a user of {full}")
+
+
+def controllers_user(values: Mapping[str, str], inventory: Inventory) -> str | Blind:
+    """As whom controllers whose files are rendered from a broker's values call that broker; it lets in that user."""
+    found, listener = values, inter_broker_listener(values)
+    for added in (inventory.broker_properties, inventory.controller_properties):
+        found = found if added is None else with_added(found, added.values)
+    protocol, stated = protocols(values).get(listener, listener), inventory.controller_principal
+    return caller(found, listener, protocol, BROKER_MECHANISM, stated=stated)
 
 
 def called_at(node: int, values: Mapping[str, str], world: World) -> Called:

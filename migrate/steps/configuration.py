@@ -17,6 +17,7 @@ from migrate.checks.principals import (
     STANDARD_AUTHORIZER,
     authorizer,
     caller,
+    controllers_user,
     in_kraft_mode,
     super_users,
 )
@@ -58,11 +59,7 @@ def _brokers_own(values: Mapping[str, str], inventory: Inventory) -> dict[str, s
     """What a broker of these values is to have from its first restart on, beyond our own keys."""
     found = dict(_added(inventory.broker_properties))
     after = with_added(values, found)
-    controllers = {**after, **_added(inventory.controller_properties), PROTOCOL_MAP: _protocol_map(values, inventory)}
-    listener = inter_broker_listener(values)
-    protocol = protocols(controllers).get(listener, listener)
-    key, stated = "sasl.mechanism.inter.broker.protocol", inventory.controller_principal
-    _with_super_users(after, [caller(controllers, listener, protocol, key, stated=stated)])
+    _with_super_users(after, [controllers_user(values, inventory)])
     found.pop("super.users", None)
     if after.get("super.users") != values.get("super.users"):
         found["super.users"] = after["super.users"]

@@ -12,6 +12,7 @@ from migrate.checks.config_sources import in_kraft
 from migrate.hosts.collect_disks import HIDDEN
 from migrate.model.findings import Severity
 from migrate.model.ids import NodeId
+from migrate.model.inventory import AddedProperties
 from migrate.model.launch import UnitNotes
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
@@ -47,6 +48,23 @@ def test_a_reference_for_zookeepers_tls_stays_a_reference() -> None:
     secret = with_values(PLAIN, 1, zookeeper__ssl__keystore__password="${file:/etc/secrets:zk}")
     assert not of(secret, "B-CFG-21")
     assert of(with_values(PLAIN, 1, zookeeper__ssl__client__enable="${env:TLS}"), "B-CFG-21")
+
+
+LOGIN = {
+    "sasl__mechanism__inter__broker__protocol": "PLAIN",
+    "listener__name__internal__plain__sasl__jaas__config": 'x required username="controllers" password="p";',
+}
+
+
+def test_what_a_roll_adds_to_a_brokers_file_stands_there_once() -> None:
+    """Super users where there are rights, and the inventory's properties: the edit refuses a second line."""
+    sasl = {"listener__security__protocol__map": "INTERNAL:SASL_PLAINTEXT", **LOGIN}
+    secured = with_values(written_twice(1, "super.users")(PLAIN), 1, **sasl)
+    assert of(secured, "B-CFG-18")
+    assert not of(with_values(secured, 1, super__users="User:controllers"), "B-CFG-18")
+    added = AddedProperties("", {"min.insync.replicas": "1"})
+    inventory = replace(PLAIN.inventory, broker_properties=added)
+    assert of(replace(written_twice(1, "min.insync.replicas")(PLAIN), inventory=inventory), "B-CFG-18")
 
 
 @pytest.mark.parametrize(
