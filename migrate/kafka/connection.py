@@ -41,7 +41,7 @@ from migrate.errors import (
     NodeUnreachable,
 )
 from migrate.kafka.gssapi import gssapi
-from migrate.kafka.oauth import SHARE, bearer, explained, forget, token_of
+from migrate.kafka.oauth import SHARE, bearer, forget, token_of
 from migrate.kafka.secrets import read_secret
 from migrate.kafka.tls import CLOSED, PROTOCOL, handshake, last_word, tls_context, tls_error
 from migrate.model.inventory import Access
@@ -418,10 +418,9 @@ def _login_refused(answer: Values, access: Access, where: str) -> AccessRefused:
         step = "compare `service`, and the host's name in `address`, with the principal in the node's keytab; Kerberos "
         step += "asks for the host's canonical name unless krb5.conf has dns_canonicalize_hostname = false"
     if access.oauth is not None:
-        why = f"{why}; our token says {explained(token_of(access), time.time())}"
+        why += forget(access)
         step = "compare issuer, audience and times with the listener's sasl.oauthbearer.expected.issuer and "
         step += "expected.audience, its clock, and the keys at its jwks.endpoint.url"
-        forget(access)
     return AccessRefused(
         f"user {access.user} was refused: {error_name(answer['errorCode'])}",
         where=where,

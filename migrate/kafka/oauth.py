@@ -84,10 +84,11 @@ def _another(login: OAuth, known: Token | None) -> Token:
     raise IssuerUnreachable(error.what, where=error.where, why=error.why)
 
 
-def forget(access: Access) -> None:
-    """Fetch another token next time: a listener has refused this one."""
+def forget(access: Access) -> str:
+    """Fetch another token next time, for a listener has refused this one; answers what this one says of itself."""
     with _LOCK:
-        _KNOWN.pop(access.oauth or OAuth(), None)
+        found = _KNOWN.pop(access.oauth or OAuth(), None)
+    return "" if found is None else f"; our token says {explained(found, time.time())}"
 
 
 def read(text: str, now: float, seconds: float | None = None) -> Token:
@@ -175,7 +176,7 @@ def _issued(login: OAuth) -> tuple[str, float | None]:
             raw = answer.read(MOST)
     except HTTPError as error:
         with error:
-            told = _error_of(error.read(MOST))
+            told = _error_of(error)
         if error.code >= 500:
             raise IssuerUnreachable(f"the token endpoint answered {error.code}", where=where, why=told) from None
         raise TokenRefused(
@@ -200,12 +201,12 @@ def _issued(login: OAuth) -> tuple[str, float | None]:
         raise TokenRefused("the token endpoint's answer holds no access_token", where=where) from None
 
 
-def _error_of(raw: bytes) -> str:
-    """RFC 6749, 5.2: `error` and `error_description`; of any other answer nothing."""
+def _error_of(answer: HTTPError) -> str:
+    """RFC 6749, 5.2: `error` and `error_description`; of any other answer, and of one that is cut short, nothing."""
     try:
-        found = strict_json.loads(raw)
+        found = strict_json.loads(answer.read(MOST))
         return ": ".join(str(found[key])[:200] for key in ("error", "error_description") if key in found)
-    except (ValueError, TypeError):
+    except (OSError, HTTPException, ValueError, TypeError):
         return ""
 
 

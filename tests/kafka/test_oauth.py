@@ -21,6 +21,7 @@ from migrate.model.inventory import Access, OAuth, SecretCommand
 from migrate.protocol.loader import Values
 from migrate.protocol.messages import DESCRIBE_CLUSTER
 from tests.kafka.fake_node import FakeNode, Script
+from tests.testing.answering import answering
 from tests.testing.certificates import Pki, secret
 
 WORD = "canary-client-secret"
@@ -234,6 +235,17 @@ def test_an_endpoint_that_refuses_or_is_away_is_told_apart(tmp_path: Path, issue
         assert "canary" not in repr(error) + str(error.why)
 
 
+@pytest.mark.parametrize("rest", [b"Content-Length: 9\r\n\r\n{", b"Transfer-Encoding: chunked\r\n\r\nff\r\n{"])
+def test_an_error_that_is_cut_short_is_of_an_endpoint_that_is_away(tmp_path: Path, issuer: Issuer, rest: bytes) -> None:
+    """What a gateway says while it stops: nothing of it ends the run."""
+    with answering(b"HTTP/1.1 502 Bad Gateway\r\n" + rest) as gateway:
+        mine = access(tmp_path, issuer)
+        assert mine.oauth is not None
+        there = replace(mine, oauth=replace(mine.oauth, endpoint=f"http://{gateway.address}/token"))
+        with pytest.raises(IssuerUnreachable, match="answered 502"):
+            oauth.token_of(there)
+
+
 @pytest.mark.slow
 def test_an_endpoint_with_tls_is_believed_by_its_authority_alone(tmp_path: Path) -> None:
     """Ours is named; the host's do not know it."""
@@ -286,6 +298,23 @@ def test_a_refused_token_is_explained_and_not_shown(tmp_path: Path, issuer: Issu
     assert "s ahead" in why
     assert got[0].split(b" ")[1][:40].decode() not in why + str(caught.value)
     assert not oauth._KNOWN
+
+
+def test_a_refusal_is_told_where_no_other_token_can_be_had(tmp_path: Path, issuer: Issuer) -> None:
+    """The token that was refused is explained, and no other is fetched for that."""
+    scripts, _ = listener(refuses="no")
+    mine = by_file(tmp_path, oauth.token_of(access(tmp_path, issuer)).text)
+
+    def its_file_goes(_version: int, _body: Values) -> Values:
+        (tmp_path / "token").unlink()
+        for login, known in [*oauth._KNOWN.items()]:
+            oauth._KNOWN[login] = replace(known, renew_at=0.0)
+        return {"errorCode": 0, "mechanisms": ["OAUTHBEARER"]}
+
+    scripts["SaslHandshake"] = its_file_goes
+    with FakeNode(scripts) as node, pytest.raises(AccessRefused, match="was refused") as caught:
+        Connection(node.address, mine)
+    assert "our token says sub=tool" in (caught.value.why or "")
 
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "OAUTHBEARER"])
