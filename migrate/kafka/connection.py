@@ -151,7 +151,8 @@ class Connection:
         self._renew()
         software = {"clientSoftwareName": CLIENT_ID, "clientSoftwareVersion": __version__}
         self.about = self.exchange(API_VERSIONS, API_VERSIONS.versions.high, software)
-        self.refuse(API_VERSIONS, self.about["errorCode"])
+        old = self.about["errorCode"] == Code.UNSUPPORTED_VERSION
+        self.refuse(API_VERSIONS, self.about["errorCode"], "the node is older than Kafka 3.9" if old else None)
         self.versions: Mapping[int, tuple[int, int]] = {
             entry["apiKey"]: (entry["minVersion"], entry["maxVersion"]) for entry in self.about["apiKeys"]
         }

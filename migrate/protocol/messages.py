@@ -82,6 +82,8 @@ def decode_response(api: Api, version: int, buffer: bytes) -> tuple[int, Values]
     Raises DecodeError: the bytes are no such response, end inside it, or go on after it.
     """
     header, offset = decode(load("ResponseHeader"), response_header_version(api, version), buffer)
+    if api == API_VERSIONS and int.from_bytes(buffer[offset : offset + 2], "big") == Code.UNSUPPORTED_VERSION:
+        version = 0  # what a node answers in that does not know the version (KIP-511)
     return header["correlationId"], decode_whole(api.response, version, buffer, offset)
 
 

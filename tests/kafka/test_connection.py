@@ -82,6 +82,15 @@ def test_an_answer_may_come_in_many_pieces(node: FakeNode) -> None:
 
 
 # -- faults ------------------------------------------------------------------------------------------------------
+def test_a_node_that_is_too_old_for_our_versions_is_told_so(node: FakeNode) -> None:
+    """Before Kafka 3.9 there is no ApiVersions 4: the answer comes in version 0, with an error (KIP-511)."""
+    body = b"\0\0\0\1" + b"\0\x23" + b"\0\0\0\1" + b"\0\x12\0\0\0\3"
+    node.scripts["ApiVersions"] = lambda _version, _body: Raw(len(body).to_bytes(4, "big") + body)
+    with pytest.raises(KafkaRefused, match="UNSUPPORTED_VERSION") as caught:
+        ask(node)
+    assert caught.value.why == "the node is older than Kafka 3.9"
+
+
 def raw(*parts: bytes) -> Raw:
     """Bytes that end the conversation."""
     return Raw(b"".join(parts), close=True)
