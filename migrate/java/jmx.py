@@ -33,7 +33,7 @@ def _asked(address: str, words: tuple[str, ...]) -> tuple[str, str] | Unknown:
     """JmxTool's output and errors."""
     host, _, port = address.rpartition(":")
     try:
-        socket.create_connection((host, int(port)), CONNECT_SECONDS).close()
+        socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS).close()
     except (OSError, ValueError) as error:
         return Unknown(f"nothing offers JMX at {address}: {error}")
     jars = cached_jars()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -62,6 +63,15 @@ def test_where_nobody_listens_no_java_is_started() -> None:
         found = jmx.number(address, THREADS)
         assert isinstance(found, Unknown)
         assert address in found.reason
+
+
+def test_an_ipv6_address_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Brackets are for the URL; the resolver knows no such name."""
+    monkeypatch.setattr(jmx, "cached_jars", lambda: None)
+    with socket.create_server(("::1", 0), family=socket.AF_INET6) as server:
+        found = jmx.number(f"[::1]:{server.getsockname()[1]}", THREADS)
+    assert isinstance(found, Unknown)
+    assert "not in the cache of jars" in found.reason
 
 
 @pytest.fixture(scope="module")
