@@ -112,6 +112,9 @@ def describe_quorum(connection: Connection) -> Quorum:
     if only["errorCode"] in (Code.NOT_LEADER_OR_FOLLOWER, Code.LEADER_NOT_AVAILABLE):
         raise NotLeader("this controller does not lead the quorum", where=connection.address)
     connection.refuse(DESCRIBE_QUORUM, only["errorCode"], only.get("errorMessage"))
+    ids = (state["replicaId"] for state in (*only["currentVoters"], *only["observers"]))
+    if min((only["leaderId"], *ids)) < 0:
+        raise AnswerBroken("DescribeQuorum answered with a negative id", where=connection.address)
     now = max((voter.get("lastCaughtUpTimestamp", -1) for voter in only["currentVoters"]), default=-1)  # the leader's
     return Quorum(
         leader=NodeId(only["leaderId"]),

@@ -140,6 +140,6 @@ def _read(raw: bytes) -> Certificate:
         return Certificate(f"one that cannot be read: {error}", "")
     try:
         names = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    except (x509.ExtensionNotFound, ValueError):
+    except (x509.ExtensionNotFound, x509.DuplicateExtension, x509.UnsupportedGeneralNameType, ValueError):
         return Certificate(subject, issuer)
     return Certificate(subject, issuer, tuple(sorted(str(name.value) for name in names)))

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from migrate.errors import AccessRefused, KafkaRefused, MigrateError, NotLeader
+from migrate.errors import AccessRefused, AnswerBroken, KafkaRefused, MigrateError, NotLeader
 from migrate.kafka import connection as ask_node
 from migrate.kafka.connection import DEFAULT_LIMITS, Connection, KeptConnections, Limits
 from migrate.kafka.controller import describe_quorum
@@ -195,10 +195,7 @@ def protocol_version(connection: Connection, broker: int) -> str:
 
     Raises AccessRefused: DESCRIBE_CONFIGS on Cluster is missing.
     """
-    asked = {"resourceType": BROKER, "resourceName": str(broker), "configurationKeys": [IBP]}
-    (found,) = connection.call(DESCRIBE_CONFIGS, {"resources": [asked]})["results"]
-    connection.refuse(DESCRIBE_CONFIGS, found["errorCode"], found["errorMessage"])
-    told = [entry["value"] for entry in found["configs"] if entry["name"] == IBP]
+    told = [entry["value"] for entry in _configs(connection, broker, [IBP]) if entry["name"] == IBP]
     if not told or not told[0]:
         raise KafkaRefused(f"its answer has no {IBP}", where=connection.address)
     return str(told[0])
@@ -210,10 +207,18 @@ def described(connection: Connection, broker: int) -> dict[str, str]:
     Kafka tells no value of a password or of a key that it does not define.  Raises AccessRefused: DESCRIBE_CONFIGS on
     Cluster is missing.
     """
-    asked = {"resourceType": BROKER, "resourceName": str(broker), "configurationKeys": None}
-    (found,) = connection.call(DESCRIBE_CONFIGS, {"resources": [asked]})["results"]
-    connection.refuse(DESCRIBE_CONFIGS, found["errorCode"], found["errorMessage"])
-    return {entry["name"]: entry["value"] for entry in found["configs"] if entry["value"] is not None}
+    found = _configs(connection, broker, None)
+    return {entry["name"]: entry["value"] for entry in found if entry["value"] is not None}
+
+
+def _configs(connection: Connection, broker: int, keys: list[str] | None) -> list[Values]:
+    asked = {"resourceType": BROKER, "resourceName": str(broker), "configurationKeys": keys}
+    results = connection.call(DESCRIBE_CONFIGS, {"resources": [asked]})["results"]
+    if len(results) != 1:
+        raise AnswerBroken(f"DescribeConfigs answered {len(results)} resources", where=connection.address)
+    connection.refuse(DESCRIBE_CONFIGS, results[0]["errorCode"], results[0]["errorMessage"])
+    configs: list[Values] = results[0]["configs"]
+    return configs
 
 
 def protocol_versions(inventory: Inventory, kept: KeptConnections) -> dict[NodeId, str | Unknown]:

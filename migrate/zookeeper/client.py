@@ -90,7 +90,8 @@ def translated(where: str) -> Iterator[None]:
         raise ZookeeperDenied("ZooKeeper refuses this identity", where=where) from error
     except (kazoo_errors.NoNodeError, kazoo_errors.NodeExistsError, kazoo_errors.BadVersionError):
         raise
-    except (kazoo_errors.KazooException, StructError, ValueError) as error:
+    # kazoo raises RuntimeError for an error code that it does not know, and for answers out of their order
+    except (kazoo_errors.KazooException, StructError, ValueError, RuntimeError) as error:
         raise WorldError(f"ZooKeeper's answer cannot be used ({type(error).__name__})", where=where) from error
 
 

@@ -157,6 +157,13 @@ def test_an_answer_without_the_partition_is_broken(nodes: list[FakeNode]) -> Non
         describe_quorum(connection)
 
 
+def test_an_answer_with_an_id_that_no_node_has_is_broken(nodes: list[FakeNode]) -> None:
+    """A typed error: one node's answer does not end the look at the others."""
+    nodes[1].scripts["DescribeQuorum"] = quorum_answer(-1)
+    with Connection(nodes[1].address, Access(), QUICK) as connection, pytest.raises(AnswerBroken, match="negative id"):
+        describe_quorum(connection)
+
+
 # -- assigning ---------------------------------------------------------------------------------------------------
 def assigned(code: int = 0, top: int = 0, drop: int = 0) -> Callable[[int, Values], Values]:
     """An AssignReplicasToDirs answer that names all that was asked, but for the last `drop` of each topic."""

@@ -6,12 +6,18 @@ import socket
 import ssl
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.x509.oid import ExtensionOID, NameOID
 
 from migrate.kafka.connection import Limits
-from migrate.kafka.listeners import meet
+from migrate.kafka.listeners import _read, meet
 from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode
 from migrate.model.listeners import Certificate, Served
@@ -129,6 +135,17 @@ def test_where_a_listener_is_advertised_it_is_met(tmp_path: Path) -> None:
         assert meet(away, {**values, "listeners": f"L://localhost:{port}"}, LIMITS)["L"].silent.startswith("no address")
         mapped = replace(here, address="127.0.0.1:1")  # its ports are others outside
         assert meet(mapped, values, LIMITS)["L"].silent.startswith("no address")
+
+
+def test_a_certificate_with_names_of_a_rare_kind_is_looked_at() -> None:
+    """An X.400 address, which no library here decodes."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    who = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "a")])
+    begins = datetime(2026, 1, 1, tzinfo=UTC)
+    names = x509.UnrecognizedExtension(ExtensionOID.SUBJECT_ALTERNATIVE_NAME, bytes.fromhex("3002a300"))
+    made = x509.CertificateBuilder(who, who, key.public_key(), 1, begins, begins + timedelta(days=1))
+    shown = made.add_extension(names, critical=False).sign(key, hashes.SHA256()).public_bytes(Encoding.DER)
+    assert _read(shown) == Certificate("CN=a", "CN=a")
 
 
 def test_a_certificate_without_names_has_none() -> None:

@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 
 from migrate.checks.releases import least_release
-from migrate.errors import AccessRefused, KafkaRefused
+from migrate.errors import AccessRefused, AnswerBroken, KafkaRefused
 from migrate.kafka.connection import Connection, KeptConnections, Limits
 from migrate.kafka.live import (
     Wants,
     applied_configs,
     describe_log_dirs,
+    described,
     fold,
     look,
     metadata,
@@ -326,6 +327,15 @@ def test_a_broker_says_which_protocol_version_it_runs_with() -> None:
     with told(29) as node, Connection(node.address, Access(), QUICK) as connection, pytest.raises(AccessRefused) as no:
         protocol_version(connection, 1)
     assert "DESCRIBE_CONFIGS on Cluster" in str(no.value)
+
+
+@pytest.mark.parametrize("results", [[], [{"errorCode": 0, "configs": []}] * 2])
+def test_an_answer_about_no_broker_or_two_is_broken(results: list[dict[str, Any]]) -> None:
+    """Each broker is asked about itself alone."""
+    with FakeNode({"DescribeConfigs": lambda _v, _b: {"results": results}}) as node:
+        for question in (protocol_version, described):
+            with Connection(node.address, Access(), QUICK) as connection, pytest.raises(AnswerBroken):
+                question(connection, 1)
 
 
 def test_a_broker_that_may_not_be_asked_what_it_runs_with_is_told_apart() -> None:

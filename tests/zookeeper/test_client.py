@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kazoo import exceptions as kazoo_errors
 from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.security import make_digest_acl
 
@@ -15,12 +16,13 @@ from migrate.errors import (
     ChrootMissing,
     ConnectStringWrong,
     Retryable,
+    WorldError,
     ZookeeperSessionLost,
     ZookeeperUnreachable,
 )
 from migrate.lab.topology import free_ports
 from migrate.model.secrets import Digester
-from migrate.zookeeper.client import ZookeeperAccess, ZookeeperClient, connect, parse_connect_string
+from migrate.zookeeper.client import ZookeeperAccess, ZookeeperClient, connect, parse_connect_string, translated
 from migrate.zookeeper.layout import Absent, Znode
 from migrate.zookeeper.read import read_view
 from tests.testing.golden_trees import golden
@@ -117,6 +119,12 @@ def test_a_transaction_without_an_answer_ends_the_session() -> None:
     with pytest.raises(ZookeeperSessionLost, match="TimeoutError"):
         ZookeeperClient(kazoo, "h:2181", 10.0).commit(kazoo, "/x")
     assert kazoo.calls == ["commit", "wait 20", "stop", "close"]
+
+
+def test_what_kazoo_does_not_know_is_a_typed_error() -> None:
+    """An error code of a newer server, or an answer out of its order."""
+    with pytest.raises(WorldError, match="RuntimeError"), translated("/x"):
+        raise kazoo_errors.EXCEPTIONS[-999]
 
 
 def test_a_transaction_without_a_connection_is_not_sent() -> None:
