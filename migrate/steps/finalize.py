@@ -372,6 +372,9 @@ class RollForward(RollToKraft):
             gate(gates.quorum_healthy),
         )
 
+    def living_gates(self) -> tuple[Gate, ...]:
+        return (gate(gates.stop_is_accepted, self.broker),)
+
     @requires("brokers that were restarted or are down have had their turn")
     def _lost_ones_first(self, world: World) -> Readiness:
         """None that still serves is stopped beside one that is lost: that one may have become so after the plan."""

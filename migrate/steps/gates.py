@@ -58,6 +58,7 @@ from migrate.model.views import (
     LiveView,
     MetadataAnswer,
     NodeAnswer,
+    PartitionHealth,
     Running,
     ZookeeperView,
 )
@@ -316,6 +317,35 @@ def _after_isrs(leaders: set[int]) -> str:
         f"usually nothing; if their number stays the same, restart {named} with the current file, then "
         f"give the same command again: {named} leads every one of these partitions, and has perhaps lost its request"
     )
+
+
+def whole_but(world: World, down: Iterable[int]) -> Readiness:
+    """Everything is whole, but for what the brokers in `down` have, and for replicas on no broker of the inventory.
+
+    A dead id in an assignment holds the copy open for ever: it must not hold the rollback, too.
+    """
+    missing = frozenset(down)
+    if isinstance(world.live, Unknown):
+        return world.live
+    left = tuple(node for node in world.inventory.brokers if int(node.id) not in missing)
+    known = frozenset(int(node.id) for node in left)
+    metadata = {
+        node: answer if isinstance(answer, Unknown) else _without(answer, missing, known)
+        for node, answer in world.live.metadata.items()
+    }
+    seen = replace(world, inventory=replace(world.inventory, brokers=left), live=replace(world.live, metadata=metadata))
+    return replicas_full(seen)
+
+
+def _without(answer: MetadataAnswer, missing: frozenset[int], known: frozenset[int]) -> MetadataAnswer:
+    def sick(entry: PartitionHealth) -> bool:
+        there = set(entry.replicas) & known
+        if entry.partition < 0:  # a topic that answered with an error and no partition
+            return True
+        return not there <= set(entry.isr) or bool(entry.leader < 0 and there)
+
+    left = tuple(broker for broker in answer.brokers if broker not in missing)
+    return replace(answer, brokers=left, unhealthy=tuple(filter(sick, answer.unhealthy)))
 
 
 @requires("the quorum has a leader, every controller answers, and every voter has caught up")

@@ -28,7 +28,7 @@ from migrate.model.world import Need, World
 from migrate.steps import facts, gates, served
 from migrate.steps.base import BaseStep
 from migrate.steps.disks import with_sick_disks
-from migrate.steps.gates import Gate
+from migrate.steps.gates import Gate, gate
 from migrate.steps.restore import Restored, bytes_of
 
 AFTER = "usually nothing; look at the broker's log and its connection to the controllers"
@@ -73,7 +73,13 @@ class Roll(BaseStep):
         return self._told(world, None, gates.ask_all(self.own_gates(), world))
 
     def resume(self, world: World) -> Readiness:
-        return self._told(world, None, gates.ask_all(self.start_gates(), world))
+        lives = not isinstance(world.services, Unknown) and isinstance(world.services[NodeId(self.broker)], Running)
+        asked = (*self.start_gates(), *(self.living_gates() if lives else ()))
+        return self._told(world, None, gates.ask_all(asked, world))
+
+    def living_gates(self) -> tuple[Gate, ...]:
+        """What a process asks for that lives half way: it is stopped first, and may itself be what is missing."""
+        return gate(gates.stop_is_accepted, self.broker), gate(gates.whole_but, [self.broker])
 
     def _told(self, world: World, broker: int | None, found: Readiness) -> Readiness:
         return with_sick_disks(world, broker, found) if self.names_sick_disks else found

@@ -10,7 +10,8 @@ from migrate.model.ids import NodeId
 from migrate.model.ledger import ReplicaState
 from migrate.model.outcome import NotYet, Ready, Refused, Unknown
 from migrate.model.stage import Stage, ZkMigrationState
-from migrate.model.views import MigrationZnode, NoFile, NoZnode, NullZnode, Stopped
+from migrate.model.step import HalfDone
+from migrate.model.views import MigrationZnode, NoFile, NoZnode, NullZnode, PartitionHealth, Running, Stopped
 from migrate.model.world import World
 from migrate.steps import configuration, gates
 from migrate.steps.base import BaseStep
@@ -131,6 +132,31 @@ def test_a_start_into_kraft_is_held_by_everything_else(bend: Bend, says: str) ->
     found = SECOND_ROLL.resume(bend(HALF_SECOND))
     assert isinstance(found, HELD)
     assert says in answer(found)
+
+
+@pytest.mark.parametrize(("step", "half"), [(FIRST_ROLL, HALF_FIRST), (SECOND_ROLL, HALF_SECOND)])
+def test_a_process_that_lives_half_way_is_stopped_only_beside_full_isrs(
+    step: RollToMigrationMode | RollToKraft, half: World
+) -> None:
+    """Its own replicas may lag, and the others may not see it: that is what its restart is for."""
+    raw = step.target(half, file_of(half, step.broker).raw)
+    lives = service(step.broker, Running(7, 1.0, "0" * 64))(with_file(half, step.broker, raw))
+    assert step.progress(lives) == HalfDone("file written, old process alive")
+    assert step.resume(lives) == Ready()
+    other = (step.broker + 1) % 3
+    lags = PartitionHealth("orders", 3, step.broker, (step.broker,), (step.broker, other))
+    assert isinstance(step.resume(lagging(lives, other, lags)), NotYet)
+    own = PartitionHealth("orders", 3, other, (other,), (step.broker, other))
+    assert step.resume(lagging(lives, other, own)) == Ready()
+
+
+def lagging(world: World, broker: int, entry: PartitionHealth) -> World:
+    """A partition is not whole, as that broker sees it."""
+    found = live(world).metadata[NodeId(broker)]
+    assert not isinstance(found, Unknown)
+    return worlds.with_live(
+        world, metadata={**live(world).metadata, NodeId(broker): replace(found, unhealthy=(entry,))}
+    )
 
 
 # -- controllers -----------------------------------------------------------------------------------------------------

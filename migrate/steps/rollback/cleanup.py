@@ -148,7 +148,7 @@ class ProveZookeeperMode(BaseStep):
             _epoch_raised(world),
             *(_in_zookeeper_mode(world, broker) for broker in facts.brokers(world)),
             back.controller_named(world),
-            back.whole_but(world, ()),
+            gates.whole_but(world, ()),
         )
         lines = [*evidence(world)]
         if not isinstance(world.zookeeper, Unknown):

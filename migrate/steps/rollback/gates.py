@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import replace
 from typing import Final
 
 from migrate.model.broker_modes import Mode, controller_flags, positions
@@ -16,11 +15,9 @@ from migrate.model.rollback_readiness import Growing, MetadataLogs
 from migrate.model.stage import ZkMigrationState
 from migrate.model.views import (
     ControllerZnode,
-    MetadataAnswer,
     MigrationZnode,
     NodeAnswer,
     NoZnode,
-    PartitionHealth,
     Stopped,
     majority,
 )
@@ -368,42 +365,13 @@ def session_ended(world: World, broker: int) -> Readiness:
 
 
 # -- brokers -----------------------------------------------------------------------------------------------------
-def whole_but(world: World, down: Iterable[int]) -> Readiness:
-    """Everything is whole, but for what the brokers in `down` have, and for replicas on no broker of the inventory.
-
-    A dead id in an assignment holds the copy open for ever: it must not hold the rollback, too.
-    """
-    missing = frozenset(down)
-    if isinstance(world.live, Unknown):
-        return world.live
-    left = tuple(node for node in world.inventory.brokers if int(node.id) not in missing)
-    known = frozenset(int(node.id) for node in left)
-    metadata = {
-        node: answer if isinstance(answer, Unknown) else _without(answer, missing, known)
-        for node, answer in world.live.metadata.items()
-    }
-    seen = replace(world, inventory=replace(world.inventory, brokers=left), live=replace(world.live, metadata=metadata))
-    return gates.replicas_full(seen)
-
-
-def _without(answer: MetadataAnswer, missing: frozenset[int], known: frozenset[int]) -> MetadataAnswer:
-    def sick(entry: PartitionHealth) -> bool:
-        there = set(entry.replicas) & known
-        if entry.partition < 0:  # a topic that answered with an error and no partition
-            return True
-        return not there <= set(entry.isr) or bool(entry.leader < 0 and there)
-
-    left = tuple(broker for broker in answer.brokers if broker not in missing)
-    return replace(answer, brokers=left, unhealthy=tuple(filter(sick, answer.unhealthy)))
-
-
 @requires("every partition has its full ISR; if broker {0} is down, what brokers that are down hold may be missing")
 def whole_before(world: World, broker: int) -> Readiness:
     """Nothing is missing while this broker runs; every stopped one may be if it is stopped itself."""
     found = stopped(world, facts.brokers(world))
     if isinstance(found, Unknown):
         return found
-    return whole_but(world, found if broker in found else ())
+    return gates.whole_but(world, found if broker in found else ())
 
 
 def whole_after(world: World, broker: int) -> Readiness:
@@ -411,7 +379,7 @@ def whole_after(world: World, broker: int) -> Readiness:
     found = stopped(world, facts.brokers(world))
     if isinstance(found, Unknown):
         return found
-    return whole_but(world, frozenset(found) - {broker})
+    return gates.whole_but(world, frozenset(found) - {broker})
 
 
 @requires("no broker is in KRaft mode")
