@@ -74,6 +74,8 @@ def as_ours(error: Exception) -> MigrateError:
 
 def ended_by(error: BaseException) -> tuple[int, Problem | None]:
     """The exit code that an error leads to, and the error as values for programs; None where it is no error."""
+    if isinstance(error, click.exceptions.Exit):  # `--help` and `--version` end so
+        return error.exit_code, None
     if isinstance(error, SystemExit):
         return (error.code if isinstance(error.code, int) else EXIT_ERROR), None
     if isinstance(error, (KeyboardInterrupt, click.exceptions.Abort)):

@@ -77,6 +77,13 @@ def test_without_json_nothing_but_text_is_printed(tmp_path: Path) -> None:
     assert ended.out == ""
 
 
+@pytest.mark.parametrize("words", [("status", "--help", "-o", "json"), ("--version", "status", "-ojson")])
+def test_help_beside_json_is_help_and_no_defect(words: tuple[str, ...]) -> None:
+    """It ends with 0, and nothing failed."""
+    ended = kraft_migrate(*words)
+    assert (ended.code, "E-DEFECT" in ended.out) == (0, False)
+
+
 def said(ended: Ended) -> Any:
     """The one object on stdout; its exit code is the command's."""
     found = json.loads(ended.out)
