@@ -40,7 +40,9 @@ def as_text(found: Found) -> Iterator[str]:
     for one in found.leaderless[:SHOWN]:
         yield f"no leader: {one.topic}-{one.partition}, whose replica on broker {one.broker} is online again"
     if not found.dead and not found.stranded and not found.leaderless:
-        yield "nothing to rescue: no directory of a running broker is dead, no replica's is wrong, no leader is missing"
+        among = " among what was seen" if found.unseen else ""
+        none = "no directory of a running broker is dead, no replica's is wrong, no leader is missing"
+        yield f"nothing to rescue{among}: {none}"
         yield "kraft-migrate status shows what is broken under a broker that is down"
         return
     for broker in found.brokers:

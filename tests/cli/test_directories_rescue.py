@@ -93,6 +93,7 @@ def test_a_broker_that_cannot_be_seen_is_no_all_clear(rescue: Rescue) -> None:
     answer = rescue(worlds.with_live(world, log_dirs={**live.log_dirs, NodeId(2): Unknown("timed out")}))
     assert answer.code == 3
     assert "broker 2: timed out" in answer.err
+    assert "nothing to rescue among what was seen" in answer.out
 
 
 def test_metadata_that_cannot_be_seen_is_an_error(rescue: Rescue) -> None:
