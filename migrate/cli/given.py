@@ -87,7 +87,7 @@ def playbook_given(given: pathlib.Path) -> pathlib.Path:
         "this is an inventory, and a playbook is needed",
         where=str(given),
         why=f"its plans were made by {', '.join(found)}" if found else "no plan was made by it as it is now",
-        next_step=f"{_command()} {beside[0] if beside else 'PLAYBOOK'}",
+        next_step=f"{_command()} {shlex.quote(str(beside[0])) if beside else 'PLAYBOOK'}",
     )
 
 
@@ -196,21 +196,26 @@ def run_given(given: pathlib.Path) -> pathlib.Path:
             why=f"its runs are in {inventory.runs}",
             next_step="`kraft-migrate apply` begins one",
         )
-    named = [str(run.parent) for run in runs_below(f"*/{JOURNAL}")][:MOST_NAMED]
+    named = [run.parent for run in runs_below(f"*/{JOURNAL}")]
     raise UsageWrong(
         "no run is there",
         where=str(given),
         why="it is not a run's folder or id, a plan, a playbook or an inventory",
-        next_step=f"name one of {', '.join(named)}" if named else "name the folder RUNS/PLAN that `apply` wrote",
+        next_step=f"name one of {_listed(named)}" if named else "name the folder RUNS/PLAN that `apply` wrote",
     )
+
+
+def _listed(paths: Sequence[pathlib.Path], between: str = ", ") -> str:
+    """The first of them, as a shell takes them."""
+    return between.join(shlex.quote(str(path)) for path in paths[:MOST_NAMED])
 
 
 def _plans_here() -> dict[str, str]:
     """What an error says of the plans below the present folder."""
-    found = [str(path) for path in runs_below(f"*/{FIRST_NAME}")][:MOST_NAMED]
+    found = runs_below(f"*/{FIRST_NAME}")
     if not found:
         return {"why": "no plan is below this folder", "next_step": "make one: kraft-migrate plan PLAYBOOK"}
-    return {"why": f"plans below this folder, the newest first: {', '.join(found)}", "next_step": "name one of them"}
+    return {"why": f"plans below this folder, the newest first: {_listed(found)}", "next_step": "name one of them"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +246,7 @@ def _plan_file(given: pathlib.Path) -> pathlib.Path | None:
         raise UsageWrong(
             "this is a folder, and none of a run",
             where=str(given),
-            next_step=f"did you mean {' or '.join(map(str, inside[:MOST_NAMED]))}?"
+            next_step=f"did you mean {_listed(inside, ' or ')}?"
             if inside
             else "name a playbook, an inventory, a run or its plan",
         )

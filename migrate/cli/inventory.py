@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import shlex
 
 import click
 
@@ -92,7 +93,7 @@ def init(
     with os.fdopen(handle, "w", encoding="utf-8") as file:
         file.write(text)
     say(f"{out}: {len(view.brokers)} brokers; fill in what begins with <fill in, then run")
-    say(f"  kraft-migrate playbook lint {out}")
+    say(f"  kraft-migrate playbook lint {shlex.quote(str(out))}")
     if missing := unregistered(view):
         many = "broker is" if len(missing) == 1 else "brokers are"
         say(f"{len(missing)} more {many} named by replicas and not registered now: {missing}")

@@ -8,6 +8,7 @@ import logging
 import os
 import pathlib
 import re
+import shlex
 import sys
 from typing import Final
 
@@ -146,7 +147,7 @@ class LazyGroup(click.Group):
                     if group is not self:
                         use = f"kraft-migrate {inside} {'|'.join(group.list_commands(ctx))}, with what it takes"
                     if kind == PLAYBOOK and inside == "rollback":
-                        use = f"kraft-migrate rollback plan {word}"
+                        use = f"kraft-migrate rollback plan {shlex.quote(word)}"
                     raise UsageWrong(f"this is {kind.name}, not a command", where=word, why=kind.why, next_step=use)
                 return
 

@@ -8,6 +8,7 @@ import getpass
 import os
 import pathlib
 import re
+import shlex
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
@@ -157,7 +158,8 @@ def bundle_at(path: str) -> Bundle:
         return read_bundle_at(path)
     except BundleDamaged as error:
         here = pathlib.Path(path)
-        refuse_other(BundleDamaged, BUNDLE, here, f"write a bundle: kraft-migrate bundle create NAME.tar.gz {path}")
+        create = f"kraft-migrate bundle create NAME.tar.gz {shlex.quote(path)}"
+        refuse_other(BundleDamaged, BUNDLE, here, f"write a bundle: {create}")
         if "://" not in path and not here.exists():
             raise BundleDamaged(
                 error.what, where=path, next_step="give the path of a bundle: `kraft-migrate bundle create` writes one"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import shlex
 import time
 
 import click
@@ -59,7 +60,8 @@ def plan(
         raise UsageWrong("--stage plans one stage alone, --to all up to one", next_step="give one of them")
     if playbook is None and evidence.bundle is None:
         here = playbooks_in(pathlib.Path())
-        raise UsageWrong("name a playbook", next_step=f"kraft-migrate plan {here[0] if here else 'PLAYBOOK'}")
+        named = shlex.quote(str(here[0])) if here else "PLAYBOOK"
+        raise UsageWrong("name a playbook", next_step=f"kraft-migrate plan {named}")
     if playbook is not None:
         playbook = playbook_given(playbook)
     found, loaded = load_target(playbook, None, evidence)
@@ -67,7 +69,7 @@ def plan(
         raise UsageWrong(
             "the bundle was made without a playbook: name one",
             where=str(evidence.bundle),
-            next_step=f"kraft-migrate plan playbook.yaml --from-bundle {evidence.bundle}",
+            next_step=f"kraft-migrate plan PLAYBOOK --from-bundle {shlex.quote(str(evidence.bundle))}",
         )
     target = target_stage(loaded, stage or to)
     if out is not None:

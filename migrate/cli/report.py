@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pathlib
+import shlex
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final
@@ -71,7 +72,7 @@ def write(folder: pathlib.Path) -> int:
         raise NotVisible(
             "there is no journal: this plan was never carried out",
             where=str(run.journal),
-            next_step=f"kraft-migrate apply {run.plan}",
+            next_step=f"kraft-migrate {plan.kind.apply_command} {shlex.quote(str(run.plan))}",
         )
     for path in write_reports(plan, run):
         say(path)

@@ -7,6 +7,7 @@ first environment (`/proc/PID/environ`) stays, for this user and root to read.
 from __future__ import annotations
 
 import os
+import shlex
 import stat
 from typing import Final
 
@@ -93,7 +94,7 @@ def _check(path: str, what: str, status: os.stat_result) -> None:
             f"{what} has mode {stat.S_IMODE(status.st_mode):04o}",
             where=path,
             why="others than its owner can read or change it",
-            next_step=f"chmod 600 {path}",
+            next_step=f"chmod 600 {shlex.quote(path)}",
         )
     if why := distrust(status):
         raise SecretUnreadable(

@@ -13,6 +13,7 @@ import hashlib
 import itertools
 import os
 import re
+import shlex
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -290,7 +291,8 @@ class FileKind:
     why: str = ""
 
     def used(self, path: Path) -> str:
-        return self.use.replace("FILE", str(path)).replace("TEXT", str(path.with_suffix(".txt")))
+        named = {"FILE": path, "TEXT": path.with_suffix(".txt")}
+        return re.sub("FILE|TEXT", lambda word: shlex.quote(str(named[word[0]])), self.use)
 
     def refusal(self, error: type[Refusal], wanted: str, path: Path) -> Refusal:
         """The error of a command that takes something else, such as `a bundle`."""

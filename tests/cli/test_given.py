@@ -6,6 +6,7 @@ import gzip
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 
 import pytest
 
@@ -137,6 +138,24 @@ def test_a_folder_that_is_no_runs_names_the_playbook_in_it(saved: tuple[Plan, Pa
     ended = kraft_migrate("status", tmp_path)
     assert ended.code == 64
     assert f"did you mean {tmp_path / 'playbook.yaml'}?" in " ".join(ended.err.split())
+
+
+def test_each_next_step_is_a_line_that_a_shell_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each path in it is one word, though its folder has a space in its name."""
+    (folder := tmp_path / "two words").mkdir()
+    inventory, playbook = inventory_in(folder), folder / "playbook.yaml"
+    make(folder)[1].unlink()
+    monkeypatch.chdir(tmp_path)
+    named = "'two words/playbook.yaml'"
+    for words, next_step in (
+        (("plan",), f"kraft-migrate plan {named}"),
+        ((named.strip("'"),), f"kraft-migrate plan {named}"),
+        (("rollback", named.strip("'")), f"kraft-migrate rollback plan {named}"),
+        (("assess", "two words"), f"did you mean {named}?"),
+        (("rollback", "plan", inventory), f"kraft-migrate rollback plan {quote(str(playbook))}"),
+        (("bundle", "show", playbook), f"kraft-migrate bundle create NAME.tar.gz {quote(str(playbook))}"),
+    ):
+        assert next_step in " ".join(kraft_migrate(*words).err.split()), words
 
 
 def test_an_inventory_without_plans_asks_for_the_playbook(tmp_path: Path) -> None:

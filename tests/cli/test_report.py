@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,8 @@ import pytest
 from migrate.cli.given import load_plan
 from migrate.cli.report import JUDGED, Judged, write_reports
 from migrate.model.history import LoadSummary
+from migrate.model.plan import Direction
+from migrate.report.plan_json import plan_to_json
 from migrate.report.run_values import Claim, Holds
 from migrate.run.carry_out import RunFolder
 from tests.cli.commands import kraft_migrate
@@ -88,6 +91,15 @@ def test_a_damaged_journal_is_said_in_the_report(
     report = json.loads((copy / "report.json").read_text())
     assert report["verdict"]["word"] != "PROVEN"
     assert said in json.dumps(report)
+
+
+def test_of_a_rollback_that_never_ran_the_command_that_carries_it_out_is_named(ran: Path, tmp_path: Path) -> None:
+    """`apply` refuses a rollback; and the path is one word."""
+    (folder := tmp_path / "two words").mkdir()
+    plan = replace(load_plan(ran / "plan.json"), direction=Direction.BACK)
+    (folder / "plan.json").write_text(plan_to_json(plan))
+    answer = kraft_migrate("report", folder)
+    assert f"kraft-migrate rollback apply '{folder / 'plan.json'}'" in " ".join(answer.err.split())
 
 
 @pytest.mark.parametrize("name", ["plan.json", "journal.jsonl"])
