@@ -13,6 +13,7 @@ import os
 import re
 import socket
 import threading
+import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
@@ -219,6 +220,7 @@ def describe(path: str, znode: Znode) -> str:
 
 
 SECONDS: Final = 3.0  # a server, to connect and to answer
+WHOLE: Final = 10  # times as long for all of an answer, which may be long and come in pieces
 MOST_BYTES: Final = 4 << 20
 NOT_ALLOWED: Final = "is not in the whitelist"
 LINE: Final = re.compile(r"^ ?/?(?P<address>.+):(?P<port>[0-9]+)\[[0-9]*\]\((?P<facts>.*)\)$")
@@ -249,12 +251,14 @@ def ask_server(server: str, word: bytes, seconds: float = SECONDS) -> str | Unkn
 
 def answer_of(server: str, word: bytes, seconds: float = SECONDS) -> str | Unknown:
     """The same; OSError where nobody answers, ConnectionRefusedError where nothing listens."""
-    name = word.decode()
+    name, deadline = word.decode(), time.monotonic() + WHOLE * seconds
     with socket.create_connection(address_of(server), timeout=seconds) as connection:
         connection.sendall(word)
         data = b""
         while len(data) <= MOST_BYTES and (part := connection.recv(1 << 16)):
             data += part
+            if time.monotonic() > deadline:
+                raise TimeoutError("its answer does not end")
     if len(data) > MOST_BYTES:
         return Unknown(f"{server} answers {name} with more than {MOST_BYTES:,} bytes")
     text = data.decode("utf-8", "replace")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import socket
+import threading
 from pathlib import Path
 
 import pytest
@@ -52,6 +55,30 @@ def test_a_server_that_does_not_say_is_unknown(said: bytes, why: str) -> None:
         found = ask_server(server.address, b"cons", 5.0)
     assert isinstance(found, Unknown)
     assert why in found.reason
+
+
+@pytest.mark.slow
+def test_an_answer_that_drips_is_not_waited_for_without_end() -> None:
+    """Each piece comes in time, and the last one never."""
+    over = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def drip() -> None:
+            client, _ = listener.accept()
+            with client, contextlib.suppress(OSError):
+                while not over.wait(0.01):
+                    client.sendall(b".")
+
+        thread = threading.Thread(target=drip)
+        thread.start()
+        guard = threading.Timer(5, over.set)
+        guard.start()
+        found = ask_server(f"127.0.0.1:{listener.getsockname()[1]}", b"cons", 0.05)
+        over.set()
+        guard.cancel()
+        thread.join()
+    assert isinstance(found, Unknown)
+    assert "does not end" in found.reason
 
 
 @pytest.mark.zookeeper
