@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -128,8 +129,23 @@ def refusals(values: Mapping[str, str]) -> Iterator[str]:
     mechanism, given = trim(values.get(key, "GSSAPI")), mechanisms(values, between)
     if spoken.startswith("SASL") and mechanism not in given and not REFERENCE.search(" ".join([mechanism, *given])):
         yield f"{key} is {mechanism}, and listener {between} has {', '.join(given) or 'none'}"
-    if here and between not in {entry.listener for entry in told or here}:
+    advertised = {entry.listener for entry in told or here}
+    if here and between not in advertised:
         yield f"no listener that is advertised is {between}, the inter-broker listener"
+    if plane and plane in known and (plane == between or plane not in advertised):
+        yield f"control.plane.listener.name is {plane}: it must be advertised, and no inter-broker listener"
+    for port in {entry.port for entry in here} - {0}:
+        hosts = [entry.host for entry in here if entry.port == port]
+        if len(hosts) > 1 and sorted(map(_family, hosts)) != [4, 6]:
+            yield f"listeners has port {port} {len(hosts)} times: only an IPv4 and an IPv6 address may share one"
+
+
+def _family(host: str) -> int:
+    """4 or 6 of an address, 0 of a name."""
+    try:
+        return ipaddress.ip_address(host).version
+    except ValueError:
+        return 0
 
 
 @check(

@@ -252,7 +252,7 @@ def _called_as(
     called: Called | None,
 ) -> str | Blind:
     if any(own_builder(side, listener) for side in (values, called.values if called else {})):
-        return Blind("its principal", "a principal.builder.class makes it")
+        return Blind("its principal", f"a {BUILDER} makes it: {STATE_IT}")
     if protocol == "PLAINTEXT":
         return ANONYMOUS
     if protocol == "SSL":

@@ -64,6 +64,7 @@ ODD: dict[str, Change] = {  # what Kafka takes, beside the plain values; None: w
     "listeners: small letters": {LISTENERS: "internal://b1:9092,client://b1:9093", BETWEEN: "Internal"},
     "listeners: IPv6": {LISTENERS: "INTERNAL://[::1]:9092,CLIENT://[fe80::1]:9093"},
     "listeners: one port for IPv4 and IPv6": {LISTENERS: "INTERNAL://127.0.0.1:9092,CLIENT://[::1]:9092"},
+    "listeners: any port, twice": {LISTENERS: "INTERNAL://b1:0,CLIENT://b1:0"},
     "listeners: no host": {LISTENERS: "INTERNAL://:9092,CLIENT://:9093"},
     "listeners: everywhere, advertised": {
         LISTENERS: "INTERNAL://0.0.0.0:9092,CLIENT://0.0.0.0:9093",
@@ -234,6 +235,13 @@ REFUSED: dict[str, tuple[Change, str]] = {  # what Kafka refuses, and what a che
     "word: in a list": ({"log.cleanup.policy": "compact,"}, "log.cleanup.policy"),
     "word: no classic groups": ({"group.coordinator.rebalance.protocols": "consumer"}, "rebalance.protocols"),
     "class: empty": ({"principal.builder.class": ""}, "principal.builder.class"),
+    "listeners: a port twice": ({LISTENERS: "INTERNAL://b1:9092,CLIENT://[::1]:9092"}, LISTENERS),
+    "listeners: a port twice of one address family": ({LISTENERS: "INTERNAL://[::1]:1,CLIENT://[::2]:1"}, LISTENERS),
+    "control plane: between brokers": ({"control.plane.listener.name": "INTERNAL"}, "control.plane.listener.name"),
+    "control plane: not advertised": (
+        {"control.plane.listener.name": "CLIENT", ADVERTISED: "INTERNAL://b1:9092"},
+        "control.plane.listener.name",
+    ),
     "control plane: not in the map": ({"control.plane.listener.name": "OTHER"}, "OTHER"),
     "early start: no such listener": ({"early.start.listeners": "OTHER"}, "early.start.listeners"),
     "bootstrap: no port": ({"controller.quorum.bootstrap.servers": "c0"}, "controller.quorum.bootstrap.servers"),
@@ -251,8 +259,8 @@ def file_of(change: Change) -> bytes:
 
 
 def known(raw: bytes, listener: str = "CTL", protocol: str = "PLAINTEXT") -> Inventory:
-    """An inventory whose second broker has that file."""
-    found = worlds.inventory()
+    """An inventory whose second broker has that file, and its ZooKeeper."""
+    found = replace(worlds.inventory(), zookeeper=parse(raw).get(CONNECT, ""))
     node = int(parse(raw).get("broker.id") or parse(raw).get("node.id") or 1)
     brokers = tuple(replace(broker, id=NodeId(node)) if broker.id == 1 else broker for broker in found.brokers)
     return replace(found, brokers=brokers, controller_listener=listener, controller_access=Access(protocol=protocol))
