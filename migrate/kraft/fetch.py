@@ -310,20 +310,24 @@ class MetadataReader:
 
     # -- connecting ----------------------------------------------------------------------------------------------
     def _connected(self) -> Connection:
-        """The open connection, or one to the first controller that accepts one."""
+        """The open connection, or one to the first controller that accepts one; raises the first refusal of all."""
         if self._connection is not None:
             return self._connection
         said: list[str] = []
+        refused: MigrateError | None = None
         for node in tuple(self._order):
             try:
                 self._connection = Connection(node.address, self._inventory.access_of(node), self._limits)
-            except Retryable as error:
+            except MigrateError as error:  # one with an expired certificate keeps nobody from the others
                 said.append(f"{node.id}: {error.what}")
+                refused = refused or (None if isinstance(error, Retryable) else error)
                 self._leave()
                 continue
             return self._connection
         self._forget()  # while nobody runs a quorum may be formatted again: who answers next is read from the beginning
         self._epoch = 0
+        if refused is not None:
+            raise refused
         raise NoActiveController("no controller can be reached", where=self._inventory.name, why="; ".join(said))
 
     def _leave(self) -> None:

@@ -6,6 +6,7 @@ import contextlib
 import signal
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -20,9 +21,11 @@ from migrate.errors import (
     NoActiveController,
     OtherCluster,
     Retryable,
+    TlsRefused,
 )
-from migrate.kafka.connection import Limits
+from migrate.kafka.connection import Connection, Limits
 from migrate.kafka.controller import ActiveController
+from migrate.kraft import fetch
 from migrate.kraft.fetch import MetadataReader
 from migrate.model.ids import METADATA_TOPIC
 from migrate.model.inventory import Access
@@ -203,6 +206,27 @@ def test_without_any_controller_the_reason_names_each(quorum: FakeQuorum) -> Non
         reader.view()
     assert time.monotonic() - began < 30
     assert all(f"{id_}: no connection" in caught.value.why for id_ in (3000, 3001, 3002))
+
+
+def test_a_controller_that_refuses_the_connection_keeps_nobody_from_the_others(
+    quorum: FakeQuorum, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An expired certificate of one is not asked to lead; where all refuse, the refusal is told, and nothing waits."""
+    refusing = {quorum.nodes[3000].address}
+
+    def connection(address: str, *others: Any) -> Connection:
+        if address in refusing:
+            raise TlsRefused("its certificate has expired", where=address)
+        return Connection(address, *others)
+
+    monkeypatch.setattr(fetch, "Connection", connection)
+    quorum.leader, quorum.epoch = 3002, 2
+    with reader_of(quorum) as reader:
+        assert topics(reader.view()) == ["t1", "t2", "t3"]
+        reader.close()
+        refusing |= {node.address for node in quorum.nodes.values()}
+        with pytest.raises(TlsRefused, match="expired"):
+            reader.view()
 
 
 @pytest.mark.slow
