@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import pathlib
+import shlex
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -93,7 +94,7 @@ class Demo:
             self._stop_all()
             raise
         except MigrateError:
-            where = f"--dir {self._options.directory}"
+            where = f"--dir {shlex.quote(str(self._options.directory))}"
             hint = f"(kraft-migrate lab status {where}; lab down {where})"
             self._lines.say(f"this run ends here; the cluster is left as it is {hint}", Tone.BAD)
             raise
@@ -202,7 +203,7 @@ class Demo:
 
     def _parked(self, plan: Plan, folder: RunFolder) -> int:
         paths = write_reports(plan, folder)
-        inventory = self._lab.inventory_path
+        inventory, lab = (shlex.quote(str(path)) for path in (self._lab.inventory_path, self._options.directory))
         self._lines.say(where_parked(plan.target, self._options.until), Tone.GOOD)
         kerberos = f"export KRB5_CONFIG={os.environ['KRB5_CONFIG']}\n" if self._lab.topology.kdc_port else ""
         self._lines.print(
@@ -210,8 +211,8 @@ class Demo:
             f"look at it:  kraft-migrate status --inventory {inventory}\n"
             f"             kraft-migrate diff --inventory {inventory}\n"
             f"             kraft-migrate directories verify --inventory {inventory}\n"
-            f"resume:      kraft-migrate lab demo --dir {self._options.directory}\n"
-            f"stop it:     kraft-migrate lab down --dir {self._options.directory}"
+            f"resume:      kraft-migrate lab demo --dir {lab}\n"
+            f"stop it:     kraft-migrate lab down --dir {lab}"
         )
         return 0
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import pathlib
+import shlex
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -208,7 +209,8 @@ def _say_next(found: Lab) -> None:
     say(f"inventory: {found.inventory_path}")
     if found.topology.kdc_port:
         say(f"for each command: export KRB5_CONFIG={os.environ['KRB5_CONFIG']}")
-    after = f"plan {found.playbook_path}" if found.seeded() else f"lab seed --dir {found.topology.directory}"
+    path, folder = shlex.quote(str(found.playbook_path)), shlex.quote(str(found.topology.directory))
+    after = f"plan {path}" if found.seeded() else f"lab seed --dir {folder}"
     say(f"next: kraft-migrate {after}")
     if found.topology.bundled:
         _say_differences(found)
