@@ -7,6 +7,7 @@ Sources: the sequences of a rollback as seen on 3.9.2, KAFKA-20488 (epochs), KAF
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Final
@@ -98,7 +99,7 @@ def _unflagged(node: int, what: str) -> Reason:
     return bar("controller-without-flag", f"controller {node}", what, next_step)
 
 
-def backups(_world: World, facts: RollbackFacts, origin: Origin) -> Iterator[Reason]:
+def backups(world: World, facts: RollbackFacts, origin: Origin) -> Iterator[Reason]:
     """Files are restored from backups, never generated: each changed broker needs its own."""
     for node in origin.changed:
         kept, about = facts.configs.get(node, Unknown("it was not looked for")), f"broker {int(node)}"
@@ -117,7 +118,8 @@ def backups(_world: World, facts: RollbackFacts, origin: Origin) -> Iterator[Rea
     if isinstance(tree, Unknown) or tree.problem:
         said = tree.reason if isinstance(tree, Unknown) else f"{tree.path}: {tree.problem}"
         what = f"there is no whole backup of the tree ({said})"
-        next_step = "make one now: kraft-migrate backup create FILE --inventory INVENTORY"
+        next_step = "make one now: kraft-migrate backup create NAME.jsonl.gz "
+        next_step += f"--inventory {shlex.quote(world.inventory.path)}"
         yield work("no-zookeeper-backup", "ZooKeeper", what, next_step)
 
 

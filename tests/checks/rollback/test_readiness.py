@@ -522,6 +522,7 @@ def test_the_tree_without_a_backup_is_work() -> None:
     for tree in (Unknown("no journal names one"), KeptFile("t", "it cannot be read")):
         found = asked(whole(Stage.COPY), replace(GOOD, zookeeper=tree))
         assert (found.word, names(found, Weight.WORK)) == (WORK, {"no-zookeeper-backup"})
+        assert "--inventory /lab/inventory.yaml" in str(found.reasons)
 
 
 def test_a_run_that_started_a_controller_without_the_flag_counts_though_nobody_answers() -> None:
