@@ -50,7 +50,7 @@ OURS: Final = (  # keys that the tool sets itself, from the inventory
 
 def _not_to_be_added(key: str, *, brokers: bool) -> str:
     """Why that key cannot be added to the files of brokers, or of controllers; "" where it can."""
-    if key in OURS:
+    if key in OURS or (brokers and fate(key, Moment.FIRST_ROLL) is Fate.SET):
         return "this key follows from the inventory"
     removed = brokers and fate(key, Moment.SECOND_ROLL) is Fate.REMOVED
     return "the second roll removes this key: write it into the brokers' files" if removed else ""

@@ -198,6 +198,7 @@ def test_properties_may_stand_in_the_inventory_and_come_back_as_they_stood(tmp_p
     [
         ("{node.id: '7'}", "node.id cannot be added"),
         ("{controller.quorum.bootstrap.servers: 'c0:9090'}", "controller.quorum.bootstrap.servers cannot be added"),
+        ("{listener.security.protocol.map: 'A:SSL'}", "listener.security.protocol.map cannot be added"),
         ("{zookeeper.session.timeout.ms: '9000'}", "zookeeper.session.timeout.ms cannot be added"),
         ("{inter.broker.protocol.version: '3.9'}", "inter.broker.protocol.version cannot be added"),
         ("{ssl.key.password: hunter2}", "ssl.key.password holds a secret"),
