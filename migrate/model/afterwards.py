@@ -6,12 +6,13 @@ import shlex
 from dataclasses import dataclass
 from typing import Final
 
+from migrate.model.detect import AFTERWARDS_PAGE
+
 TRAP: Final = (
     "Next comes Kafka 4: `kafka-features upgrade --release-version 4.x` raises several features at once, makes a "
     "static quorum dynamic for good, and deletes min.insync.replicas of single brokers (KAFKA-21426); raise "
     "metadata.version alone"
 )
-PAGE: Final = "docs/after-the-migration.md"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,4 +29,4 @@ class Afterwards:
 
 
 def after_the_migration(playbook: str) -> Afterwards:
-    return Afterwards(TRAP, f"kraft-migrate assess {shlex.quote(playbook)} --target 4.3", PAGE)
+    return Afterwards(TRAP, f"kraft-migrate assess {shlex.quote(playbook)} --target 4.3", AFTERWARDS_PAGE)

@@ -17,6 +17,8 @@ from migrate.model.world import World
 HYBRID_PROVEN: Final = "proven:hybrid"
 CLEANUP_PROVEN: Final = "proven:cleanup"
 
+AFTERWARDS_PAGE: Final = "docs/after-the-migration.md"  # what comes once that is proven
+
 
 @dataclass(frozen=True, slots=True)
 class Detected:

@@ -9,8 +9,7 @@ from typing_extensions import TypedDict
 
 from migrate import __version__
 from migrate.checks.releases import brokers_release
-from migrate.model.afterwards import PAGE
-from migrate.model.detect import detect
+from migrate.model.detect import AFTERWARDS_PAGE, detect
 from migrate.model.findings import Finding, Share, Word, share
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
@@ -38,7 +37,7 @@ NEXT: Final = {
     Word.INCOMPLETE: UNSEEN,
 }
 PLAN: Final = "`kraft-migrate plan PLAYBOOK` makes the plan; it changes nothing."
-OVER: Final = f"Nothing of the migration is left to do; {PAGE} has what comes now."
+OVER: Final = f"Nothing of the migration is left to do; {AFTERWARDS_PAGE} has what comes now."
 
 
 @dataclass(frozen=True, slots=True)
