@@ -11,6 +11,7 @@ import itertools
 import json
 import re
 import secrets
+import shlex
 import socket
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -268,7 +269,9 @@ def load_topology(directory: Path) -> Topology:
     try:
         found = _decode(json.loads(path.read_bytes()))
     except FileNotFoundError as error:
-        raise LabMissing("there is no lab here", where=str(directory.resolve())) from error
+        above = directory.parent  # the lab itself, where the default name was looked for in its own folder
+        hint = f"{above.resolve()} is a lab: --dir {shlex.quote(str(above))}" if (above / LAB_FILE).exists() else ""
+        raise LabMissing("there is no lab here", where=str(directory.resolve()), next_step=hint) from error
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise LabFolderNotOurs("lab.json cannot be read", where=str(path), why=str(error)) from error
     if found.directory != str(directory.resolve()):

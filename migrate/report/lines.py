@@ -115,11 +115,11 @@ def _folded(text: str, room: int, copied: re.Pattern[str] | None = COPIED, hang:
 
 
 WORDS: Final = {  # by the words alone: a line without a tone of its own is coloured by them
-    Tone.WARN: r"READY WITH WARNINGS|INCOMPLETE|UNFINISHED|UNSETTLED|NotYet|PARKED|MIGRATING|PENDING|WAITING"
+    Tone.WARN: r"READY WITH (?:WARNINGS|WORK)|INCOMPLETE|UNFINISHED|UNSETTLED|NotYet|PARKED|MIGRATING|PENDING|WAITING"
     r"|W-[A-Z]+-\d+",
     Tone.GOOD: r"READY|NO CHANGES|PROVEN|EQUAL|Verified|VERIFIED|^ *ok(?= )",
     Tone.DIM: "AlreadyDone|I-[A-Z]+-[0-9]+",
-    Tone.BAD: r"BLOCKED|DIFFERENT|NOT READ|NOT PROVEN|Refused|Failed|FAILED|Unknown|STOPPED|OFFLINE|IRREVERSIBLE"
+    Tone.BAD: r"BLOCKED|DIFFERENT|NOT READY?|NOT PROVEN|Refused|Failed|FAILED|Unknown|STOPPED|OFFLINE|IRREVERSIBLE"
     r"|unknown(?=:)|^ *missing(?=  )|[BX]-[A-Z]+-\d+|S-STUCK-\d+|E-[A-Z]+(-\d+)?",
     Tone.TITLE: r"^ {0,2}[a-z][\w ]{0,14}?(?=  +\S)",
 }

@@ -97,6 +97,15 @@ def test_a_folder_without_a_lab_is_told(tmp_path: Path) -> None:
     assert "lab up" in caught.value.next_step
 
 
+def test_in_the_folder_of_a_lab_that_lab_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The default name is looked for below it, and the lab would be left running."""
+    save_topology(plan_topology(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(LabMissing) as caught:
+        load_topology(Path("kraft-migrate-lab"))
+    assert caught.value.next_step == f"{tmp_path} is a lab: --dir ."
+
+
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"format": 3}', '{"format": 2}'])
 def test_a_lab_file_that_is_not_ours_is_refused(tmp_path: Path, text: str) -> None:
     """It is never overwritten."""
