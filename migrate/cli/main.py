@@ -71,7 +71,21 @@ TRIED: Final = {  # words of other tools -> what does that here
     "--force --skip-checks --ignore --no-checks": "Nothing is forced: what may differ is accepted by name, with "
     "an end (`kraft-migrate explain accepted difference`).",
     "--yes -y": "The end of the plan has the command that applies it; where nothing leads back, with its fingerprint.",
-    "--watch": "`watch kraft-migrate status PLAYBOOK` looks again every two seconds.",
+    "--watch --follow -f": "`watch kraft-migrate status PLAYBOOK` looks again every two seconds.",
+    "init": "`kraft-migrate inventory init --zookeeper HOST:PORT/CHROOT` writes an inventory.",
+    "validate lint": "`kraft-migrate playbook lint FILE` checks a playbook or an inventory.",
+    "verify": "`kraft-migrate directories verify` proves every replica's directory, `kraft-migrate diff` compares.",
+    "migrate start run execute": "`kraft-migrate plan PLAYBOOK` makes the plan; its end has the command to apply it.",
+    "describe health logs history": "`kraft-migrate status PLAYBOOK` shows cluster and run, `kraft-migrate report RUN` "
+    "what a run did.",
+    "finalise": "`kraft-migrate plan PLAYBOOK --stage finalize` plans that stage.",
+    "approve": "There are no approvals: the end of a plan has the command, where needed with its fingerprint.",
+    "retire-zookeeper": "`kraft-migrate plan PLAYBOOK --stage cleanup`; docs/after-the-migration.md has what follows.",
+    "version": "`kraft-migrate --version` shows it.",
+    "--json": "`-o json` prints the answer for programs.",
+    "--broker --node": "All brokers are looked at: no command takes one alone by an option.",
+    "--bootstrap-server": "A playbook or `--inventory FILE` names the cluster; for `assess` alone `--zookeeper "
+    "HOST:PORT/CHROOT` is enough.",
 }
 
 
