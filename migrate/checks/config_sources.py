@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from migrate.checks.forms import fault, misfits
-from migrate.checks.principals import ANONYMOUS, authorizer, controllers_user, successor, super_users
+from migrate.checks.principals import controllers_user, joining, successor
 from migrate.checks.registry import ALWAYS, Blind, Hit, Result, check, placed
 from migrate.checks.sight import (
     Configs,
@@ -85,8 +85,7 @@ def key_stands_once(configs: Configs, world: World) -> Result:
     ours = {*(() if added is None else added.values), *(() if kraft is None else kraft.properties)}
     brokers = {node.id for node in world.inventory.brokers}
     for node, file in configs.items():
-        user, values = controllers_user(file.values, world.inventory), file.values
-        joins = bool(authorizer(values)) and isinstance(user, str) and user not in {ANONYMOUS, *super_users(values)}
+        joins = joining(file.values, [controllers_user(file.values, world.inventory)])
         rolls = {*ours, *([SUPER_USERS] if joins else [])} if node in brokers else set[str]()
         twice = [key for key in duplicates(file.raw, file.path) if edited_by_us(key) or key in rolls]
         if twice:

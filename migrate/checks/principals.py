@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -294,6 +294,17 @@ def controllers_user(values: Mapping[str, str], inventory: Inventory) -> str | B
         found = found if added is None else with_added(found, added.values)
     protocol, stated = protocols(values).get(listener, listener), inventory.controller_principal
     return caller(found, listener, protocol, BROKER_MECHANISM, stated=stated)
+
+
+def joining(values: Mapping[str, str], principals: Iterable[str | Blind]) -> list[str]:
+    """Who of these calls the node of that file and is to join its super users, where there is an authorizer.
+
+    Never ANONYMOUS: that would let in everybody, and is for a person to decide (B-SEC-06 and B-SEC-07 say it is due).
+    """
+    if not authorizer(values):
+        return []
+    known = {ANONYMOUS, *super_users(values)}
+    return list(dict.fromkeys(one for one in principals if isinstance(one, str) and one not in known))
 
 
 def called_at(node: int, values: Mapping[str, str], world: World) -> Called:

@@ -633,8 +633,8 @@ def theirs(host: Host, node: Node, file: int, path: str) -> int:
 
     He could have put a file of root's, or a folder with it, in that place: what he cannot read is no file of the node.
     """
-    owner = others_folder(split(followed(node, path))[0])
-    if os.geteuid() != 0 or owner is None:
+    owner = others_folder(split(followed(node, path))[0]) if os.geteuid() == 0 else None
+    if owner is None:
         return file
     user = may_write_as(host, node)
     if user is None:  # of a unit that is not there yet: whoever the folder belongs to
@@ -651,9 +651,11 @@ def theirs(host: Host, node: Node, file: int, path: str) -> int:
 def others_folder(path: str) -> Optional[os.stat_result]:
     """That folder, or the first one on the way to it, that others may write; None where none is."""
     try:
-        status = os.fstat(open_folder(path, ours=True))
+        folder = open_folder(path, ours=True)
     except RefusedError as error:
         return os.stat(raw(error.where))
+    status = os.fstat(folder)
+    os.close(folder)
     return None if only_ours(status) else status
 
 

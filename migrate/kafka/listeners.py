@@ -18,7 +18,7 @@ from migrate.errors import AnswerBroken, KafkaRefused, MigrateError, TlsRefused
 from migrate.kafka.connection import DEFAULT_LIMITS, HANDSHAKE_VERSION, Connection, Limits, reach
 from migrate.kafka.tls import CLOSED, last_word, tls_error
 from migrate.model.inventory import Access, BrokerNode
-from migrate.model.kafka_values import Endpoint
+from migrate.model.kafka_values import Endpoint, is_loopback
 from migrate.model.listeners import Certificate, Served, listeners, mechanisms, protocols
 from migrate.protocol.messages import SASL_HANDSHAKE
 
@@ -50,10 +50,10 @@ def _addresses(broker: BrokerNode, bound: Endpoint, values: Mapping[str, str]) -
     is taken with a port of the file where no other port stands for it.
     """
     host, _, port = broker.address.rpartition(":")
-    here, ports = _is_loopback(host), [str(entry.port) for entry in listeners(values)]
+    here, ports = is_loopback(host), [str(entry.port) for entry in listeners(values)]
     told = [entry for entry in listeners(values, "advertised.listeners") if entry.listener == bound.listener]
     for entry in (*told, bound):
-        if entry.host and not _is_everywhere(entry.host) and (here or not _is_loopback(entry.host)):
+        if entry.host and not _is_everywhere(entry.host) and (here or not is_loopback(entry.host)):
             yield _address(entry.host, entry.port)
     if port in ports:
         yield _address(host.strip("[]"), bound.port)
@@ -61,13 +61,6 @@ def _addresses(broker: BrokerNode, bound: Endpoint, values: Mapping[str, str]) -
 
 def _address(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
 
 
 def _is_everywhere(host: str) -> bool:

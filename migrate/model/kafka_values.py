@@ -7,6 +7,7 @@ Kafka's own classes.
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -269,7 +270,15 @@ def calls_itself(text: str) -> bool:
         hosts = [server.rpartition(":")[0].lower() for server in connect_string(text).servers]
     except ValueError:
         return False
-    return any(host in ("localhost", "[::1]") or host.startswith("127.") for host in hosts)
+    return any(map(is_loopback, hosts))
+
+
+def is_loopback(host: str) -> bool:
+    """Is it an address, or a name, of the host itself that says it?"""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
 
 
 def _server(text: str) -> str:

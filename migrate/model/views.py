@@ -167,9 +167,7 @@ class ZookeeperView:
     mzxids: Mapping[str, int] = field(default_factory=dict)  # znode -> mzxid, of the znodes that entities came from
     controller_epoch_version: int = -1  # of the znode /controller_epoch; -1 where it is not known
     state_epoch: int = -1  # the highest controller epoch that a partition's state was written with
-    owner_fenced: bool = (
-        False  # /controller_epoch was written after the claim to /controller, which writes both at once
-    )
+    owner_fenced: bool = False  # /controller_epoch was written since the claim to /controller, which writes both
     caller: str | Unknown = CALLER_NOT_ASKED  # as whom it knows our login by SASL; "" for none
 
     @property

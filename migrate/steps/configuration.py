@@ -12,13 +12,12 @@ from typing import Final
 
 from migrate.checks.config import brought_along
 from migrate.checks.principals import (
-    ANONYMOUS,
     AUTHORIZER,
     STANDARD_AUTHORIZER,
-    authorizer,
     caller,
     controllers_user,
     in_kraft_mode,
+    joining,
     super_users,
 )
 from migrate.checks.registry import Blind
@@ -38,15 +37,8 @@ LISTENER: Final = "listener.name."
 
 
 def _with_super_users(values: dict[str, str], principals: Iterable[str | Blind]) -> None:
-    """Add who calls this node and must be let in, where there is an authorizer.
-
-    Never ANONYMOUS: that would let in everybody, and is for a person to decide (B-SEC-06 and B-SEC-07 say it is due).
-    """
-    if not authorizer(values):
-        return
-    known = super_users(values)
-    wanted = dict.fromkeys(one for one in principals if isinstance(one, str) and one != ANONYMOUS)
-    if missing := [one for one in wanted if one not in known]:
+    """Add who calls this node and must be let in."""
+    if missing := joining(values, principals):
         given = values.get("super.users", "").strip().rstrip(";")
         values["super.users"] = ";".join([given, *missing] if given else missing)
 
