@@ -76,8 +76,8 @@ TRIED: Final = {  # words of other tools -> what does that here
     "validate lint": "`kraft-migrate playbook lint FILE` checks a playbook or an inventory.",
     "verify": "`kraft-migrate directories verify` proves every replica's directory, `kraft-migrate diff` compares.",
     "migrate start run execute": "`kraft-migrate plan PLAYBOOK` makes the plan; its end has the command to apply it.",
-    "describe health logs history": "`kraft-migrate status PLAYBOOK` shows cluster and run, `kraft-migrate report RUN` "
-    "what a run did.",
+    "describe health logs history": "`kraft-migrate status PLAYBOOK` shows cluster and run, "
+    "`kraft-migrate report write RUN` what a run did.",
     "finalise": "`kraft-migrate plan PLAYBOOK --stage finalize` plans that stage.",
     "approve": "There are no approvals: the end of a plan has the command, where needed with its fingerprint.",
     "retire-zookeeper": "`kraft-migrate plan PLAYBOOK --stage cleanup`; docs/after-the-migration.md has what follows.",

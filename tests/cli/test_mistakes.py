@@ -47,7 +47,7 @@ INIT = "kraft-migrate inventory init --zookeeper"
         (("validate", PLAYBOOK), 64, ["`kraft-migrate playbook lint FILE`"]),
         (("verify",), 64, ["`kraft-migrate directories verify`"]),
         (("start",), 64, ["`kraft-migrate plan PLAYBOOK` makes the plan"]),
-        (("logs",), 64, ["`kraft-migrate report RUN`"]),
+        (("logs",), 64, ["`kraft-migrate report write RUN`"]),
         (("approve", "plan.json"), 64, ["There are no approvals"]),
         (("retire-zookeeper",), 64, ["--stage cleanup"]),
         (("status", "--json"), 64, ["No such option '--json'", "`-o json`"]),
