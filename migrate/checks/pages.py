@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
 from migrate import checks, errors
 from migrate.checks import stuck
 from migrate.checks.words import WordDoc, all_words, family, key
 from migrate.errors import MigrateError, Retryable, UnknownCode
 from migrate.model.findings import CodeDoc, WaitDoc
+
+MIN_LETTERS: Final = 2  # of a word that tells something
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +64,19 @@ def find(code: str) -> Doc:
     near = [words[one].code for one in difflib.get_close_matches(key(code), words, n=1, cutoff=0.75)]
     if not near and (wanted[1:2] == "-" or any(map(str.isdigit, wanted))):  # else it is no code that was mistyped
         near = difflib.get_close_matches(wanted, [*known, *families(known)], n=3, cutoff=0.5)
+    near = near or _about(code, words.values()) or _about(code, known.values())
     raise UnknownCode(
         f"no code or word {code.strip()[:40]!r}",
         next_step=f"did you mean {', '.join(near)}?" if near else UnknownCode.hint,
     )
+
+
+def _about(asked: str, words: Iterable[Doc]) -> list[str]:
+    """Those that speak of what was asked for, such as `offline` or `log dir`, most of it first; three at most."""
+    wanted = [short for one in key(asked).split() if len(short := one.rstrip("s")) > MIN_LETTERS]
+    said = {word.code: f"{word.code} {title(word)}".lower() for word in words}
+    hits = {code: sum(one in re.split(r"\W+|s\b", text) for one in wanted) for code, text in said.items()}
+    return [code for code in sorted(hits, key=lambda code: -hits[code]) if hits[code]][:3]
 
 
 def families(codes: Iterable[str]) -> list[str]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from migrate.cli.errors import EXIT_CHANGES, EXIT_OK
-from migrate.cli.options import FILE, OTHER, cluster_options, load_target, observing, require_file
+from migrate.cli.options import FILE, OTHER, cluster_options, load_target, observing, refuse_taken, require_file
 from migrate.cli.screen import say
 from migrate.errors import BackupUnreadable, InputError, UsageWrong
 from migrate.model.secrets import Digester
@@ -60,6 +60,7 @@ def create(file: pathlib.Path, playbook: pathlib.Path | None, inventory: pathlib
     """
     from migrate.zookeeper.backup import write_backup
 
+    refuse_taken(file, "kraft-migrate backup create NAME.jsonl.gz")
     if file.exists():
         raise UsageWrong(f"{file} exists: a backup never replaces another one", next_step=OTHER)
     require_file(file)

@@ -19,6 +19,7 @@ from migrate.cli.options import (
     load_target,
     observing,
     output_option,
+    refuse_taken,
     require_file,
 )
 from migrate.cli.screen import say
@@ -55,6 +56,7 @@ def create(
     from migrate.observe.bundle import refuse_existing, write_bundle
     from migrate.observe.bundled import look_for_bundle
 
+    refuse_taken(file, "kraft-migrate bundle create NAME.tar.gz")
     refuse_existing(str(file))
     require_file(file)
     found, loaded = load_target(playbook, inventory)

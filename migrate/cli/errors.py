@@ -81,8 +81,11 @@ def ended_by(error: BaseException) -> tuple[int, Problem | None]:
     if isinstance(error, (KeyboardInterrupt, click.exceptions.Abort)):
         return EXIT_INTERRUPTED, {"id": "", "what": "interrupted", "where": "", "why": "", "next": RUN_AGAIN}
     if isinstance(error, click.ClickException):
+        from migrate.cli.mistakes import meant
+
         code = EXIT_USAGE if isinstance(error, click.UsageError) else error.exit_code
-        return code, {"id": UsageWrong.id, "what": error.format_message(), "where": "", "why": "", "next": ""}
+        said = meant(error, sys.argv[1:])
+        return code, {"id": UsageWrong.id, "what": error.format_message(), "where": "", "why": "", "next": said}
     assert isinstance(error, Exception)
     ours = as_ours(error)
     return ours.exit_code, as_values(ours)

@@ -53,6 +53,8 @@ def _found(codes: tuple[str, ...]) -> list[Doc]:
 
     if (phrase := all_words().get(key(" ".join(codes)))) is not None:
         return [phrase]
+    if len(codes) > 1 and all(code.isalpha() for code in codes) and not all(key(code) in all_words() for code in codes):
+        texts.find(" ".join(codes))  # one question, not several: it is refused as one
     return [texts.find(code) for code in codes] or list(texts.all_docs().values())
 
 

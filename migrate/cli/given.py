@@ -21,6 +21,7 @@ from migrate.hosts.files import read_within
 from migrate.model.inventory import Inventory, Playbook
 from migrate.model.outcome import Unknown
 from migrate.model.plan import SHORT, Plan
+from migrate.model.stage import MIGRATION
 from migrate.model.trusted import distrust_at
 from migrate.model.words import plural
 from migrate.playbook.document import INVENTORY, PLAYBOOK, SAVED_PLAN, read_kind, refuse_other
@@ -36,6 +37,7 @@ ADDRESS: Final = re.compile(r"[\w.\[\]-]+:[0-9]{1,5}(/[\w/-]*)?(,.*)?")
 BELOW: Final = ("", "*/", "*/*/")  # where folders of runs are looked for, from the present one
 MOST_NAMED: Final = 5
 LOOKED_AT: Final = 50
+ZOOKEEPER_PORTS: Final = (":2181", ":2182", ":2281")
 BESIDE: Final = {".txt": "the plan as text", ".html": "the plan's page", ".jsonl": "the journal of a run"}
 
 
@@ -63,13 +65,33 @@ def cluster_given(
     if inventory is None and read_kind(given) == INVENTORY:
         return None, given
     if ADDRESS.fullmatch(str(given)) and not given.exists():
+        zookeeper = given if str(given).partition("/")[0].endswith(ZOOKEEPER_PORTS) else "HOST:2181/CHROOT"
         raise UsageWrong(
             "this is an address, not a file",
             where=str(given),
-            why="a cluster is named by a playbook, an inventory or a run",
-            next_step=f"kraft-migrate assess --zookeeper {given}; `kraft-migrate inventory init` writes an inventory",
+            why="a cluster is named by a playbook, an inventory or a run; `assess` takes ZooKeeper's address as well, "
+            "as `zookeeper.connect` of a broker's file says it",
+            next_step=f"kraft-migrate assess --zookeeper {zookeeper}; `kraft-migrate inventory init` writes an "
+            "inventory",
         )
+    if not given.exists() and inventory is None:
+        _refuse_misplaced(given)
     return given, inventory
+
+
+def _refuse_misplaced(given: pathlib.Path) -> None:
+    """UsageWrong for a broker's id, a stage, or a plan of another folder, where the file of a cluster belongs."""
+    named = next((shlex.quote(str(path)) for path in playbooks_in(pathlib.Path())), "PLAYBOOK")
+    if str(given).isdecimal():
+        raise UsageWrong(
+            "this is a broker's id, and no command looks at one alone",
+            where=str(given),
+            next_step=f"{_command()} {named}",
+        )
+    if str(given) in [stage.label for stage in MIGRATION]:
+        raise UsageWrong("this is a stage", where=str(given), next_step=f"kraft-migrate plan {named} --stage {given}")
+    if given.name == FIRST_NAME:
+        raise PlanUnreadable("the plan cannot be read: No such file or directory", where=str(given), **_plans_here())
 
 
 def playbook_given(given: pathlib.Path) -> pathlib.Path:
@@ -112,12 +134,14 @@ def plan_given(given: pathlib.Path | None, *, back: bool) -> pathlib.Path:
         PlanUnreadable: no such file is there; those that are there are named.
     """
     if given is None:
-        raise UsageWrong("name a plan, its run, or its playbook", **_plans_here())
+        raise UsageWrong("name a plan, its run, or its playbook", **_plans_here(back))
     plan = _plan_file(given)
     if plan is not None:
         return plan
     if not given.exists():
-        raise PlanUnreadable("the plan cannot be read: No such file or directory", where=str(given), **_plans_here())
+        raise PlanUnreadable(
+            "the plan cannot be read: No such file or directory", where=str(given), **_plans_here(back)
+        )
     if given.name != FIRST_NAME and given.suffix in BESIDE and given.is_file():
         meant = given.with_suffix(".json") if given.with_suffix(".json").exists() else given.with_name(FIRST_NAME)
         if meant.exists():
@@ -210,12 +234,26 @@ def _listed(paths: Sequence[pathlib.Path], between: str = ", ") -> str:
     return between.join(shlex.quote(str(path)) for path in paths[:MOST_NAMED])
 
 
-def _plans_here() -> dict[str, str]:
-    """What an error says of the plans below the present folder."""
-    found = runs_below(f"*/{FIRST_NAME}")
+def _plans_here(back: bool | None = None) -> dict[str, str]:
+    """What an error says of the plans below the present folder: of rollbacks, of the others, or of both."""
+    found = [path for path in runs_below(f"*/{FIRST_NAME}") if back is None or _leads_back(path) in (back, None)]
+    kind = " of a rollback" if back else ""
     if not found:
-        return {"why": "no plan is below this folder", "next_step": "make one: kraft-migrate plan PLAYBOOK"}
-    return {"why": f"plans below this folder, the newest first: {_listed(found)}", "next_step": "name one of them"}
+        named = next((shlex.quote(str(path)) for path in playbooks_in(pathlib.Path())), "PLAYBOOK")
+        make = f"make one: kraft-migrate {'rollback ' if back else ''}plan {named}"
+        return {"why": f"no plan{kind} is below this folder", "next_step": make}
+    return {
+        "why": f"plans{kind} below this folder, the newest first: {_listed(found)}",
+        "next_step": f"name one of them: {_command()} {_listed(found[:1])}",
+    }
+
+
+def _leads_back(plan: pathlib.Path) -> bool | None:
+    """Is that the plan of a rollback?  None where it cannot be read."""
+    try:
+        return load_plan(plan).kind.rolls_back
+    except InputError:
+        return None
 
 
 @dataclass(frozen=True, slots=True)

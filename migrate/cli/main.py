@@ -16,11 +16,12 @@ import click
 
 from migrate import __version__
 from migrate.cli.answers import print_answer
-from migrate.cli.errors import EXIT_USAGE, ended_by, error_handler
+from migrate.cli.errors import EXIT_USAGE, INDENT, ended_by, error_handler
 from migrate.cli.examples import epilog
-from migrate.cli.screen import ProgressLine, say
+from migrate.cli.screen import ProgressLine, say_text
 from migrate.errors import UsageWrong
 from migrate.report.lines import WIDEST
+from migrate.report.wording import hanging
 
 GROUPS: Final = {  # in the order of use
     "Look": ("doctor", "inventory", "playbook", "assess", "fleet", "status", "diff", "directories", "metadata"),
@@ -59,43 +60,6 @@ OURS_ALONE: Final = 0o077
 WORDS: Final = "migrate.cli.main.words"
 HELP_NAMES: Final = ["-h", "--help"]
 EXIT_CODES: Final = "Exit codes of every command: 0 done, 1 error, 64 wrong usage, 130 interrupted."
-
-
-RESUMED: Final = "`kraft-migrate apply` continues a run: `kraft-migrate status PLAYBOOK` has its command."
-PARKED: Final = "Ctrl-C in its terminal, or SIGTERM to its process, parks a run at the next safe point."
-TRIED: Final = {  # words of other tools -> what does that here
-    "resume continue retry --resume": RESUMED,
-    "pause stop abort cancel kill control": PARKED,
-    "undo revert back --undo": "`kraft-migrate rollback plan PLAYBOOK` plans the rollback.",
-    "--dry-run --check": "`kraft-migrate plan` is the dry run: it changes nothing.",
-    "--force --skip-checks --ignore --no-checks": "Nothing is forced: what may differ is accepted by name, with "
-    "an end (`kraft-migrate explain accepted difference`).",
-    "--yes -y": "The end of the plan has the command that applies it; where nothing leads back, with its fingerprint.",
-    "--watch --follow -f": "`watch kraft-migrate status PLAYBOOK` looks again every two seconds.",
-    "init": "`kraft-migrate inventory init --zookeeper HOST:PORT/CHROOT` writes an inventory.",
-    "validate lint": "`kraft-migrate playbook lint FILE` checks a playbook or an inventory.",
-    "verify": "`kraft-migrate directories verify` proves every replica's directory, `kraft-migrate diff` compares.",
-    "migrate start run execute": "`kraft-migrate plan PLAYBOOK` makes the plan; its end has the command to apply it.",
-    "describe health logs history": "`kraft-migrate status PLAYBOOK` shows cluster and run, "
-    "`kraft-migrate report write RUN` what a run did.",
-    "finalise": "`kraft-migrate plan PLAYBOOK --stage finalize` plans that stage.",
-    "approve": "There are no approvals: the end of a plan has the command, where needed with its fingerprint.",
-    "retire-zookeeper": "`kraft-migrate plan PLAYBOOK --stage cleanup`; docs/after-the-migration.md has what follows.",
-    "version": "`kraft-migrate --version` shows it.",
-    "--json": "`-o json` prints the answer for programs.",
-    "--broker --node": "All brokers are looked at: no command takes one alone by an option.",
-    "--bootstrap-server": "A playbook or `--inventory FILE` names the cluster; for `assess` alone `--zookeeper "
-    "HOST:PORT/CHROOT` is enough.",
-}
-
-
-def _tried(word: str) -> str:
-    """What does that here; "" for a word that no other tool has."""
-    from migrate.model.stage import MIGRATION
-
-    if word in [stage.label for stage in MIGRATION]:
-        return f"`kraft-migrate plan PLAYBOOK --stage {word}` plans that stage."
-    return next((said for words, said in TRIED.items() if word in words.split()), "")
 
 
 class LazyGroup(click.Group):
@@ -153,15 +117,16 @@ class LazyGroup(click.Group):
             if (inner := group.get_command(ctx, word)) is not None:
                 group = inner
             elif not word.startswith("-"):  # a mistyped command hides no file behind it
-                from migrate.playbook.document import PLAYBOOK, read_kind
+                from migrate.cli.mistakes import FILES_OF
+                from migrate.playbook.document import read_kind
 
                 path = pathlib.Path(word)
                 if path.is_file() and (kind := read_kind(path)) is not None:
                     inside, use = " ".join(words[:number]), kind.used(path)
                     if group is not self:
                         use = f"kraft-migrate {inside} {'|'.join(group.list_commands(ctx))}, with what it takes"
-                    if kind == PLAYBOOK and inside == "rollback":
-                        use = f"kraft-migrate rollback plan {shlex.quote(word)}"
+                    if kind in FILES_OF.get(inside, {}):
+                        use = f"kraft-migrate {inside} {FILES_OF[inside][kind]} {shlex.quote(word)}"
                     raise UsageWrong(f"this is {kind.name}, not a command", where=word, why=kind.why, next_step=use)
                 return
 
@@ -170,19 +135,6 @@ class LazyGroup(click.Group):
         for group, names in GROUPS.items():
             with formatter.section(group):
                 formatter.write_dl([(f"{name:<11}", COMMANDS[name][2]) for name in names])
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click does; for a mistyped command, those that are like it are named."""
-        if args[0] not in COMMANDS and not args[0].startswith("-") and not ctx.resilient_parsing:
-            import difflib
-
-            close = difflib.get_close_matches(args[0], COMMANDS)
-            hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
-            hint = f" {said}" if (said := _tried(args[0])) else hint
-            raise click.UsageError(f"No such command {args[0]!r}.{hint}", ctx)
-        return super().resolve_command(ctx, args)
 
 
 def _dress(command: click.Command, path: str) -> None:
@@ -216,8 +168,6 @@ class _Printable(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """One line, its own later ones indented, in the place of the line of progress."""
         ProgressLine.clear()
-        from migrate.report.wording import hanging
-
         return hanging(super().format(record), " " * 9)
 
 
@@ -239,13 +189,14 @@ def main() -> None:
     with error_handler(verbose=sys.argv[1:2] in (["-v"], ["--verbose"])):
         try:
             code = cli.main(prog_name="kraft-migrate", standalone_mode=False)
-        except click.NoSuchOption as error:
-            error.show()
-            if said := _tried(error.option_name):
-                say(said, err=True)
-            sys.exit(EXIT_USAGE)
         except click.UsageError as error:
-            error.show()
+            from migrate.cli.mistakes import meant
+
+            if said := meant(error, sys.argv[1:]):  # in the place of what is alike by its letters alone
+                click.UsageError(error.message or error.format_message(), error.ctx).show()
+                say_text(hanging(f"  next   {said}", INDENT), err=True)
+            else:
+                error.show()
             sys.exit(EXIT_USAGE)
         except click.ClickException as error:
             error.show()

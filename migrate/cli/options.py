@@ -39,7 +39,7 @@ NO_PLAYBOOK: Final = Unknown("no playbook was given")
 
 
 OTHER: Final = "give another name"
-FILE: Final = click.Path(path_type=pathlib.Path)
+FILE: Final = click.Path(path_type=pathlib.Path, readable=False)  # who reads it says why it cannot
 output_option: Final = click.option(
     "--output",
     "-o",
@@ -165,6 +165,17 @@ def bundle_at(path: str) -> Bundle:
                 error.what, where=path, next_step="give the path of a bundle: `kraft-migrate bundle create` writes one"
             ) from error
         raise
+
+
+def refuse_taken(file: pathlib.Path, command: str) -> None:
+    """UsageWrong where a playbook or an inventory stands in the place of the file to be made."""
+    from migrate.playbook.document import INVENTORY, PLAYBOOK, read_kind
+
+    kind = read_kind(file)
+    if kind in (PLAYBOOK, INVENTORY):
+        named = f"--inventory {shlex.quote(str(file))}" if kind == INVENTORY else shlex.quote(str(file))
+        what = f"this is {kind.name}, and the name of a new file comes first"
+        raise UsageWrong(what, where=str(file), next_step=f"{command} {named}")
 
 
 NONE: Final = Evidence()

@@ -85,7 +85,8 @@ def lint(files: tuple[pathlib.Path, ...], output: str) -> int:
         give_answer(LintAnswer(ok=not rows, problems=rows, notes=notes))
     else:
         for file, told in right.items():
-            say(printable("; ".join([f"{file}: ok", *told])))
+            alone = any("not compared" in one for one in told)
+            say(printable("; ".join([f"{file}: {'ok by itself' if alone else 'ok'}", *told])))
         for group in _alike(problems):
             (_, first), *others = group
             say_text(render(first))

@@ -251,6 +251,8 @@ def connect_string(text: str) -> ConnectString:
     servers are nothing, a missing port is 2181.  Narrower than ZooKeeper in one point: a host has the characters that
     names and addresses of hosts have.
     """
+    if scheme := re.match(r"\s*(\w+://)", text):
+        raise ValueError(f"leave out {scheme[1]}")
     hosts, slash, path = trim(text).partition("/")
     chroot = slash + path if path else ""
     if chroot.endswith("/"):

@@ -301,12 +301,13 @@ class FileKind:
 
 PLAYBOOK: Final = FileKind("a playbook", "kraft-migrate plan FILE")
 INVENTORY: Final = FileKind("an inventory", "kraft-migrate status --inventory FILE")
+FLEET: Final = FileKind("a fleet", "kraft-migrate fleet assess FILE")
 OURS: Final = {
     "MigrationPlaybook": PLAYBOOK,
     "DirectoryPlaybook": PLAYBOOK,
     "ProtocolPlaybook": PLAYBOOK,
     "Inventory": INVENTORY,
-    "Fleet": FileKind("a fleet", "kraft-migrate fleet assess FILE"),
+    "Fleet": FLEET,
     "AcceptedDifferences": FileKind(
         "a list of accepted differences", "name it in a playbook: diff.accept of the stage hybrid"
     ),
@@ -321,14 +322,15 @@ STRIMZI: Final = FileKind(
     "Strimzi migrates the clusters that it operates, and this tool does not",
 )
 COMPOSE: Final = FileKind("a Docker Compose file", INIT, "the hosts of a cluster are named in an inventory")
+ANSIBLE: Final = FileKind("an Ansible file", INIT, "the hosts of a cluster are named in an inventory of ours")
 HEAD: Final = 512  # bytes
 WRITTEN: Final = (
     (SAVED_PLAN, rb'\{\s*"schema": "kraft-migrate/plan/'),
     (BUNDLE, rb"manifest\.json\0"),
     (BACKUP, rb'\{.*"kraft-migrate/zookeeper-tree/'),
     (JOURNAL, rb"[0-9a-f]{8} [0-9a-f]{8} \{"),
+    (ANSIBLE, rb"(\s*([#;].*)?\n)*\[[\w.-]+(:(children|vars))?\]\s*\n"),  # its inventories may be INI files
 )
-ANSIBLE: Final = FileKind("an Ansible file", INIT, "the hosts of a cluster are named in an inventory")
 
 
 def read_kind(path: Path) -> FileKind | None:
@@ -340,6 +342,14 @@ def read_kind(path: Path) -> FileKind | None:
         return _kind_of_bytes(raw) or kind_of_file(parse_document(raw, path))
     except (InputError, OSError, ValueError):
         return None
+
+
+def inventory_named(document: Document) -> str:
+    """The inventory that a playbook names, as a shell takes it; "" where it names none."""
+    match document.data:
+        case {"spec": {"cluster": {"inventory": str(text)}}}:
+            return shlex.quote(document.beside(text))
+    return ""
 
 
 def refuse_other(error: type[MigrateError], wanted: FileKind, path: Path, next_step: str = "") -> None:

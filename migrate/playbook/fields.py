@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from migrate.errors import DocumentInvalid, NotSupportedYet
 from migrate.model.written import Name, Text, keys_of
-from migrate.playbook.document import OURS, Document, Location, kind_of_file
+from migrate.playbook.document import INVENTORY, OURS, PLAYBOOK, Document, Location, inventory_named, kind_of_file
 
 API_VERSION: Final = "kraft-migrate/v1"
 
@@ -86,11 +86,14 @@ def _refuse_other_kind(document: Document, schema: type[Section]) -> None:
     expected = {OURS[name] for name in typing.get_args(field.annotation)} if field is not None else set()
     found = kind_of_file(document)
     if expected and found is not None and found not in expected:
+        use = found.used(document.path)
+        if found == PLAYBOOK and INVENTORY in expected and (named := inventory_named(document)):
+            use = f"give the inventory that it names: {named}"
         raise DocumentInvalid(
             f"this is {found.name}, not {' or '.join(kind.name for kind in expected)}",
             where=str(document.path),
             why=found.why,
-            next_step=found.used(document.path),
+            next_step=use,
         )
 
 

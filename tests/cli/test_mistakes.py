@@ -32,13 +32,13 @@ INIT = "kraft-migrate inventory init --zookeeper"
 @pytest.mark.parametrize(
     ("words", "code", "parts"),
     [
-        (("aply",), 64, ["No such command 'aply'", "Did you mean 'apply'?"]),
-        (("statsu", PLAYBOOK), 64, ["No such command 'statsu'", "Did you mean 'status'"]),
+        (("aply",), 64, ["No such command 'aply'", "did you mean `kraft-migrate apply`?"]),
+        (("statsu", PLAYBOOK), 64, ["No such command 'statsu'", "did you mean `kraft-migrate status`"]),
         (("rollback", "aply", PLAYBOOK), 64, ["No such command 'aply'"]),
-        (("stauts",), 64, ["No such command 'stauts'", "'status'"]),
-        (("rolback",), 64, ["No such command 'rolback'", "'rollback'"]),
-        (("asess",), 64, ["No such command 'asess'", "'assess'"]),
-        (("lab", "dmo"), 64, ["'dmo'", "'demo'"]),
+        (("stauts",), 64, ["No such command 'stauts'", "`kraft-migrate status`"]),
+        (("rolback",), 64, ["No such command 'rolback'", "`kraft-migrate rollback`"]),
+        (("asess",), 64, ["No such command 'asess'", "`kraft-migrate assess`"]),
+        (("lab", "dmo"), 64, ["'dmo'", "`kraft-migrate lab demo`"]),
         (("resume", PLAYBOOK), 64, ["No such command 'resume'", "`kraft-migrate apply` continues a run"]),
         (("abort",), 64, ["SIGTERM to its process, parks a run at the next safe point"]),
         (("control", "pause", PLAYBOOK), 64, ["parks a run at the next safe point"]),
@@ -48,17 +48,21 @@ INIT = "kraft-migrate inventory init --zookeeper"
         (("verify",), 64, ["`kraft-migrate directories verify`"]),
         (("start",), 64, ["`kraft-migrate plan PLAYBOOK` makes the plan"]),
         (("logs",), 64, ["`kraft-migrate report write RUN`"]),
-        (("approve", "plan.json"), 64, ["There are no approvals"]),
+        (("approve", "plan.json"), 64, ["there are no approvals"]),
         (("retire-zookeeper",), 64, ["--stage cleanup"]),
         (("status", "--json"), 64, ["No such option '--json'", "`-o json`"]),
-        (("directories", "show", "--broker", "1"), 64, ["All brokers are looked at"]),
+        (("directories", "show", "--broker", "1"), 64, ["all brokers are looked at"]),
         (("status", "--bootstrap-server", "b:9092"), 64, ["`--inventory FILE` names the cluster"]),
         (("undo",), 64, ["`kraft-migrate rollback plan PLAYBOOK` plans the rollback"]),
         (("plan", "--force"), 64, ["No such option '--force'", "accepted by name"]),
-        (("apply", "--yes"), 64, ["The end of the plan has the command that applies it"]),
+        (("apply", "--yes"), 64, ["the end of the plan has the command that applies it"]),
         (("status", "--watch"), 64, ["`watch kraft-migrate status PLAYBOOK`"]),
-        (("backup", PLAYBOOK), 64, ["this is a playbook, not a command", "kraft-migrate backup create|restore"]),
-        (("directories", INVENTORY), 64, ["this is an inventory, not a command", "show|verify"]),
+        (("backup", PLAYBOOK), 64, ["this is a playbook, not a command", "kraft-migrate backup create NAME.jsonl.gz"]),
+        (
+            ("directories", INVENTORY),
+            64,
+            ["this is an inventory, not a command", "directories show --inventory"],
+        ),
         (("explain", "fenced"), 0, ["sends no heartbeat"]),
         (("explain", "under-replicated"), 0, ["ISR lacks a replica"]),
         (("explain", "READY", "WITH", "WORK"), 0, ["with the work that `needs` names"]),
@@ -107,6 +111,92 @@ def test_a_command_or_file_in_the_wrong_place_is_named(words: tuple[object, ...]
     for part in parts:
         assert part in said
     assert "Errno" not in said
+
+
+HERE = "playbook.yaml"
+IN_A_FOLDER = [  # typed beside a playbook and its inventory
+    ("inventory lint", ["`kraft-migrate playbook lint FILE` checks an inventory"]),
+    ("directories list", ["`kraft-migrate directories show PLAYBOOK`"]),
+    ("rollback status", ["`kraft-migrate status PLAYBOOK` says under `rollback`"]),
+    ("fleet status", ["`kraft-migrate fleet assess FLEET`"]),
+    ("playbook init", ["playbooks/production-example.yaml"]),
+    ("metadata show", ["`kraft-migrate metadata dump PATH`"]),
+    ("manual done", ["nothing is confirmed by hand"]),
+    ("lab inventory", ["it has demo, down, seed, status, up"]),
+    ("bundle write", ["did you mean `kraft-migrate report write`?"]),
+    ("apply --stage hybrid", ["`kraft-migrate plan PLAYBOOK --stage STAGE`", "--until STAGE"]),
+    ("plan -target hybrid", ["`--to STAGE` says where a plan ends"]),
+    ("plan -full", ["two dashes: --full"]),
+    ("directories show --zookeeper zk1:2181", ["inventory init --zookeeper HOST:PORT/CHROOT"]),
+    ("plan --from hybrid", ["`--to STAGE` says where it ends"]),
+    ("lab --dir X status", ["lab demo|down|seed|status|up --dir"]),
+    ("rollback plan playbook.yaml --to hybrid", ["No such option '--to'.", "always plans it to ZooKeeper mode"]),
+    ("diff --topic t", ["`kraft-migrate diff -o json` has a row for each difference"]),
+    ("apply -i inventory.yaml", ["the argument may be an inventory"]),
+    ("directories verify --full", ["it is an option of `kraft-migrate directories show`"]),
+    ("unlock playbook.yaml --force", ["shows the lock with its owner and id", "`--id ID`"]),
+    ("rollback plan", ["Missing argument 'PLAYBOOK'", "kraft-migrate rollback plan playbook.yaml"]),
+    ("rollback apply", ["no plan of a rollback is below", "kraft-migrate rollback plan playbook.yaml"]),
+    ("apply", ["no plan is below", "kraft-migrate plan playbook.yaml"]),
+    ("playbook lint", ["playbook lint, with one of playbook.yaml, inventory.yaml"]),
+    ("fleet assess", ["Missing argument 'FLEET'", "kraft-migrate fleet assess fleet.yaml"]),
+    ("directories assign", ["kraft-migrate directories assign 1 playbook.yaml"]),
+    ("directories inspect", ["a log directory, or a copy of one, of this host"]),
+    ("report write", ["RUN: a run's folder or id, or its playbook"]),
+    ("bundle create", ["bundle create NAME.tar.gz playbook.yaml"]),
+    ("backup create", ["backup create NAME.jsonl.gz playbook.yaml"]),
+    ("manual could-not playbook.yaml", ["could-not --inventory", "inventory.yaml"]),
+    ("inventory init zk1:2181", ["kraft-migrate inventory init --zookeeper zk1:2181"]),
+    ("directories show 1", ["a broker's id", "kraft-migrate directories show playbook.yaml"]),
+    ("directories show 1 playbook.yaml", ["all brokers are looked at: kraft-migrate directories show playbook.yaml"]),
+    ("directories rescue 1 playbook.yaml", ["kraft-migrate directories rescue playbook.yaml"]),
+    ("directories collector 1", ["all brokers are looked at", "kraft-migrate directories collector"]),
+    ("lab status look", ["kraft-migrate lab status --dir look"]),
+    ("plan playbook.yaml kraft-mode", ["kraft-migrate plan playbook.yaml --stage kraft-mode"]),
+    ("plan playbook.yaml other.yaml", ["kraft-migrate plan [OPTIONS] [PLAYBOOK]"]),
+    ("status kraft-mode", ["this is a stage", "kraft-migrate plan playbook.yaml --stage kraft-mode"]),
+    ("status 8a30d380/plan.json", ["the plan cannot be read", "kraft-migrate plan playbook.yaml"]),
+    ("bundle playbook.yaml", ["kraft-migrate bundle create NAME.tar.gz playbook.yaml"]),
+    ("directories inventory.yaml", ["kraft-migrate directories show --inventory inventory.yaml"]),
+    ("fleet fleet.yaml", ["kraft-migrate fleet assess fleet.yaml"]),
+    ("bundle create inventory.yaml", ["bundle create NAME.tar.gz --inventory inventory.yaml"]),
+    ("backup create playbook.yaml", ["backup create NAME.jsonl.gz playbook.yaml"]),
+    ("doctor playbook.yaml", ["kraft-migrate doctor --inventory", "inventory.yaml"]),
+    ("status -i fleet.yaml", ["this is a fleet, not an inventory"]),
+    ("assess kafka-1:9092", ["this is an address", "assess --zookeeper HOST:2181/CHROOT"]),
+    ("assess zk1:2181/kafka", ["assess --zookeeper zk1:2181/kafka"]),
+    ("assess --zookeeper http://zk1:2181", ["leave out http://"]),
+    ("plan hosts.ini", ["this is an Ansible file", INIT]),
+    ("status -i hosts.ini", ["this is an Ansible file", INIT]),
+    ("playbook lint hosts.ini", ["this is an Ansible file", INIT]),
+    ("explain directory ids", ["did you mean directories?"]),
+    ("explain offline", ["did you mean B-DIR-17?"]),
+    ("explain log dir", ["no code or word 'log dir'", "did you mean directory"]),
+    ("explain DIR-01 zombie", ["no code or word"]),
+]
+
+
+@pytest.mark.parametrize(("line", "parts"), IN_A_FOLDER, ids=[line for line, _ in IN_A_FOLDER])
+def test_a_mistake_is_answered_with_the_command_that_does_it(
+    line: str, parts: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the file that is here, where it is plain which one; for programs, too."""
+    monkeypatch.chdir(tmp_path)
+    for name, text in ((HERE, PLAYBOOK.read_text()), ("inventory.yaml", INVENTORY.read_text())):
+        Path(name).write_text(text)
+    Path("fleet.yaml").write_text(FLEET.read_text())
+    Path("hosts.ini").write_text("; hosts\n[kafka]\nkafka-1 ansible_host=10.0.0.1\n")
+    ended = kraft_migrate(*line.split())
+    assert ended.code in (1, 64)
+    said = " ".join((ended.out + ended.err).split())
+    for part in parts:
+        assert part in said
+
+
+def test_programs_get_the_same_next_line() -> None:
+    """An answer of JSON has it under `error`."""
+    ended = kraft_migrate("diff", "--topic", "t", "-o", "json")
+    assert "has a row for each" in json.loads(ended.out)["error"]["next"]
 
 
 @pytest.mark.parametrize(
@@ -238,7 +328,9 @@ def test_lint_says_what_it_did_not_compare() -> None:
     for name in ("production-example.yaml", "directories-example.yaml"):
         ended = kraft_migrate("playbook", "lint", EXAMPLES / name)
         assert ended.code == 0
-        assert ended.out.startswith(f"{EXAMPLES / name}: ok; not compared with its inventory, which is missing: ")
+        assert ended.out.startswith(
+            f"{EXAMPLES / name}: ok by itself; not compared with its inventory, which is missing: "
+        )
     assert kraft_migrate("playbook", "lint", INVENTORY).out == f"{INVENTORY}: ok\n"
 
 
