@@ -150,9 +150,9 @@ def _option(context: click.Context, path: str, option: str) -> str:
     return f"it is an option of {_any(own[:4])}" if own else ""
 
 
-def _any(names: Sequence[str]) -> str:
+def _any(commands: Sequence[str]) -> str:
     """Those commands, as a choice."""
-    return " or ".join(f"`kraft-migrate {name}`" for name in names)
+    return " or ".join(f"`kraft-migrate {command}`" for command in commands)
 
 
 def _command(context: click.Context, path: str, word: str) -> str:
