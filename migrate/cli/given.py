@@ -134,6 +134,7 @@ def plan_given(given: pathlib.Path | None, *, back: bool) -> pathlib.Path:
         PlanUnreadable: no such file is there; those that are there are named.
     """
     if given is None:
+        _refuse_plan_as_fingerprint()
         raise UsageWrong("name a plan, its run, or its playbook", **_plans_here(back))
     plan = _plan_file(given)
     if plan is not None:
@@ -184,6 +185,18 @@ def plan_given(given: pathlib.Path | None, *, back: bool) -> pathlib.Path:
         why=f"plans are in {inventory.runs}",
         next_step=f"{command}plan {named}",
     )
+
+
+def _refuse_plan_as_fingerprint() -> None:
+    """UsageWrong for `--confirm plan.json`."""
+    context = click.get_current_context(silent=True)
+    said = str(context.params.get("confirm") or "") if context is not None else ""
+    if said.endswith(".json") or "/" in said:
+        raise UsageWrong(
+            "--confirm takes the fingerprint of a plan, and this is its file",
+            where=said,
+            next_step=f"{_command()} {shlex.quote(said)} --confirm FINGERPRINT: the end of the plan's text has it whole",
+        )
 
 
 def _one_of(left: Sequence[_Left], command: str) -> str:

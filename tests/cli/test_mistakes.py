@@ -137,6 +137,7 @@ IN_A_FOLDER = [  # typed beside a playbook and its inventory
     ("unlock playbook.yaml --force", ["shows the lock with its owner and id", "`--id ID`"]),
     ("rollback plan", ["Missing argument 'PLAYBOOK'", "kraft-migrate rollback plan playbook.yaml"]),
     ("rollback apply", ["no plan of a rollback is below", "kraft-migrate rollback plan playbook.yaml"]),
+    ("apply --confirm plan.json", ["--confirm takes the fingerprint", "kraft-migrate apply plan.json --confirm"]),
     ("apply", ["no plan is below", "kraft-migrate plan playbook.yaml"]),
     ("playbook lint", ["playbook lint, with one of playbook.yaml, inventory.yaml"]),
     ("fleet assess", ["Missing argument 'FLEET'", "kraft-migrate fleet assess fleet.yaml"]),
