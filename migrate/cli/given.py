@@ -195,7 +195,7 @@ def _refuse_plan_as_fingerprint() -> None:
         raise UsageWrong(
             "--confirm takes the fingerprint of a plan, and this is its file",
             where=said,
-            next_step=f"{_command()} {shlex.quote(said)} --confirm FINGERPRINT: the end of the plan's text has it whole",
+            next_step=f"{_command()} {shlex.quote(said)} --confirm FINGERPRINT: the plan's text ends with it",
         )
 
 
