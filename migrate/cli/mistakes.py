@@ -17,6 +17,7 @@ import click
 from migrate.playbook.document import BACKUP, BUNDLE, FLEET, INVENTORY, PLAYBOOK, SAVED_PLAN, read_kind
 
 ADDRESS: Final = "as `zookeeper.connect` of a broker's file says it"
+INIT: Final = "`kraft-migrate inventory init --zookeeper HOST:PORT/CHROOT` writes one"
 RESUMED: Final = "`kraft-migrate apply` continues a run: `kraft-migrate status PLAYBOOK` has its command"
 PARKED: Final = "Ctrl-C in its terminal, or SIGTERM to its process, parks a run at the next safe point"
 NO_PART: Final = (
@@ -35,7 +36,7 @@ MEANT: Final = {  # of a command, and then of every one: words that others have 
         "difference, with its topic",
     },
     "directories": {"list ls status": "`kraft-migrate directories show PLAYBOOK` lists them"},
-    "directories show": {"--zookeeper": "an inventory names ZooKeeper and the brokers' hosts: {init}"},
+    "directories show": {"--zookeeper": f"an inventory names ZooKeeper and the brokers' hosts: {INIT}"},
     "fleet": {"status list show plan": "`kraft-migrate fleet assess FLEET` says where each cluster stands"},
     "inventory": {
         "lint validate check": "`kraft-migrate playbook lint FILE` checks an inventory",
@@ -98,7 +99,6 @@ FILES_OF: Final = {  # of a group, a file where a command belongs -> the command
     "directories": {PLAYBOOK: "show", INVENTORY: "show --inventory"},
     "fleet": {FLEET: "assess"},
 }
-INIT: Final = "`kraft-migrate inventory init --zookeeper HOST:PORT/CHROOT` writes one"
 
 
 def meant(error: click.ClickException, words: Sequence[str]) -> str:
@@ -127,7 +127,7 @@ def _known(path: str, word: str) -> str:
     for scope in (path, ""):
         for spoken, said in MEANT.get(scope, {}).items():
             if word in spoken.split():
-                return said.replace("{init}", INIT)
+                return said
     return ""
 
 
@@ -208,7 +208,8 @@ def _extra(context: click.Context, words: Sequence[str]) -> str:
     takes = any(isinstance(param, click.Argument) for param in context.command.params)
     given = [word for word in words if not word.startswith("-")][len(begun.split()) - 1 :]
     files = {word: read_kind(pathlib.Path(word)) for word in given}
-    playbook = next((shlex.quote(word) for word, kind in files.items() if kind == PLAYBOOK), "")
+    playbooks = [word for word, kind in files.items() if kind == PLAYBOOK]
+    playbook = " ".join(map(shlex.quote, playbooks[:1]))
     for word in given:
         if word in [stage.label for stage in MIGRATION]:
             named = next((option for option in ("--stage", "--until") if option in options), "")
@@ -218,7 +219,7 @@ def _extra(context: click.Context, words: Sequence[str]) -> str:
         return f"all brokers are looked at: {begun}{named}"
     if not takes and "--inventory" in options:
         found = next((shlex.quote(word) for word, kind in files.items() if kind == INVENTORY), "")
-        return f"{begun} --inventory {found or (_inventory_of(pathlib.Path(playbook)) if playbook else 'FILE')}"
+        return f"{begun} --inventory {found or (_inventory_of(pathlib.Path(playbooks[0])) if playbooks else 'FILE')}"
     if not takes and "--dir" in options:
         return f"{begun} --dir {shlex.quote(given[0])}"
     pieces = " ".join(context.command.collect_usage_pieces(context))
