@@ -119,7 +119,7 @@ class RescueRefused(WorldError, code="E-DIR-06", exit_code=3):
 class RestoreRefused(WorldError, code="E-PLAN-05", exit_code=3):
     """A broker's file cannot be restored from any kept copy, neither byte for byte nor key by key."""
 
-    hint = "follow the message for the keys that it names, then plan the rollback again: docs/rollback.md"
+    hint = "docs/rollback.md says which copies are looked for"
 
 
 class RollbackImpossible(WorldError, code="E-PLAN-06", exit_code=3):

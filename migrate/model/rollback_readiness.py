@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import groupby
 from typing import Final
 
 from migrate.model.columns import PartitionColumns
@@ -140,12 +141,20 @@ SAID: Final[Mapping[Weight, str]] = {Weight.BAR: "blocked by", Weight.WORK: "nee
 
 
 def reason_lines(reasons: Iterable[Reason]) -> Iterator[str]:
-    """Each reason, and below it what to do, as `status` and plans print them."""
-    for entry in reasons:
-        about = "" if entry.what.startswith(f"{entry.about}: ") else f"{entry.about}: "
-        yield f"{SAID[entry.weight]}: {about}{entry.what}"
-        if entry.next_step:
-            yield f"  fix: {entry.next_step}"
+    """Each reason, and below it what to do, as `status` and plans print them; of several nodes at once if it is one."""
+    for (weight, what, next_step), alike in groupby(reasons, lambda one: (one.weight, one.what, one.next_step)):
+        about = _of_all([entry.about for entry in alike])
+        yield f"{SAID[weight]}: {'' if what.startswith(f'{about}: ') else f'{about}: '}{what}"
+        if next_step:
+            yield f"  fix: {next_step}"
+
+
+def _of_all(abouts: Sequence[str]) -> str:
+    """`broker 0` and `broker 1` as `brokers 0, 1`; others side by side."""
+    nodes = [about.split() for about in abouts]
+    if len(abouts) > 1 and all(len(words) == 2 and words[0] == nodes[0][0] and words[1].isdecimal() for words in nodes):
+        return f"{nodes[0][0]}s {', '.join(words[1] for words in nodes)}"
+    return ", ".join(abouts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from migrate import checks
 from migrate.checks.registry import SHOWN, shown
 from migrate.checks.rollback import Start as Begun
 from migrate.checks.rollback import origin
+from migrate.checks.rollback.readiness import FIND_COPY, USE_COPY
 from migrate.errors import NothingToPlan, NotVisible, RestoreRefused, RollbackImpossible
 from migrate.model.broker_modes import BrokerPosition, Mode, positions
 from migrate.model.causes import cause_of
@@ -297,15 +298,18 @@ def _how(world: World, found: Sequence[BrokerPosition]) -> str:
 
 def _restorable(world: World, start: Start) -> None:
     """Every broker's way is known to its end before anything is touched."""
-    problems = []
+    problems, next_step = [], USE_COPY
     for broker in (*start.kraft, *start.migration):
         file = facts.config(world, broker)
         assert isinstance(file, ConfigFile)
         found = to_the_end(world, broker, file.raw, from_kraft=broker in start.kraft)
         if isinstance(found, Refused | Unknown):
-            problems.append(f"broker {broker}: {found.reason}")
+            kept = "its backup is not known: " if isinstance(found, Unknown) else ""
+            next_step = FIND_COPY if kept else next_step
+            problems.append(f"broker {broker}: {kept}{found.reason}")
     if problems:
-        raise RestoreRefused("; ".join(problems), why="configurations are restored from copies, never generated")
+        why = "configurations are restored from copies, never generated"
+        raise RestoreRefused("; ".join(problems), why=why, next_step=next_step)
 
 
 def _must_be_stuck(world: World, start: Start) -> None:

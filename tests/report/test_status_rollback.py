@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, replace
 
-from migrate.checks.rollback.readiness import rollback_readiness
+from migrate.checks.rollback.readiness import FIND_COPY, rollback_readiness
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.rollback_readiness import Reason, RollbackReadiness, Weight
@@ -53,8 +53,17 @@ def test_each_reason_stands_with_its_next_step() -> None:
     assert said[0].startswith("NOT READY")
     assert said[1].startswith("once it is ready: ")
     assert said[3] == "blocked by: broker 2: its backup is not known: permission denied"
-    assert said[4] == "  fix: find the run's folder"
+    assert said[4] == f"  fix: {FIND_COPY}"
     assert said[5] == "needs: broker 1: it is down"
+
+
+def test_one_reason_of_several_brokers_is_said_once() -> None:
+    """Programs get each."""
+    configs = {node: Unknown("permission denied") for node in KEPT}
+    found = rollback_readiness(whole(Stage.COPY), replace(GOOD, configs=configs))
+    said = [line for line in rollback_lines(rollback_values(found)) if "permission denied" in line]
+    assert said == ["blocked by: brokers 0, 1, 2: its backup is not known: permission denied"]
+    assert len(found.reasons) == len(KEPT)
 
 
 def test_a_way_that_is_gone_has_no_price() -> None:

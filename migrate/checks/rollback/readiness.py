@@ -59,6 +59,16 @@ def bar(name: str, about: str, what: str, next_step: str) -> Reason:
     return Reason(Weight.BAR, name, about, what, next_step)
 
 
+FIND_COPY: Final = (
+    "the copies beside its file (FILE.kraft-migrate-backup...) must be readable: `kraft-migrate doctor --inventory "
+    "FILE --hosts` says what its host refuses; then look again"
+)
+USE_COPY: Final = (
+    "do what this says, or put a true copy of the ZooKeeper-mode file there: files are restored, and never made up; "
+    "then look again"
+)
+
+
 def work(name: str, about: str, what: str, next_step: str) -> Reason:
     return Reason(Weight.WORK, name, about, what, next_step)
 
@@ -104,13 +114,9 @@ def backups(world: World, facts: RollbackFacts, origin: Origin) -> Iterator[Reas
     for node in origin.changed:
         kept, about = facts.configs.get(node, Unknown("it was not looked for")), f"broker {int(node)}"
         if isinstance(kept, Unknown):
-            yield bar("backup-unknown", about, f"its backup is not known: {kept.reason}", "find the run's folder")
+            yield bar("backup-unknown", about, f"its backup is not known: {kept.reason}", FIND_COPY)
         elif kept.problem:
-            next_step = (
-                "do what this says, or put a true copy of the ZooKeeper-mode file there: files are restored, and "
-            )
-            next_step += "never made up; then look again"
-            yield bar("backup-unusable", about, f"{kept.path}: {kept.problem}", next_step)
+            yield bar("backup-unusable", about, f"{kept.path}: {kept.problem}", USE_COPY)
         elif kept.note:
             what = f"its file was {kept.note}: the rollback restores the migration's keys alone, key by key"
             yield Reason(Weight.NOTE, "file-edited", about, what)
