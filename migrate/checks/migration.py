@@ -89,22 +89,28 @@ def finalized_too_early(view: KraftView, world: World) -> Result:
 
 @check(
     "B-MIG-04",
-    "a broker is not in KRaft mode yet",
+    "a broker that no roll takes to KRaft mode",
     "Finalizing leaves ZooKeeper-mode brokers behind without a controller; Kafka does not check this. A broker that is "
     "down may still count as migrating.",
-    "Finish the second roll; unregister brokers that will never come back (`kafka-cluster.sh unregister --id N`).",
+    "Add the broker to the inventory, so that the second roll takes it as well. Only one that is gone for good is "
+    "unregistered (`kafka-cluster.sh unregister --id N`).",
     "KAFKA-20960; MigratingZkBrokerCount",
 ).sees(kraft, blocks_from=Stage.FINALIZE, when=DUAL_WRITE)
 def brokers_left(view: KraftView, world: World) -> Result:
-    """Registrations with isMigratingZkBroker; said once the second roll has begun."""
+    """Registrations with isMigratingZkBroker outside the inventory, once the second roll has begun; and none at all.
+
+    A broker of the inventory is rolled by every plan that reaches finalize, whose gate asks for each once more.
+    """
     if all(entry.migrating for entry in view.brokers.values()):
         return
+    known = {broker.id for broker in world.inventory.brokers}
     for node, entry in view.brokers.items():
-        if entry.migrating:
-            yield Hit(f"broker {node}", "its registration says isMigratingZkBroker")
-    for broker in world.inventory.brokers:
-        if broker.id not in view.brokers:
-            yield Hit(f"broker {broker.id}", "it has no registration")
+        if entry.migrating and node not in known:
+            message = "its registration says isMigratingZkBroker, and the inventory does not have it"
+            yield Hit(f"broker {node}", message)
+    for broker in sorted(known - set(view.brokers)):
+        fix = "Start it, with its file as it is; its log says why it does not register."
+        yield Hit(f"broker {broker}", "it has no registration", fix=fix)
 
 
 @check(

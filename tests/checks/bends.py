@@ -399,6 +399,17 @@ def registration(node: int, **changed: object) -> Bend:
     return bend
 
 
+def another_broker(node: int, **changed: object) -> Bend:
+    """A registration that the inventory does not have, otherwise as that of broker 1."""
+
+    def bend(world: World) -> World:
+        found = dict(worlds.kraft(world).brokers)
+        found[NodeId(node)] = replace(found[NodeId(1)], id=NodeId(node), **changed)  # type: ignore[arg-type]
+        return with_kraft(world, brokers=found)
+
+    return bend
+
+
 def answers(part: str, node: int, answer: object) -> Bend:
     """One node's part of the live view."""
     return lambda world: with_live(world, **{part: {**getattr(worlds.live(world), part), NodeId(node): answer}})

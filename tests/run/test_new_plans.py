@@ -16,6 +16,7 @@ from migrate.model.plan import Plan
 from migrate.model.stage import MIGRATION, Stage
 from migrate.model.world import World
 from migrate.plan.build import build
+from migrate.report.plan_verdict import may_begin
 from migrate.run.carry_out import gone_back, what_is_found
 from migrate.run.past_runs import by_journals
 from tests.run.test_engine import PLANNED_ON, plan_for, run
@@ -82,6 +83,14 @@ def test_a_new_plan_after_any_step_ends_the_same(step: str, reference: Simulated
     assert cluster.finalized
     assert cluster.done == reference.done
     assert cluster.files == reference.files
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("step", [step for step in IDS if step.partition("/")[0] in ("migration-mode", "kraft-mode")])
+def test_a_plan_half_through_a_roll_may_begin(step: str, tmp_path: Path) -> None:
+    """The brokers that it is about are no reason against it (B-MIG-04)."""
+    plan = plan_for(after(step, tmp_path))
+    assert may_begin(plan), plan.findings
 
 
 @pytest.mark.slow
