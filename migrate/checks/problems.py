@@ -31,7 +31,7 @@ FAULTS: Final = frozenset(  # reasons for a wait that no waiting and no next ste
     {f"S-STUCK-{number:02}" for number in (1, 2, 3, 4, 5, 6, 10, 11, 12, 13, 14, 15, 20, 21)}
 )
 STATUS: Final = "`kraft-migrate status`"
-READABLE: Final = "make readable what the reason names, for the user that runs this tool"
+READABLE: Final = "let this host reach, and the user of this tool read, what the reason names"
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ SEVERITY_WORDS: Final = {
 }
 
 TOTAL: Final = "total"  # the row of the schedule that sums up the stages
-PASSED: Final = "passed: no rollback is possible any more"  # the point of no return
+PASSED: Final = "passed with finalize: no rollback is possible any more"  # the point of no return
 ANY_TIME: Final = "any time"  # the window of a stage that none binds
 
 
@@ -147,6 +147,8 @@ def no_return(plan: Plan) -> str:
             return PASSED
         return "not in this plan (stage 9 finalize)"
     first = next(step for step in plan.steps if not step.stage.reversible)
+    if first.stage > Stage.FINALIZE:
+        return PASSED
     return f"before {first.id}, behind {before} of {plural(len(plan.steps), 'step')}: no rollback after it"
 
 

@@ -63,13 +63,13 @@ def test_a_healthy_cluster_has_none_at_any_stage(stage: Stage) -> None:
         (Stage.SOAK, service(3001, Stopped()), "controller 3001 is stopped on c3001", "start controller 3001"),
         (Stage.SOAK, held(1, "1a2b3c4d"), "broker 1 is stopped: run 1a2b3c4d stopped it", "continue run 1a2b3c4d"),
         (Stage.COPY, without("zookeeper"), "ZooKeeper cannot be read (zookeeper hidden)", "bring ZooKeeper back"),
-        (Stage.COPY, without("live"), "no node could be asked (live hidden)", "make readable"),
+        (Stage.COPY, without("live"), "no node could be asked (live hidden)", "let this host reach"),
         (Stage.COPY, without("kraft"), "(S-STUCK-13)", "controllers' logs"),
         (Stage.COPY, broken_disk(1), "broker 1: /data/b1/d2: input/output error", "repair or replace that disk"),
         (Stage.COPY, both(broken_disk(1), service(1, Stopped())), "1 PROBLEM: broker 1 (stopped): /data/b1/d2", "disk"),
-        (Stage.COPY, silent_broker, "runs and does not answer", "make readable what the reason names"),
+        (Stage.COPY, silent_broker, "runs and does not answer", "let this host reach, and the user of this tool read"),
         (Stage.COPY, unhealthy, "1 PROBLEM: ", "wait until every ISR is full"),
-        (Stage.COPY, unreadable_file, "the file of broker 1 cannot be seen (Permission denied)", "make readable"),
+        (Stage.COPY, unreadable_file, "the file of broker 1 cannot be seen (Permission denied)", "let this host reach"),
     ],
 )
 def test_status_begins_with_what_is_wrong_and_its_next_step_is_the_remedy(

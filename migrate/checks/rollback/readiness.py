@@ -78,7 +78,7 @@ def sources(world: World, _facts: RollbackFacts, origin: Origin) -> Iterator[Rea
     if isinstance(world.zookeeper, Unknown):
         yield bar("zookeeper-unknown", "ZooKeeper", world.zookeeper.reason, "bring ZooKeeper back, then look again")
     for node, reason in origin.unknown.items():
-        next_step = "make its file, its process and the controllers' metadata readable; or restart it with a known file"
+        next_step = "make its file, its process and the controllers' metadata readable for us"
         yield bar("broker-unknown", f"broker {int(node)}", reason, next_step)
 
 
