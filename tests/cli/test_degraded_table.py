@@ -32,7 +32,8 @@ OLD_DISK, ROLLED_DISK, NO_ZK_YET = (
 )
 END: Final = "12-cleaned-up"
 BOTH: Final = "23-broker-and-its-disk-down"
-START, READABLE = "on b1: start broker 1; the log says why it ended; then", "let this host reach, and the user of this tool read"
+START: Final = "on b1: start broker 1; the log says why it ended; then"
+READABLE: Final = "let this host reach, and the user of this tool read"
 FORWARD: Final = re.compile(r"\bnext:? +`?kraft-migrate (?:plan|apply)\b", re.IGNORECASE)
 NEVER: Final = ("MigrationZnode(", "Errno", "make the plan again", "--help", "E-DEFECT")
 Row = tuple[str, str, str, int, tuple[str, ...], tuple[str, ...]]
