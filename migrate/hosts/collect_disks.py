@@ -171,7 +171,7 @@ MALFORMED = re.compile(r"(?<!\\)(?:\\\\)*\\u(?![0-9a-fA-F]{4})")
 JAAS = re.compile(
     r"\s*[\w.$]+\s+(?:required|requisite|sufficient|optional)(?:\s+[\w.-]+\s*=\s*(?:\"[^\"]*\"|[^\s;\"]+))*\s*;\s*"
 )
-JAAS_OPTION = re.compile(r"([\w.-]+)(\s*=\s*)(\"[^\"]*\"|[^\s;\"]+)")
+JAAS_OPTION = re.compile(r"(?<![\w.-])([\w.-]+)(\s*=\s*)(\"[^\"]*\"|[^\s;\"]+)")
 JAAS_PUBLIC = ("username", "serviceName", "principal", "useKeyTab", "storeKey", "keyTab", "useTicketCache", "debug")
 
 Digest = Callable[[str], str]

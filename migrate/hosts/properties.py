@@ -31,7 +31,7 @@ from migrate.model.secrets import SENSITIVE, hidden
 from migrate.model.views import ConfigFile, NoFile
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
-_ASSIGNED: Final = re.compile(r"([\w.-]+)(\s*=\s*|[\"']\s*:\s*)(\"[^\"]*\"|'[^']*'|[^\s,;\"')}\]]+)")
+_ASSIGNED: Final = re.compile(r"(?<![\w.-])([\w.-]+)(\s*=\s*|[\"']\s*:\s*)(\"[^\"]*\"|'[^']*'|[^\s,;\"')}\]]+)")
 _REFUSED: Final = re.compile(r"(Invalid value )(.*)( for configuration )([\w.-]+)")
 _IN_ADDRESS: Final = re.compile(r"(://)[^/\s@]*@")
 _AUTHORIZATION: Final = re.compile(r"\b(basic|bearer)\s+[\w.~+/=-]{8,}", re.IGNORECASE)
