@@ -16,6 +16,8 @@ from migrate.model.ledger import ReplicaState
 from migrate.model.loader import moves, told
 from migrate.model.outcome import NotYet, Readiness, Ready, Refused, Unknown
 from migrate.model.ports import Effects
+from migrate.model.stage import ZkMigrationState
+from migrate.model.views import Stopped
 from migrate.model.world import World
 from migrate.steps import churn
 from migrate.steps.gates import requires
@@ -48,11 +50,20 @@ CODE = "B-DIR-12"
 HOW_TO_END = "`kafka-reassign-partitions --verify` shows them; to end one, move the replica to its current directory"
 
 
-@requires("no replica is moved between log directories")
-def ended(world: World) -> Readiness:
+def _said(broker: int | None = None) -> str:
+    return "no replica is moved between log directories" + ("" if broker is None else f" of broker {broker}")
+
+
+@requires(_said)
+def ended(world: World, broker: int | None = None) -> Readiness:
+    """No move goes on, of any broker or of that one; what a broker that is down left of one does not end by itself."""
     found = moves(world.disks)
     if isinstance(found, Unknown):
         return found
+    if broker is not None:
+        found = [move for move in found if move.broker == broker]
+        if not isinstance(world.services, Unknown) and isinstance(world.services.get(NodeId(broker)), Stopped):
+            return none_half_done(world, broker)
     if not found:
         return Ready()
     if isinstance(world.playbook, Unknown) or not world.playbook.wait_for_moves:
@@ -77,9 +88,11 @@ def none_half_done(world: World, broker: int) -> Readiness:
     if not here:
         return Ready()
     folders = ", ".join(f"{move.target}/{move.folder}" for move in here[:3])
+    finalized = not isinstance(world.kraft, Unknown) and world.kraft.migration_state is ZkMigrationState.POST_MIGRATION
+    other = "" if finalized else ", or start it with the previous file and let the move end"
     return Refused(
         f"broker {broker} was stopped in the middle of {told(here)}: delete the unfinished copy ({folders}) while it "
-        "is down, or start it with the previous file and let the move end; then run the same command again",
+        f"is down{other}; then run the same command again",
         (CODE,),
     )
 

@@ -25,7 +25,7 @@ from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.step import Action, HalfDone, NotBegun, Predicted, Progress
 from migrate.model.views import ConfigFile, MigrationZnode, Running
 from migrate.model.world import FOR_PROOFS, Need, World
-from migrate.steps import configuration, facts, gates
+from migrate.steps import configuration, disks, facts, gates
 from migrate.steps.base import BaseStep
 from migrate.steps.forward import RollToKraft, can_be_unfenced, rolled_verified
 from migrate.steps.gates import Gate, ask_all, gate, requires
@@ -360,6 +360,7 @@ class RollForward(RollToKraft):
             gate(gates.state_is, ZkMigrationState.POST_MIGRATION),
             gate(self._lost_ones_first),
             gate(gates.disks_healthy, self.broker),
+            gate(disks.ended, self.broker),
             gate(rolled_verified),
             gate(gates.stop_is_accepted, self.broker),
             gate(gates.quorum_healthy),
@@ -369,6 +370,7 @@ class RollForward(RollToKraft):
         return (
             gate(gates.state_is, ZkMigrationState.POST_MIGRATION),
             gate(gates.disks_healthy, self.broker),
+            gate(disks.none_half_done, self.broker),
             gate(gates.quorum_healthy),
         )
 

@@ -9,13 +9,14 @@ import pytest
 from migrate.model.ids import NodeId
 from migrate.model.ledger import ReplicaState
 from migrate.model.outcome import NotYet, Readiness, Ready, Refused, Unknown, Verified
-from migrate.model.stage import Stage
+from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.views import Stopped
 from migrate.model.world import World
 from migrate.steps import disks
 from migrate.steps.assign import AssignDirectories
 from migrate.steps.base import BaseStep
 from migrate.steps.disks import LOOK, with_sick_disks
+from migrate.steps.finalize import RollForward
 from migrate.steps.forward import RollToKraft, RollToMigrationMode
 from migrate.steps.look import ProveHybrid, Soak
 from tests.steps.looks import registration, row_in, service, unhealthy, whole
@@ -195,6 +196,25 @@ def test_a_broker_stopped_in_the_middle_of_a_move_does_not_start_in_kraft_mode()
     assert "/data/b2/d2/t0-0" in found.reason
     assert "start it with the previous file" in found.reason
     assert disks.none_half_done(moving(Stage.COPY, wait=True, node=1), 2) == Ready(), "another broker's is another's"
+
+
+def test_past_the_point_of_no_return_a_broker_is_not_stopped_in_the_middle_of_a_move() -> None:
+    """Its own moves alone hold it; of one that is down the copy must go, for it has no way back."""
+    step = RollForward(2)
+    for wait in (True, False):
+        world = worlds.with_kraft(
+            moving(Stage.FINALIZE, wait=wait, node=2), migration_state=ZkMigrationState.POST_MIGRATION
+        )
+        found = step.check(world)
+        assert isinstance(found, NotYet if wait else Refused)
+        assert "t0-0 on broker 2" in str(found)
+        for answer in (step.check(service(2, Stopped())(world)), step.resume(service(2, Stopped())(world))):
+            assert isinstance(answer, Refused)
+            assert "delete the unfinished copy (/data/b2/d2/t0-0) while it is down; then run" in answer.reason
+    other = worlds.with_kraft(
+        moving(Stage.FINALIZE, wait=False, node=1), migration_state=ZkMigrationState.POST_MIGRATION
+    )
+    assert step.check(other) == Ready()
 
 
 def test_a_broker_stopped_in_the_middle_of_a_move_does_start_in_migration_mode() -> None:
