@@ -235,6 +235,8 @@ TERMS: Final[Mapping[str, str]] = {
     "pending": "not begun",
     "per broker, per host, per line": "rate or distribution",
     "stage, step": "a stage is one of the eleven of a migration; a step is one change in it",
+    "point of no return": "behind it no rollback is possible: in stage finalize, where a controller starts without the "
+    "flag",
     "prerequisite": "what must be there before",
     "remedy": "what to do about a finding or an error",
     "request": "what an operator asks of a run: to park",

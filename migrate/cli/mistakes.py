@@ -42,6 +42,13 @@ MEANT: Final = {  # of a command, and then of every one: words that others have 
         "lint validate check": "`kraft-migrate playbook lint FILE` checks an inventory",
         "show list": "`kraft-migrate playbook show FILE` shows an inventory with its defaults",
     },
+    "inventory init": {"--bootstrap-server": f"`--zookeeper HOST:PORT/CHROOT`, {ADDRESS}"},
+    "lab": {
+        "start run create": "`kraft-migrate lab up` starts a cluster, `kraft-migrate lab demo` migrates one",
+        "stop destroy delete kill": "`kraft-migrate lab down` stops it",
+        "list ls ps": "`kraft-migrate lab status` shows what runs",
+    },
+    "lab demo": {"--stage --to": "`--until STAGE` stops it there"},
     "manual": {
         "done confirm ok finished next": "nothing is confirmed by hand: put the collector's answer into the inbox that "
         "the instruction names, and the run goes on",
@@ -60,6 +67,7 @@ MEANT: Final = {  # of a command, and then of every one: words that others have 
     },
     "rollback apply": {"--until --stage --to --from": NO_PART},
     "rollback plan": {"--until --stage --to --from": NO_PART},
+    "status": {"-f": "`watch kraft-migrate status PLAYBOOK` looks again every two seconds"},
     "unlock": {
         "--force": "`kraft-migrate unlock PLAYBOOK` shows the lock with its owner and id; with `--id ID` it removes "
         "that of a dead owner",
@@ -73,7 +81,8 @@ MEANT: Final = {  # of a command, and then of every one: words that others have 
         "an end (`kraft-migrate explain accepted difference`)",
         "--yes -y": "the end of the plan has the command that applies it; where nothing leads back, with its "
         "fingerprint",
-        "--watch --follow -f": "`watch kraft-migrate status PLAYBOOK` looks again every two seconds",
+        "--playbook --file -f -p": "a file is given without an option, such as `kraft-migrate plan FILE`",
+        "--watch --follow": "`watch kraft-migrate status PLAYBOOK` looks again every two seconds",
         "init": "`kraft-migrate inventory init --zookeeper HOST:PORT/CHROOT` writes an inventory",
         "validate lint": "`kraft-migrate playbook lint FILE` checks a playbook or an inventory",
         "verify": "`kraft-migrate directories verify` proves every replica's directory, `kraft-migrate diff` compares",
@@ -190,6 +199,12 @@ def _missing(context: click.Context, param: click.Parameter, words: Sequence[str
             return f"{begun} /srv/kafka/disk1: a log directory, or a copy of one, of this host"
         case "RUN":
             return f"{begun} RUN: a run's folder or id, or its playbook"
+        case "PATH...":
+            return f"{begun} PATH: a .log, a .checkpoint or a metadata directory of a controller"
+        case "FILE" if context.command.name == "restore":
+            return f"{begun} FILE PLAYBOOK --path PATH: FILE is a backup, such as runs/RUN/backup/zookeeper.jsonl.gz"
+        case "FILE" if "bundle show" in begun:
+            return f"{begun} FILE: a bundle that `kraft-migrate bundle create` wrote"
         case "FILE" if context.command.name == "create":
             folder = f"NAME.{'jsonl.gz' if 'backup' in begun else 'tar.gz'}"
             return f"{begun} {folder} {(_here('playbook') or ['PLAYBOOK'])[0]}"
@@ -214,7 +229,10 @@ def _extra(context: click.Context, words: Sequence[str]) -> str:
         if word in [stage.label for stage in MIGRATION]:
             named = next((option for option in ("--stage", "--until") if option in options), "")
             return f"{begun} {playbook} {named} {word}".replace("  ", " ") if named else ""
-    if any(word.isdecimal() for word in given):
+    number = next((word for word in given if word.isdecimal()), "")
+    if number and "--id" in options:
+        return f"{begun} {playbook or 'PLAYBOOK'} --id {number}"
+    if number:
         named = f" {playbook or 'PLAYBOOK'}" if takes else " --inventory FILE" * ("--inventory" in options)
         return f"all brokers are looked at: {begun}{named}"
     if not takes and "--inventory" in options:
@@ -222,6 +240,8 @@ def _extra(context: click.Context, words: Sequence[str]) -> str:
         return f"{begun} --inventory {found or (_inventory_of(pathlib.Path(playbooks[0])) if playbooks else 'FILE')}"
     if not takes and "--dir" in options:
         return f"{begun} --dir {shlex.quote(given[0])}"
+    if playbook and INVENTORY in files.values():
+        return f"a playbook names its inventory: {begun} {playbook}"
     pieces = " ".join(context.command.collect_usage_pieces(context))
     return f"{begun} {pieces}"
 

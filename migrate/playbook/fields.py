@@ -12,7 +12,16 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from migrate.errors import DocumentInvalid, NotSupportedYet
 from migrate.model.written import Name, Text, keys_of
-from migrate.playbook.document import INVENTORY, OURS, PLAYBOOK, Document, Location, inventory_named, kind_of_file
+from migrate.playbook.document import (
+    FLEET,
+    INVENTORY,
+    OURS,
+    PLAYBOOK,
+    Document,
+    Location,
+    inventory_named,
+    kind_of_file,
+)
 
 API_VERSION: Final = "kraft-migrate/v1"
 
@@ -89,6 +98,8 @@ def _refuse_other_kind(document: Document, schema: type[Section]) -> None:
         use = found.used(document.path)
         if found == PLAYBOOK and INVENTORY in expected and (named := inventory_named(document)):
             use = f"give the inventory that it names: {named}"
+        if found in (PLAYBOOK, INVENTORY) and FLEET in expected:
+            use = "name its cluster in a fleet, as playbooks/fleet-example.yaml; `kraft-migrate assess` looks at one"
         raise DocumentInvalid(
             f"this is {found.name}, not {' or '.join(kind.name for kind in expected)}",
             where=str(document.path),
