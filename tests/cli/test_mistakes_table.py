@@ -105,8 +105,8 @@ WHOLE = "look/runs/WHOLE/plan.json"
 Row = tuple[str, str, int, tuple[str, ...]]
 
 HIS: tuple[Row, ...] = (
-    ("1", f"statsu {PB}", 64, ("No such command 'statsu'", "Did you mean 'status'?")),
-    ("2", "stauts", 64, ("Did you mean 'status'?",)),
+    ("1", f"statsu {PB}", 64, ("No such command 'statsu'", "did you mean `kraft-migrate status`?")),
+    ("2", "stauts", 64, ("did you mean `kraft-migrate status`?",)),
     ("3", "status", 64, ("neither a playbook nor an inventory was given", "--inventory FILE")),
     ("4", "status look/playbok.yaml", 1, ("No such file", "did you mean look/playbook.yaml?")),
     ("5", f"status -i {PB}", 64, ("this is a playbook, not an inventory", f"kraft-migrate status {PB}")),
@@ -178,8 +178,13 @@ HIS: tuple[Row, ...] = (
     ("106", "explain MIGRATING", 0, ("second restart", "directories verify")),
 )
 MORE: tuple[Row, ...] = (
-    ("other order", f"rollback aply {PLAN}", 64, ("No such command 'aply'", "Did you mean 'apply'?")),
-    ("help typo", "help aplly", 64, ("Did you mean 'apply'?",)),
+    (
+        "other order",
+        f"rollback aply {PLAN}",
+        64,
+        ("No such command 'aply'", "did you mean `kraft-migrate rollback apply`?"),
+    ),
+    ("help typo", "help aplly", 64, ("did you mean `kraft-migrate apply`?",)),
     ("a folder", "plan look", 64, ("none of a run", PB)),
     ("the text", "apply look/runs/RUN/plan.txt", 64, ("the plan as text", f"kraft-migrate apply {PLAN}")),
     ("the page", "apply look/runs/RUN/plan.html", 64, ("the plan's page", f"kraft-migrate apply {PLAN}")),
@@ -201,7 +206,7 @@ MORE: tuple[Row, ...] = (
     ("word typo", "explain MIGRATNG", 1, ("did you mean MIGRATING?",)),
     ("unlock whose", "unlock", 64, ("neither a playbook nor an inventory was given",)),
     ("swapped words", f"directories assign {PB} 4", 64, ("BROKER is a broker's id", "assign 4 playbook.yaml")),
-    ("backup over it", f"backup create {PB}", 64, ("never replaces",)),
+    ("backup over it", f"backup create {PB}", 64, ("the name of a new file comes first", f"create NAME.jsonl.gz {PB}")),
     (
         "backup of what",
         f"backup restore {PB}",
@@ -210,8 +215,8 @@ MORE: tuple[Row, ...] = (
     ),
     ("backup of nothing", f"backup restore {INV}", 1, ("an inventory, not a backup", "zookeeper.jsonl.gz")),
     ("no path", f"backup restore tree.gz {PB}", 64, ("--path is missing", f"restore tree.gz {PB} --path PATH")),
-    ("bundle over it", f"bundle create {PB}", 1, ("there is something already", "give another path")),
-    ("fleet of one", f"fleet assess {PB}", 1, ("this is a playbook, not a fleet", f"kraft-migrate plan {PB}")),
+    ("bundle over it", f"bundle create {PB}", 64, ("the name of a new file comes first", f"create NAME.tar.gz {PB}")),
+    ("fleet of one", f"fleet assess {PB}", 1, ("this is a playbook, not a fleet", "fleet-example.yaml")),
     ("fleet of an inventory", f"fleet assess {INV}", 1, ("this is an inventory, not a fleet",)),
     ("show a plan", f"playbook show {PLAN}", 64, ("a saved plan, not a playbook", "playbook show ", PB, "plan.txt")),
     ("lint a plan", f"playbook lint {PLAN}", 1, ("a saved plan, not a playbook", f"kraft-migrate status {PLAN}")),

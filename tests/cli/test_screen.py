@@ -84,7 +84,7 @@ def test_a_mistyped_command_is_answered_with_the_one_that_is_meant(word: str, me
     """At the top level as below it."""
     answer = kraft_migrate(word)
     assert answer.code == 64
-    assert f"Did you mean '{meant}'" in answer.err
+    assert f"did you mean `kraft-migrate {meant}`" in answer.err
 
 
 def test_help_is_a_command_too() -> None:
