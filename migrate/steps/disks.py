@@ -61,7 +61,7 @@ def ended(world: World, broker: int | None = None) -> Readiness:
     if isinstance(found, Unknown):
         return found
     if broker is not None:
-        found = [move for move in found if move.broker == broker]
+        found = tuple(move for move in found if move.broker == broker)
         if not isinstance(world.services, Unknown) and isinstance(world.services.get(NodeId(broker)), Stopped):
             return none_half_done(world, broker)
     if not found:
